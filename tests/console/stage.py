@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from memorywire.app import Container
-from memorywire.consolidate.tending import Tending
+from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.server.console.mount import Console, console_mount
 from memorywire.server.http.app import Mounted
@@ -64,7 +64,7 @@ def staged(
     made: list[Console] = []
 
     def mounts(container: Container) -> list[Mounted]:
-        work = None if tending is None else Tending(container, tending)
+        work = None if tending is None else BackgroundWork(container, tending)
         made.append(console_mount(container, local=True, tending=work))
         return [made[0].mounted]
 

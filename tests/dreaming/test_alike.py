@@ -5,13 +5,10 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from memorywire.consolidate.conflicts import conflicts
-from memorywire.consolidate.decay import over_caps
-from memorywire.consolidate.duplicates import exact, semantic
-from memorywire.consolidate.likeness import Change
+from memorywire.consolidate.likeness import Change, fit_thresholds
+from memorywire.consolidate.passes import find_conflicts, find_exact, find_excess, find_semantic
 from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.steps import Pass
-from memorywire.consolidate.thresholds import fitted
 from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
@@ -34,9 +31,9 @@ def merged(first: str, second: str) -> bool:
         embedder = open_embedder("minilm")
         records = [a_memory(first), a_memory(second, 1)]
         vectors = dict(zip((first, second), await embedder.embed([first, second]), strict=True))
-        thresholds = await fitted(embedder)
+        thresholds = await fit_thresholds(embedder)
         await embedder.close()
-        return bool(list(semantic([(record, record) for record in records], vectors, thresholds, KEEP)))
+        return bool(list(find_semantic([(record, record) for record in records], vectors, thresholds, KEEP)))
 
     return asyncio.run(measured())
 
@@ -75,7 +72,7 @@ def test_thresholds_are_fitted_to_the_embedder_for_every_way_to_differ() -> None
     async def fit() -> dict[Change, float]:
         embedder = open_embedder("minilm")
         try:
-            return dict((await fitted(embedder)).least)
+            return dict((await fit_thresholds(embedder)).least)
         finally:
             await embedder.close()
 
@@ -87,15 +84,15 @@ def test_thresholds_are_fitted_to_the_embedder_for_every_way_to_differ() -> None
 def test_memories_of_two_users_are_never_one() -> None:
     ana = a_memory("The code is 5", scope=Scope(agent="dreamer", user="ana"))
     ben = replace(ana, id="other", scope=Scope(agent="dreamer", user="ben"))
-    assert list(exact([ana, ben], KEEP)) == []
-    assert len(list(exact([ana, replace(ana, id="other")], KEEP))) == 1
+    assert list(find_exact([ana, ben], KEEP)) == []
+    assert len(list(find_exact([ana, replace(ana, id="other")], KEEP))) == 1
 
 
 def test_a_pinned_copy_is_kept_and_never_ended() -> None:
     pin = a_memory("The code is 5", tags=("pinned",))
-    [step] = exact([replace(pin, id="later", created_at=9, tags=()), pin], KEEP)
+    [step] = find_exact([replace(pin, id="later", created_at=9, tags=()), pin], KEEP)
     assert (step.kept, step.ids) == (pin.id, ("later",))
-    assert list(exact([pin, replace(pin, id="twin")], KEEP)) == []
+    assert list(find_exact([pin, replace(pin, id="twin")], KEEP)) == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +112,7 @@ def test_a_pinned_copy_is_kept_and_never_ended() -> None:
 )
 def test_only_what_cannot_both_hold_is_a_conflict(older: str, later: str, sure: list[bool]) -> None:
     records = [a_memory(later, 1), a_memory(older)]
-    steps = list(conflicts([(record, record) for record in records], KEEP))
+    steps = list(find_conflicts([(record, record) for record in records], KEEP))
     assert [step.sure for step in steps] == sure
     assert all((step.kept, step.ids) == (later, (older,)) for step in steps)
 
@@ -123,16 +120,16 @@ def test_only_what_cannot_both_hold_is_a_conflict(older: str, later: str, sure: 
 def test_what_was_said_again_after_the_contradiction_wins() -> None:
     again = a_memory("Ana really lives in Rome", 9)
     first, between = a_memory("Ana lives in Rome"), a_memory("Ana moved to Oslo", 5)
-    [step] = conflicts([(first, again), (between, between), (again, again)], KEEP)
+    [step] = find_conflicts([(first, again), (between, between), (again, again)], KEEP)
     assert (step.kept, step.ids) == (again.id, (between.id,))
 
 
 def test_beyond_its_number_the_least_worth_of_a_kind_is_archived() -> None:
     records = [a_memory(f"fact {at}", at, confidence=1.0) for at in range(3)]
     records.append(a_memory("a guess", 9, confidence=0.01))
-    steps = list(over_caps(records, Retention(most={MemoryType.SEMANTIC: 3})))
+    steps = list(find_excess(records, Retention(most={MemoryType.SEMANTIC: 3})))
     assert [step.ids for step in steps] == [("a guess",)]
-    assert list(over_caps(records, Retention(most={}))) == []
+    assert list(find_excess(records, Retention(most={}))) == []
 
 
 @pytest.mark.parametrize(

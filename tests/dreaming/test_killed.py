@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.runs import runs
+from memorywire.consolidate.runs import list_runs
 from tests.dreaming.bed import SCOPE, contents, opened, told
 from tests.engine.stage import HandClock
 
@@ -64,6 +64,6 @@ async def _look(url: str, *, finish: bool = False) -> tuple[list[object], int]:
     container = await opened(url, clock, policy="open")
     if finish:
         await dream(SCOPE, container.context, ConsolidationRun())
-    found = await contents(container.context, clock), len(await runs(SCOPE, container.context))
+    found = await contents(container.context, clock), len(await list_runs(SCOPE, container.context))
     await container.close()
     return found

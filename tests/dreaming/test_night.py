@@ -4,7 +4,7 @@ import pytest
 
 from memorywire.consolidate.probes import Probe
 from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.runs import runs, shown, take_back
+from memorywire.consolidate.runs import list_runs, load_run, undo_run
 from memorywire.consolidate.steps import Pass, Result
 from memorywire.journal.contract import Wanted
 from memorywire.model.change import EndReason
@@ -67,7 +67,7 @@ def test_a_rehearsal_says_the_same_and_changes_nothing() -> None:
         rehearsed = await dream(SCOPE, context, ConsolidationRun(dry_run=True))
         assert rehearsed.result is Result.REHEARSED
         assert await memories(context, clock) == before
-        assert await runs(SCOPE, context) == []
+        assert await list_runs(SCOPE, context) == []
         assert (await dream(SCOPE, context, NIGHT)).steps == rehearsed.steps
 
     asleep(story)
@@ -81,18 +81,18 @@ def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
         before = await contents(context, clock)
         done = await dream(SCOPE, context, NIGHT)
         assert done.run is not None
-        [run] = await runs(SCOPE, context)
+        [run] = await list_runs(SCOPE, context)
         assert (run.change.id, run.undone_by) == (done.run, None)
-        whole = await shown(SCOPE, done.run, context)
+        whole = await load_run(SCOPE, done.run, context)
         assert whole["steps"] == [step.document() for step in done.steps]
         assert {one["content"] for one in whole["ended"]} == {"Ben lives in Rome", "Ben lives in Rome now"}
-        await take_back(SCOPE, done.run, context)
+        await undo_run(SCOPE, done.run, context)
         assert await contents(context, clock) == before
-        [run] = await runs(SCOPE, context)
+        [run] = await list_runs(SCOPE, context)
         assert run.undone_by is not None
         assert (await dream(SCOPE, context, NIGHT)).result is Result.CALM  # what was undone is not done again
         with pytest.raises(NotFound):
-            await take_back(SCOPE, "no-such-run", context)
+            await undo_run(SCOPE, "no-such-run", context)
 
     asleep(story)
 

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from memorywire.consolidate.promote import SHORT_TERM, Window, promote
-from memorywire.consolidate.session import read_session, session_rules
+from memorywire.consolidate.session import SHORT_TERM, Window, promote, read_session, session_rules
 from memorywire.model.record import MemoryType, Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.builtin import BuiltIn

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from memorywire.app import Container
-from memorywire.consolidate.promote import SHORT_TERM
-from memorywire.consolidate.runs import runs
-from memorywire.consolidate.tending import Tending, everybody, until_ms
+from memorywire.consolidate.background import BackgroundWork, list_scopes, milliseconds_until
+from memorywire.consolidate.runs import list_runs
+from memorywire.consolidate.session import SHORT_TERM
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import MemoryType, Scope
@@ -53,15 +53,15 @@ def test_notes_of_every_tenant_are_taken_over() -> None:
         for scope in (ANA, BEN):
             for text in SAID:
                 await told(container, scope, text, tags=(SHORT_TERM,), session_id="s")
-        assert await everybody(container) == [ANA, BEN]
-        tending = Tending(container, ConsolidationSettings(promote=0.01))
-        assert tending.notes.ended_at is None
-        async with tending.going_on():
-            await until(lambda: tending.notes.ended_at is not None)
-        assert (tending.notes.agents, tending.notes.problem) == (2, None)
+        assert await list_scopes(container) == [ANA, BEN]
+        tending = BackgroundWork(container, ConsolidationSettings(promote=0.01))
+        assert tending.promotion.ended_at is None
+        async with tending.run_in_background():
+            await until(lambda: tending.promotion.ended_at is not None)
+        assert (tending.promotion.agents, tending.promotion.problem) == (2, None)
         left = [len(await noted(container, scope)) for scope in (ANA, BEN)]
         assert left[0] == left[1] < len(SAID)
-        assert tending.notes.done == 2 * (len(SAID) - left[0])
+        assert tending.promotion.done == 2 * (len(SAID) - left[0])
 
     tended(story)
 
@@ -71,12 +71,12 @@ def test_a_night_is_dreamed_for_every_tenant_by_nobody_else_than_the_server() ->
         for scope in (ANA, BEN):
             await told(container, scope, "Eve lives in Rome")
             await told(container, scope, "Eve really lives in Rome")
-        tending = Tending(container, ConsolidationSettings(promote=None, night=NIGHT))
-        async with tending.going_on():
-            await until(lambda: tending.nights.ended_at is not None)
-        assert (tending.nights.done, tending.nights.problem, tending.notes.ended_at) == (2, None, None)
+        tending = BackgroundWork(container, ConsolidationSettings(promote=None, night=NIGHT))
+        async with tending.run_in_background():
+            await until(lambda: tending.runs.ended_at is not None)
+        assert (tending.runs.done, tending.runs.problem, tending.promotion.ended_at) == (2, None, None)
         for scope in (ANA, BEN):
-            [run] = await runs(scope, container.context)
+            [run] = await list_runs(scope, container.context)
             [entry] = await container.context.governance.journal.about(scope.tenant, run.change.id)
             assert entry["actor"] == "system:dream"
 
@@ -90,13 +90,13 @@ def test_what_is_switched_off_is_not_done() -> None:
             (ConsolidationSettings(promote=None), 0),
             (ConsolidationSettings(promote=60, night=NIGHT), 2),
         ):
-            async with Tending(container, sleep).going_on():
+            async with BackgroundWork(container, sleep).run_in_background():
                 assert len(asyncio.all_tasks()) == before + works
 
     tended(story)
 
 
 def test_the_next_night_is_always_ahead() -> None:
-    assert until_ms(NIGHT, MIDNIGHT) == NIGHT * 60_000
-    assert until_ms(NIGHT, MIDNIGHT + NIGHT * 60_000) == DAY_MS
-    assert until_ms(0, MIDNIGHT + 1) == DAY_MS - 1
+    assert milliseconds_until(NIGHT, MIDNIGHT) == NIGHT * 60_000
+    assert milliseconds_until(NIGHT, MIDNIGHT + NIGHT * 60_000) == DAY_MS
+    assert milliseconds_until(0, MIDNIGHT + 1) == DAY_MS - 1

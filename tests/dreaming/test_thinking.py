@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.consolidate.run import ConsolidationRun, dream, night_of
+from memorywire.consolidate.run import ConsolidationRun, build_run, dream
 from memorywire.journal.contract import Wanted
 from memorywire.model.consolidation import ConsolidationSettings, Limits, Spending
 from memorywire.model.errors import InvalidRequest
@@ -42,7 +42,7 @@ def sound(question: str) -> Any:
 
 def night(model: Model, speaks: str = "openai", **spending: Any) -> ConsolidationRun:
     url = f"{speaks}+http://127.0.0.1:{model.port}/v1?model=m"
-    return night_of(ConsolidationSettings(model=url, key="k-1", spending=Spending(**spending)))
+    return build_run(ConsolidationSettings(model=url, key="k-1", spending=Spending(**spending)))
 
 
 async def filled(context: Context, clock: HandClock) -> None:
@@ -203,7 +203,7 @@ def test_a_run_that_has_no_time_left_asks_nobody() -> None:
         await filled(context, clock)
         with serving(Model(says=sound)) as model:
             chosen = night(model)
-            late = ConsolidationRun(thinking=chosen.thinking, limits=Limits(seconds=0))
+            late = ConsolidationRun(model=chosen.model, limits=Limits(seconds=0))
             thought = (await dream(SCOPE, context, late)).document()["model"]
             assert (thought["asked"], thought["left"], model.asked) == (0, 2, [])
 
@@ -215,9 +215,7 @@ def test_a_rehearsal_says_what_it_would_cost_and_asks_nobody() -> None:
         await filled(context, clock)
         with serving(Model(says=sound)) as model:
             chosen = night(model, price=1.0)
-            thought = (
-                await dream(SCOPE, context, ConsolidationRun(thinking=chosen.thinking, dry_run=True))
-            ).thought
+            thought = (await dream(SCOPE, context, ConsolidationRun(model=chosen.model, dry_run=True))).model
             assert (thought["asked"], thought["left"], model.asked) == (0, 2, [])
             assert thought["tokens"] > 0
             assert thought["cost"] > 0
@@ -232,7 +230,7 @@ def test_without_a_model_the_pass_says_that_it_is_off() -> None:
 
     asleep(story)
     with pytest.raises(InvalidRequest) as caught:
-        night_of(ConsolidationSettings(model="magic"))
+        build_run(ConsolidationSettings(model="magic"))
     assert caught.value.field == "model"
 
 

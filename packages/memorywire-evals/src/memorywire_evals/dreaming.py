@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memorywire.app import Governance, open_container
 from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.steps import Dreamed, Pass
+from memorywire.consolidate.steps import Pass, RunResult
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.consolidation import Limits
@@ -131,7 +131,7 @@ async def _asked(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[
 
 
 def _figures(
-    first: Dreamed, count: int, before: tuple[float, int], after: tuple[float, int], second: int
+    first: RunResult, count: int, before: tuple[float, int], after: tuple[float, int], second: int
 ) -> Figures:
     merges = [
         (step.name, id, step.kept or "")

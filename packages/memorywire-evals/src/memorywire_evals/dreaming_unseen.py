@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.steps import Dreamed, Pass
+from memorywire.consolidate.steps import Pass, RunResult
 from memorywire.model.clock import Clock
 from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, Record
@@ -117,7 +117,7 @@ def _told(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple
     return list(known.values()), labelled
 
 
-def _ended(done: Dreamed) -> Iterator[tuple[str, str]]:
+def _ended(done: RunResult) -> Iterator[tuple[str, str]]:
     return ((id, step.kept or "") for step in done.steps for id in step.ids)
 
 

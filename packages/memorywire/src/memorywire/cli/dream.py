@@ -189,10 +189,10 @@ def dream_session(cli: CliContext, log: Path) -> None:
 
 def dream_watch(cli: CliContext, every: float) -> None:
     """Until somebody stops it."""
-    from memorywire.consolidate.tending import Tending
+    from memorywire.consolidate.background import BackgroundWork
 
     async def act(scope: Scope, container: "Container") -> Answer:
-        await Tending(container, cli.settings.sleep).keep_promoting(every)
+        await BackgroundWork(container, cli.settings.sleep).promote_repeatedly(every)
         return None
 
     click.echo(f"looking every {every:g} seconds; stop with Ctrl-C")
@@ -283,14 +283,14 @@ def dream_command(
 
 
 def _run_night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
-    from memorywire.consolidate.run import dream, night_of
-    from memorywire.consolidate.tending import with_questions
+    from memorywire.consolidate.background import add_recent_probes
+    from memorywire.consolidate.run import build_run, dream
 
     asked = tuple(_parse_probe(number, document) for number, document in json_lines(probes or ()))
-    night = replace(night_of(override_settings(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
+    night = replace(build_run(override_settings(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        fit = await with_questions(night, scope, context) if probes is None else night
+        fit = await add_recent_probes(night, scope, context) if probes is None else night
         return (await dream(scope, context, fit)).document()
 
     cli.show(at_memory(cli, act), lambda said: _render_run(said, cli))
@@ -300,10 +300,10 @@ def _run_night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given:
 @shared
 def runs_(cli: CliContext) -> None:
     """List the runs, newest first."""
-    from memorywire.consolidate.runs import runs
+    from memorywire.consolidate.runs import list_runs
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        return {"runs": [run.document() for run in await runs(scope, context)]}
+        return {"runs": [run.document() for run in await list_runs(scope, context)]}
 
     cli.show(at_memory(cli, act), _render_runs)
 
@@ -313,10 +313,10 @@ def runs_(cli: CliContext) -> None:
 @shared
 def show(cli: CliContext, run: str) -> None:
     """Show all that RUN did and why."""
-    from memorywire.consolidate.runs import shown
+    from memorywire.consolidate.runs import load_run
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        return await shown(scope, run, context)
+        return await load_run(scope, run, context)
 
     cli.show(at_memory(cli, act), _render_whole_run)
 
@@ -327,11 +327,11 @@ def show(cli: CliContext, run: str) -> None:
 def undo(cli: CliContext, run: str) -> None:
     """Take RUN back, all of it."""
     from memorywire.cli.changes import render_undo
-    from memorywire.consolidate.runs import take_back
+    from memorywire.consolidate.runs import undo_run
     from memorywire.wire.codec import encode
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        answer: Answer = encode(await take_back(scope, run, context))
+        answer: Answer = encode(await undo_run(scope, run, context))
         return answer
 
     cli.show(at_memory(cli, act), render_undo)

@@ -137,11 +137,11 @@ def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:
 
 def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
     """Keep what the user said to know, do or never do, unless a rule of the policy refuses it."""
-    from memorywire.consolidate.session import rules_in, source_of
+    from memorywire.consolidate.session import find_rules, session_source
 
-    for kind, sentence in rules_in(turn["content"]) if turn["role"] == "user" else ():
+    for kind, sentence in find_rules(turn["content"]) if turn["role"] == "user" else ():
         with suppress(InvalidRequest, Refused, SecretLeakage):
-            memory.remember(sentence, tags=[kind], source=source_of(session), session_id=session)
+            memory.remember(sentence, tags=[kind], source=session_source(session), session_id=session)
 
 
 def _caller(cli: CliContext) -> str:

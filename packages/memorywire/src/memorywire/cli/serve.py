@@ -18,7 +18,7 @@ from memorywire.cli.mounts import add_mount_options, prepare_mounts
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.app import Container
     from memorywire.cli.mounts import OpenMounts
-    from memorywire.consolidate.tending import Tending
+    from memorywire.consolidate.background import BackgroundWork
     from memorywire.model.consolidation import ConsolidationSettings
     from memorywire.server.auth import Provider
     from memorywire.server.console.mount import Console
@@ -146,7 +146,7 @@ def _provider(
 async def _serve(
     cli: CliContext, serving: "Serving", doors: "_Doors", sleep: "ConsolidationSettings"
 ) -> None:
-    from memorywire.consolidate.tending import Tending
+    from memorywire.consolidate.background import BackgroundWork
     from memorywire.journal.operators import any_operator
     from memorywire.server.http.serve import serve
 
@@ -154,8 +154,8 @@ async def _serve(
         for line in store_notes(cli.settings.stores):
             _remark(line, as_json=cli.as_json)
         doors.guarded = container.journal is None or await container.journal.file.read(any_operator)
-        doors.tending = Tending(container, sleep)
-        async with doors.tending.going_on():
+        doors.tending = BackgroundWork(container, sleep)
+        async with doors.tending.run_in_background():
             await serve(container, serving)
 
 
@@ -173,7 +173,7 @@ class _Doors(Struct):
     provider: "Provider | None"
     limits: "Limits"
     added: "list[OpenMounts]" = field(default_factory=list)
-    tending: "Tending | None" = None
+    tending: "BackgroundWork | None" = None
     guarded: bool = False
     consoles: "list[Console]" = field(default_factory=list)
 

@@ -1,1 +1,4 @@
-"""Dreaming: memory put in order while nobody waits, by changes that can be read and taken back."""
+"""Consolidation (`memorywire dream`): merges duplicates, resolves conflicts and archives unused memories.
+
+Everything a run does is one change, with a reason for each step, and can be undone.
+"""

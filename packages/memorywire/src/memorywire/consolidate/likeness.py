@@ -1,5 +1,10 @@
-"""How alike two memories are, once nothing that a vector overlooks tells them apart."""
+"""How similar two memories are: the cosine of their vectors, unless a rule shows that they differ.
 
+Vectors overlook numbers, negation, opposites and word order; `can_agree` compares those first. The thresholds
+are fitted to labelled pairs (data/pairs.jsonl), so that they hold for any embedder.
+"""
+
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -12,9 +17,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memorywire.model.record import Record
+from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.search.dedup import Stated
-from memorywire.search.slots import Slots
+from memorywire.search.embed import Embedder
+from memorywire.search.slots import Slots, slots
 from memorywire.search.text import terms
 
 Vectors: TypeAlias = Mapping[str, bytes]
@@ -30,7 +36,7 @@ _OVER = frozenset(
 
 
 class Change(StrEnum):
-    """How two statements differ: in order, in one word, by words that only one has, or by more."""
+    """How two statements differ: in word order, in one word, by added words, or by more."""
 
     ORDER = "order"
     SWAPPED = "swapped"
@@ -40,24 +46,24 @@ class Change(StrEnum):
 
 
 class Likeness(Struct, frozen=True):
-    """How two memories differ, and the cosine of what they say: 0 when something tells them apart."""
+    """How two memories differ, and the cosine of their vectors: 0 if a rule shows that they differ."""
 
     change: Change
     score: float
 
 
-def likeness(one: Stated, other: Stated, vectors: Vectors) -> Likeness:
-    change = _change(one[1], other[1])
-    if not may_agree(one[1], other[1]):
+def measure_likeness(one: Stated, other: Stated, vectors: Vectors) -> Likeness:
+    change = _classify_change(one[1], other[1])
+    if not can_agree(one[1], other[1]):
         return Likeness(change, 0.0)
     return Likeness(change, cosine(vectors[one[0].id], vectors[other[0].id]))
 
 
 def cosine(one: bytes, other: bytes) -> float:
-    return float(_floats(one) @ _floats(other))
+    return float(_as_floats(one) @ _as_floats(other))
 
 
-def _change(one: Slots, other: Slots) -> Change:
+def _classify_change(one: Slots, other: Slots) -> Change:
     mine, yours = (set(a.said) - set(b.said) - _DENIALS for a, b in ((one, other), (other, one)))
     if not mine and not yours:
         return Change.ORDER
@@ -70,10 +76,10 @@ def _change(one: Slots, other: Slots) -> Change:
 
 
 def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Iterator[tuple[Record, Record]]:
-    """All pairs whose vectors are at least so alike, each once."""
+    """Yield each pair whose cosine is at least `least`, once."""
     if len(records) < 2:
         return
-    matrix = np.stack([_floats(vectors[record.id]) for record in records])
+    matrix = np.stack([_as_floats(vectors[record.id]) for record in records])
     for start in range(0, len(records), _BLOCK):
         alike = matrix[start : start + _BLOCK] @ matrix.T >= least
         for row, column in zip(*np.nonzero(alike), strict=True):
@@ -81,8 +87,8 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
                 yield records[start + row], records[column]
 
 
-def may_agree(one: Slots, other: Slots) -> bool:
-    """Whether nothing tells them apart that a vector overlooks.
+def can_agree(one: Slots, other: Slots) -> bool:
+    """Return whether the statements agree in what a vector overlooks.
 
     That is: owner, numbers, order of names, denials, opposites, being over, who does what to whom, subject,
     value, or a single little word.
@@ -90,21 +96,21 @@ def may_agree(one: Slots, other: Slots) -> bool:
     return (
         one.owner == other.owner
         and (one.said != other.said or one.told == other.told)
-        and numbers(one) == numbers(other)
-        and _odd(one.said, _DENIALS) == _odd(other.said, _DENIALS)
-        and _of(one.said, _TURNS) == _of(other.said, _TURNS)
+        and list_numbers(one) == list_numbers(other)
+        and _is_odd(one.said, _DENIALS) == _is_odd(other.said, _DENIALS)
+        and _select(one.said, _TURNS) == _select(other.said, _TURNS)
         and one.names <= other.words
         and other.names <= one.words
-        and _named(one, other) == _named(other, one)
-        and not opposed(one, other)
+        and _names_in_order(one, other) == _names_in_order(other, one)
+        and not are_opposed(one, other)
         and one.words & _OVER == other.words & _OVER
-        and _ordered(one, other)
-        and not _of_another(one.said, other.said)
+        and _order_agrees(one, other)
+        and not _differs_in_subject_or_value(one.said, other.said)
     )
 
 
-def _of_another(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether only the subject differs, or only the value: more than half is alike, then a word differs."""
+def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether only the subject or only the value differs: equal for more than half, then different."""
     shorter = min(len(one), len(other))
     if shorter > 1 and one[0] != other[0] and one[1:] == other[1:]:
         return True
@@ -112,25 +118,25 @@ def _of_another(one: Sequence[str], other: Sequence[str]) -> bool:
     return shorter > begin > shorter / 2
 
 
-def _named(one: Slots, other: Slots) -> list[str]:
-    """The names of either, in the order this one says them."""
+def _names_in_order(one: Slots, other: Slots) -> list[str]:
+    """Return the names of either, in the order of `one`."""
     known = one.names | other.names
     return [term for term in one.said if term in known]
 
 
-def _ordered(one: Slots, other: Slots) -> bool:
-    """Whether the same words in another order mean the same: only if a beginning moved to the end."""
+def _order_agrees(one: Slots, other: Slots) -> bool:
+    """Return whether the word order agrees. Of equal words only a beginning may move to the end."""
     if one.said == other.said or one.words != other.words:
         return True
     turned = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
-    return turned and len(one.said) > _TOLD
+    return turned and len(one.said) > _TRANSITIVE_WORDS
 
 
-_TOLD = 3
+_TRANSITIVE_WORDS = 3
 """With three words (subject, verb, object) a moved beginning means another subject."""
 
 
-def numbers(stated: Slots) -> list[str]:
+def list_numbers(stated: Slots) -> list[str]:
     return sorted(filter(is_number, stated.said))
 
 
@@ -138,18 +144,18 @@ def is_number(term: str) -> bool:
     return term.lstrip("#+-−")[:1].isdigit()
 
 
-def _odd(said: Sequence[str], words: frozenset[str]) -> bool:
-    return len(_of(said, words)) % 2 == 1
+def _is_odd(said: Sequence[str], words: frozenset[str]) -> bool:
+    return len(_select(said, words)) % 2 == 1
 
 
-def _of(said: Sequence[str], words: frozenset[str]) -> list[str]:
+def _select(said: Sequence[str], words: frozenset[str]) -> list[str]:
     return sorted(term for term in said if term in words)
 
 
-def opposed(one: Slots, other: Slots) -> bool:
-    """Whether one of them says the opposite of a word of the other."""
+def are_opposed(one: Slots, other: Slots) -> bool:
+    """Return whether one has the opposite of a word of the other."""
     mine, yours = (set(map(_stem, a.words - b.words)) for a, b in ((one, other), (other, one)))
-    return any(not yours.isdisjoint(opposites().get(word, ())) for word in mine)
+    return any(not yours.isdisjoint(load_opposites().get(word, ())) for word in mine)
 
 
 def _stem(word: str) -> str:
@@ -157,8 +163,8 @@ def _stem(word: str) -> str:
 
 
 @cache
-def opposites() -> Mapping[str, frozenset[str]]:
-    """For each word those that turn its sentence around, all of them without their endings."""
+def load_opposites() -> Mapping[str, frozenset[str]]:
+    """Return the opposites of each word stem."""
     found: dict[str, set[str]] = {}
     for line in (files(__package__) / "data" / "opposites.txt").read_text(encoding="utf-8").splitlines():
         one, other = map(_stem, line.split())
@@ -167,5 +173,65 @@ def opposites() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in found.items()}
 
 
-def _floats(vector: bytes) -> NDArray[np.float32]:
+def _as_floats(vector: bytes) -> NDArray[np.float32]:
     return np.frombuffer(vector, dtype="<f4")
+
+
+_ODD_ONES = 20
+"""Both sides of every labelled pair are about one thing: `related` is the cosine that 19 in 20 reach."""
+
+
+class Thresholds(Struct, frozen=True):
+    """The least score of two equal statements, for each way to differ; a way without one is never equal.
+
+    From `related` on, two memories are about one thing. The labelled statements have at most `longest` words:
+    in longer ones a single word counts less in the vector, so a person decides.
+    """
+
+    least: Mapping[Change, float]
+    related: float = 1.0
+    longest: int = 0
+
+    @property
+    def lowest(self) -> float:
+        """The cosine below which no pair can be equal."""
+        return min(self.least.values(), default=1.0)
+
+    def is_same(self, likeness: Likeness) -> bool:
+        least = self.least.get(likeness.change)
+        return least is not None and likeness.score >= least
+
+
+async def fit_thresholds(embedder: Embedder) -> Thresholds:
+    """Fit the lowest thresholds without a false positive: halfway to the next equal pair."""
+    lines = (files(__package__) / "data" / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    texts = sorted({pair[side] for pair in pairs for side in ("first", "second")})
+    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    judged = [
+        (
+            measure_likeness(_parse_statement(pair["first"]), _parse_statement(pair["second"]), vectors),
+            bool(pair["same"]),
+        )
+        for pair in pairs
+    ]
+    found = {change: _fit_least(change, judged) for change in Change}
+    alike = sorted(cosine(vectors[pair["first"]], vectors[pair["second"]]) for pair in pairs)
+    return Thresholds(
+        {change: score for change, score in found.items() if score is not None},
+        related=alike[len(alike) // _ODD_ONES],
+        longest=max(len(_parse_statement(text)[1].said) for text in texts),
+    )
+
+
+def _fit_least(change: Change, judged: Sequence[tuple[Likeness, bool]]) -> float | None:
+    scores = [(found.score, same) for found, same in judged if found.change is change]
+    highest = max((score for score, same in scores if not same), default=0.0)
+    above = [score for score, same in scores if same and score > highest]
+    return (highest + min(above)) / 2 if above else None
+
+
+def _parse_statement(text: str) -> Stated:
+    scope = Scope(agent="calibration")
+    record = Record(id=text, scope=scope, type=MemoryType.SEMANTIC, content=text, created_at=0, updated_at=0)
+    return record, slots(record)

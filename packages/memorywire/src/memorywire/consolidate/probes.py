@@ -1,4 +1,4 @@
-"""Questions that a dream must not spoil: asked of a copy of memory, before and after."""
+"""Probes: questions that are asked of a copy of memory before and after a run, to compare recall."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,21 +21,21 @@ _MOST = 50
 
 
 class Probe(Struct, frozen=True):
-    """A question, and the memories that should be among the first answers."""
+    """A question, and the ids that should be among its first hits."""
 
     query: str
     ids: frozenset[str]
 
 
-class Probed(Struct, frozen=True, kw_only=True):
-    """The share of memories found that should be found, before and after."""
+class ProbeResult(Struct, frozen=True, kw_only=True):
+    """The recall of the probes before and after."""
 
     questions: int
     before: float
     after: float
 
     @property
-    def worse(self) -> bool:
+    def is_worse(self) -> bool:
         return self.after < self.before
 
     def document(self) -> dict[str, Json]:
@@ -47,7 +47,7 @@ class Probed(Struct, frozen=True, kw_only=True):
 
 
 async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
-    """The last questions that were really asked, with what they found then."""
+    """Return the latest recalls of the scope as probes, with the hits they had."""
     notes = await journal.recalls(scope.tenant, agent=scope.agent, user=scope.user, limit=_RECENT)
     found = {
         note.query: Probe(note.query, frozenset(id for id, _, _ in note.hits[:DEPTH]))
@@ -59,38 +59,41 @@ async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
 
 async def rehearse(
     probes: Sequence[Probe], records: Sequence[Record], vectors: Vectors, change: Change, context: Context
-) -> Probed:
-    """Make the change on a copy of these memories, and ask before and after."""
-    here = {record.id for record in records}
-    asked = [replace(probe, ids=probe.ids & here) for probe in probes if probe.ids & here]
+) -> ProbeResult:
+    """Apply the change to a copy of these memories, and measure recall before and after."""
+    ids = {record.id for record in records}
+    usable = [replace(probe, ids=probe.ids & ids) for probe in probes if probe.ids & ids]
     copy = await open_store("sqlite://", space=context.embedder.space)
     alone = replace(context, store=copy, corridor=straight, office=None, routing=ALONE, placing=nowhere_else)
     try:
-        puts = [_first(record, vectors[record.id]) for record in records]
+        puts = [_initial_put(record, vectors[record.id]) for record in records]
         await copy.write(
             Change(id="copy", operation="copy", scope=change.scope, at=change.at, put=tuple(puts))
         )
-        before = await found_by(asked, change.scope, alone, {})
-        await copy.write(_second(change))
-        after = await found_by(asked, change.scope, alone, {end.id: end.into or "" for end in change.end})
+        before = await measure_recall(usable, change.scope, alone, {})
+        await copy.write(_adapt_change(change))
+        into = {end.id: end.into or "" for end in change.end}
+        after = await measure_recall(usable, change.scope, alone, into)
     finally:
         await copy.close()
-    return Probed(questions=len(asked), before=before, after=after)
+    return ProbeResult(questions=len(usable), before=before, after=after)
 
 
-async def found_by(probes: Sequence[Probe], scope: Scope, context: Context, into: Mapping[str, str]) -> float:
-    """The share of what should be found that is found; an ended memory counts where it went."""
-    wanted = found = 0
+async def measure_recall(
+    probes: Sequence[Probe], scope: Scope, context: Context, into: Mapping[str, str]
+) -> float:
+    """Return the share of expected ids that are found; a merged memory counts as its survivor."""
+    expected = found = 0
     for probe in probes:
         answer = await recall(Recall(scope=scope, query=probe.query, k=DEPTH, min_relevance="off"), context)
         hits = {hit.id for hit in answer.hits}
-        meant = {_now(id, into) for id in probe.ids}
-        wanted += len(meant)
-        found += len(meant & hits)
-    return found / wanted if wanted else 1.0
+        ids = {_follow_merges(id, into) for id in probe.ids}
+        expected += len(ids)
+        found += len(ids & hits)
+    return found / expected if expected else 1.0
 
 
-def _now(id: str, into: Mapping[str, str]) -> str:
+def _follow_merges(id: str, into: Mapping[str, str]) -> str:
     seen = {id}
     while (following := into.get(id)) and following not in seen:
         seen.add(following)
@@ -98,11 +101,11 @@ def _now(id: str, into: Mapping[str, str]) -> str:
     return id
 
 
-def _first(record: Record, vector: bytes) -> Put:
+def _initial_put(record: Record, vector: bytes) -> Put:
     return Put(record=replace(record, version=1), base=Base.NOTHING, vector=vector)
 
 
-def _second(change: Change) -> Change:
-    """The change adapted to the copy, whose memories have one version each."""
+def _adapt_change(change: Change) -> Change:
+    """Return the change adapted to the copy, where each memory has one version."""
     puts = (replace(put, record=replace(put.record, version=2), like=1) for put in change.put)
     return replace(change, put=tuple(puts), end=tuple(replace(end, version=1) for end in change.end))

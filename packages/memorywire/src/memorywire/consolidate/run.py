@@ -1,4 +1,8 @@
-"""A night: passes over an agent's memory, tried on a draft, judged, rehearsed, committed as one change."""
+"""One consolidation run.
+
+Passes propose steps, each step is tried on a draft and judged by the policy, the result is rehearsed on a
+copy, and all steps are committed as one change.
+"""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,18 +10,27 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.consolidate.conflicts import conflicts
-from memorywire.consolidate.decay import over_caps, over_time
-from memorywire.consolidate.draft import Draft
-from memorywire.consolidate.duplicates import exact, near, semantic
-from memorywire.consolidate.gather import Group, repetitions, sessions
-from memorywire.consolidate.likeness import Vectors
-from memorywire.consolidate.people import People, asked_of_people
+from memorywire.consolidate.likeness import Thresholds, Vectors, fit_thresholds
+from memorywire.consolidate.passes import (
+    find_conflicts,
+    find_exact,
+    find_excess,
+    find_near,
+    find_semantic,
+    find_unused,
+)
 from memorywire.consolidate.probes import Probe, rehearse
-from memorywire.consolidate.runs import brought_back
-from memorywire.consolidate.steps import DREAM, Dreamed, Result, Step
-from memorywire.consolidate.thinking import Thinking, Thought, expected, think
-from memorywire.consolidate.thresholds import Thresholds, fitted
+from memorywire.consolidate.runs import Decisions, find_restored_ids, load_decisions
+from memorywire.consolidate.steps import DREAM, Draft, Result, RunResult, Step
+from memorywire.consolidate.summaries import (
+    Group,
+    ModelReport,
+    ModelSettings,
+    ask_model,
+    estimate_model,
+    group_repetitions,
+    group_sessions,
+)
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change
 from memorywire.model.consolidation import OFF, ConsolidationSettings, Limits, Retention
@@ -39,179 +52,180 @@ from memorywire.stores.contract import SupportsChangeLog
 
 
 class ConsolidationRun(Struct, frozen=True, kw_only=True):
-    """What one run may do: its limits, the retention, and the questions that must not be answered worse.
+    """The options of one run: limits, retention, and the probes whose recall must not fall.
 
-    Without `thinking` no model is asked.
+    Without `model` no model is asked for summaries and procedures.
     """
 
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)
     probes: tuple[Probe, ...] = ()
-    thinking: Thinking | None = None
+    model: ModelSettings | None = None
     dry_run: bool = False
 
 
-def night_of(sleep: ConsolidationSettings) -> ConsolidationRun:
-    """The night that these settings describe."""
-    chat = None if sleep.model == OFF else open_chat(sleep.model, api_key=sleep.key, field="model")
+def build_run(settings: ConsolidationSettings) -> ConsolidationRun:
+    """Return the run that the settings describe."""
+    chat = None if settings.model == OFF else open_chat(settings.model, api_key=settings.key, field="model")
     return ConsolidationRun(
-        limits=sleep.limits,
-        retention=sleep.retention,
-        thinking=None if chat is None else Thinking(chat, sleep.spending),
+        limits=settings.limits,
+        retention=settings.retention,
+        model=None if chat is None else ModelSettings(chat, settings.spending),
     )
 
 
-async def dream(scope: Scope, context: Context, night: ConsolidationRun) -> Dreamed:
-    """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none.
+async def dream(scope: Scope, context: Context, options: ConsolidationRun) -> RunResult:
+    """Consolidate the memories of the scope. Deletes nothing; commits one change, or none.
 
-    What a model makes of the memories, as they are then, is proposed to a person.
+    Texts that a model writes from the memories are proposed to a person.
     """
     context.historian(DREAM)
-    run = _Run(scope, context, night)
-    done = await run.made()
-    return replace(done, thought=(await run.thought()).document())
+    run = _Run(scope, context, options)
+    result = await run.execute()
+    return replace(result, model=(await run.ask_model()).document())
 
 
 class _Run:
-    """One run while it is under way."""
+    """The state of a run in progress."""
 
-    def __init__(self, scope: Scope, context: Context, night: ConsolidationRun) -> None:
+    def __init__(self, scope: Scope, context: Context, options: ConsolidationRun) -> None:
         self.scope = scope
         self.context = context
-        self.night = night
-        self.began = context.clock()
-        self.left = 0
-        self.people = People()
-        self.spared: frozenset[str] = frozenset()
-        self.held: list[tuple[Step, Plan, Judgement]] = []
+        self.options = options
+        self.started_at = context.clock()
+        self.skipped = 0
+        self.decisions = Decisions()
+        self.restored_ids: frozenset[str] = frozenset()
+        self.proposals: list[tuple[Step, Plan, Judgement]] = []
         self.refused: list[tuple[str, Step]] = []
         self.thresholds: Thresholds | None = None
 
-    async def made(self) -> Dreamed:
-        found = [record for record in await self._alive() if _free_to_change(record)]
-        earlier = [said async for said in self._earlier(found)]
-        self.people = await asked_of_people(self.scope, self.context)
-        self.spared = await brought_back(self.scope, self.context)
-        self.draft = Draft(found, self.began, frozen=self.people.waiting, earlier=earlier)
-        self.thresholds = await self._fitted()
-        vectors = await self._vectors([*found, *(record for record, _ in earlier)])
-        for make in self._passes(vectors):
-            for step in list(make()):
+    async def execute(self) -> RunResult:
+        records = [record for record in await self._load_live() if _is_changeable(record)]
+        earlier = [pair async for pair in self._load_merged(records)]
+        self.decisions = await load_decisions(self.scope, self.context)
+        self.restored_ids = await find_restored_ids(self.scope, self.context)
+        self.draft = Draft(records, self.started_at, frozen=self.decisions.waiting, earlier=earlier)
+        self.thresholds = await self._fit_thresholds()
+        vectors = await self._load_vectors([*records, *(record for record, _ in earlier)])
+        for find_steps in self._passes(vectors):
+            for step in list(find_steps()):
                 await self._consider(step)
-        done = Dreamed(
+        result = RunResult(
             result=Result.CALM,
-            memories=len(found),
+            memories=len(records),
             steps=tuple(self.draft.steps),
             refused=tuple(self.refused),
-            left=self.left,
+            left=self.skipped,
         )
-        return await self._settled(done, found, vectors)
+        return await self._finish(result, records, vectors)
 
-    async def thought(self) -> Thought:
-        """What a model makes of the memories, or why none is asked."""
-        thinking = self.night.thinking
-        if thinking is None:
-            return Thought()
+    async def ask_model(self) -> ModelReport:
+        """Ask the model for summaries and procedures, or report why none is asked."""
+        model = self.options.model
+        if model is None:
+            return ModelReport()
         if self.context.office is None:
-            return Thought(problem="nobody could propose anything: no journal is wired here")
-        records = [record for record in await self._alive() if KEYED not in record.metadata]
-        groups = [*sessions(records), *await self._repetitions(records)]
-        if self.night.dry_run:
-            return await expected(groups, self.context, thinking)
-        until = self.began + int(self.night.limits.seconds * 1000)
-        return await think(groups, records, self.context, thinking, until)
+            return ModelReport(problem="proposals need a journal, and none is configured")
+        records = [record for record in await self._load_live() if KEYED not in record.metadata]
+        groups = [*group_sessions(records), *await self._group_repetitions(records)]
+        if self.options.dry_run:
+            return await estimate_model(groups, self.context, model)
+        deadline = self.started_at + int(self.options.limits.seconds * 1000)
+        return await ask_model(groups, records, self.context, model, deadline)
 
-    async def _repetitions(self, records: Sequence[Record]) -> list[Group]:
+    async def _group_repetitions(self, records: Sequence[Record]) -> list[Group]:
         if self.thresholds is None:
             return []
-        return list(repetitions(records, await self._vectors(records), self.thresholds.related))
+        return list(group_repetitions(records, await self._load_vectors(records), self.thresholds.related))
 
-    async def _alive(self) -> list[Record]:
-        where = Where(scope=self.scope, alive_at=self.began)
+    async def _load_live(self) -> list[Record]:
+        where = Where(scope=self.scope, alive_at=self.started_at)
         return [record async for record in self.context.all_matching(where)]
 
-    async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
-        """The statements that were merged into these memories on former nights."""
+    async def _load_merged(self, records: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
+        """Yield the records that earlier runs merged into these, each with the id of its survivor."""
         historian = self.context.historian(DREAM)
-        for record in found:
+        for record in records:
             for id in record.merged_from:
                 history = await historian.history(self.scope, id)
                 if history and history[-1].record is not None:
                     yield history[-1].record, record.id
 
     def _passes(self, vectors: Vectors) -> Iterator[Callable[[], Iterable[Step]]]:
-        draft, retention, now = self.draft, self.night.retention, self.began
+        draft, retention, now = self.draft, self.options.retention, self.started_at
         thresholds = self.thresholds
-        yield lambda: exact(draft.free, retention)
-        yield lambda: near(draft.free, retention)
+        yield lambda: find_exact(draft.free, retention)
+        yield lambda: find_near(draft.free, retention)
         if thresholds is not None:
-            yield lambda: semantic(draft.wordings, vectors, thresholds, retention)
-        yield lambda: conflicts(draft.wordings, retention)
-        yield lambda: over_time(draft.free, retention, now)
-        yield lambda: over_caps(draft.free, retention)
+            yield lambda: find_semantic(draft.wordings, vectors, thresholds, retention)
+        yield lambda: find_conflicts(draft.wordings, retention)
+        yield lambda: find_unused(draft.free, retention, now)
+        yield lambda: find_excess(draft.free, retention)
 
-    async def _fitted(self) -> Thresholds | None:
-        """The thresholds of likeness in this embedding space; None without an embedder."""
+    async def _fit_thresholds(self) -> Thresholds | None:
+        """Return the similarity thresholds of this embedding space; None without an embedder."""
         try:
-            return await fitted(self.context.embedder)
+            return await fit_thresholds(self.context.embedder)
         except EmbedderNotConfigured:
             return None
 
-    async def _vectors(self, records: Sequence[Record]) -> Vectors:
-        return {} if self.thresholds is None else await vectors_of(records, self.context)
+    async def _load_vectors(self, records: Sequence[Record]) -> Vectors:
+        return {} if self.thresholds is None else await load_vectors(records, self.context)
 
     async def _consider(self, step: Step) -> None:
-        """Take the step, hold it for a person, or leave it: for another night, or because a rule says so."""
+        """Take the step, propose it to a person, or skip it for a later run or because of a rule."""
         free = {record.id for record in self.draft.free}
-        if not step.touched <= free or self._unwanted(step):
+        if not step.touched <= free or self._is_rejected(step):
             return
-        if self._full(step):
-            self.left += 1
+        if self._exceeds_limits(step):
+            self.skipped += 1
             return
         plan = self.draft.plan(step, self.context.mint())
-        judgement = await self._judged(step, plan)
+        judgement = await self._judge(step, plan)
         if judgement.verdict is Verdict.ALLOW:
             self.draft.take(step)
             return
         self.draft.freeze(step)
         if judgement.verdict is Verdict.HOLD and step.kept is not None and self.context.office is not None:
-            self.held.append((step, plan, judgement))
+            self.proposals.append((step, plan, judgement))
         else:
             self.refused.append((judgement.rule, step))
 
-    def _unwanted(self, step: Step) -> bool:
-        """Whether a person has rejected or taken back the same before."""
-        return self.people.refused(step.touched) or not self.spared.isdisjoint(step.ids)
+    def _is_rejected(self, step: Step) -> bool:
+        """Return whether a person rejected or undid the same step before."""
+        return self.decisions.is_rejected(step.touched) or not self.restored_ids.isdisjoint(step.ids)
 
-    def _full(self, step: Step) -> bool:
+    def _exceeds_limits(self, step: Step) -> bool:
         taken = sum(len(one.ids) for one in self.draft.steps)
-        late = self.context.clock() - self.began > self.night.limits.seconds * 1000
-        return late or taken + len(step.ids) > self.night.limits.allowed(len(self.draft.first))
+        late = self.context.clock() - self.started_at > self.options.limits.seconds * 1000
+        return late or taken + len(step.ids) > self.options.limits.allowed(len(self.draft.first))
 
-    async def _judged(self, step: Step, plan: Plan) -> Judgement:
-        """The policy's verdict on the step; what the dream itself doubts is at least held."""
-        doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
+    async def _judge(self, step: Step, plan: Plan) -> Judgement:
+        """Return the verdict of the policy; a step that is not sure is held at least."""
+        held = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
         if self.context.office is None:
-            return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
+            return held if not step.sure else replace(held, verdict=Verdict.ALLOW)
         policy = await self.context.office.rulebook.policy(self.scope.tenant)
         judgement = judge(await case_of(plan, self.context, policy), policy)
-        return doubted if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
+        return held if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
-    async def _settled(self, done: Dreamed, found: Sequence[Record], vectors: Vectors) -> Dreamed:
-        """Rehearse on a copy, then commit all steps at once, then propose what was held."""
-        change = self.draft.change(self.context.mint(), self.scope, _reason(done.steps))
-        if self.night.probes and done.steps and vectors:
-            probed = await rehearse(self.night.probes, found, vectors, change, self.context)
-            done = replace(done, probes=probed.document())
-            if probed.worse:
-                return replace(done, result=Result.DISCARDED)
-        if self.night.dry_run:
-            proposed = tuple(("", step) for step, _, _ in self.held)
-            return replace(done, result=Result.REHEARSED, proposed=proposed)
-        if done.steps:
-            await self._commit(change, done.steps)
-            done = replace(done, result=Result.COMMITTED, run=change.id)
-        return replace(done, proposed=tuple([(await self._propose(*held), held[0]) for held in self.held]))
+    async def _finish(self, result: RunResult, records: Sequence[Record], vectors: Vectors) -> RunResult:
+        """Rehearse on a copy, commit all steps as one change, then propose the held steps."""
+        change = self.draft.change(self.context.mint(), self.scope, _format_reason(result.steps))
+        if self.options.probes and result.steps and vectors:
+            probed = await rehearse(self.options.probes, records, vectors, change, self.context)
+            result = replace(result, probes=probed.document())
+            if probed.is_worse:
+                return replace(result, result=Result.DISCARDED)
+        if self.options.dry_run:
+            proposed = tuple(("", step) for step, _, _ in self.proposals)
+            return replace(result, result=Result.REHEARSED, proposed=proposed)
+        if result.steps:
+            await self._commit(change, result.steps)
+            result = replace(result, result=Result.COMMITTED, run=change.id)
+        proposed = tuple([(await self._propose(*proposal), proposal[0]) for proposal in self.proposals])
+        return replace(result, proposed=proposed)
 
     async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
         if self.context.office is None:
@@ -223,31 +237,31 @@ class _Run:
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
         policy = await self.context.governance.rulebook.policy(self.scope.tenant)
         case = await case_of(plan, self.context, policy)
-        done = await hold(plan, case, judgement, policy, self.context)
-        return done.proposal_id or ""
+        receipt = await hold(plan, case, judgement, policy, self.context)
+        return receipt.proposal_id or ""
 
 
-async def vectors_of(records: Sequence[Record], context: Context) -> Vectors:
-    """What the store keeps, where it hands vectors out, and for the others new ones."""
-    kept: list[bytes | None] = [None] * len(records)
+async def load_vectors(records: Sequence[Record], context: Context) -> Vectors:
+    """Return the stored vectors of the records, and embed those that the store does not return."""
+    stored: list[bytes | None] = [None] * len(records)
     if isinstance(context.store, SupportsChangeLog) and records:
-        named = [(record.id, record.version) for record in records]
-        kept = await context.store.vectors(records[0].scope.tenant, named)
-    missing = [record for record, vector in zip(records, kept, strict=True) if vector is None]
-    made = iter(await context.embedder.embed([record.meaning for record in missing]))
+        versions = [(record.id, record.version) for record in records]
+        stored = await context.store.vectors(records[0].scope.tenant, versions)
+    missing = [record for record, vector in zip(records, stored, strict=True) if vector is None]
+    embedded = iter(await context.embedder.embed([record.meaning for record in missing]))
     return {
-        record.id: next(made) if vector is None else vector
-        for record, vector in zip(records, kept, strict=True)
+        record.id: next(embedded) if vector is None else vector
+        for record, vector in zip(records, stored, strict=True)
     }
 
 
-def _free_to_change(record: Record) -> bool:
-    """Whether a dream may change it: values of keys and turns of conversations stay as they were said."""
-    marked = record.metadata.get(LAYER)
-    turn = isinstance(marked, Mapping) and marked.get("kind") == Kind.TURN
-    return KEYED not in record.metadata and not turn
+def _is_changeable(record: Record) -> bool:
+    """Return whether a run may change the record; not key-value entries and conversation turns."""
+    layer = record.metadata.get(LAYER)
+    is_turn = isinstance(layer, Mapping) and layer.get("kind") == Kind.TURN
+    return KEYED not in record.metadata and not is_turn
 
 
-def _reason(steps: Sequence[Step]) -> str:
+def _format_reason(steps: Sequence[Step]) -> str:
     counts = Counter(step.name.value for step in steps)
     return "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())

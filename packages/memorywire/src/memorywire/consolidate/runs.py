@@ -1,13 +1,15 @@
-"""The runs of the past: listed, shown with all they did, and taken back."""
+"""Earlier runs (list, show, undo), and what people decided about their steps."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from memorywire.consolidate.steps import DREAM
+from memorywire.journal.contract import Wanted
 from memorywire.model.answers import Undone
 from memorywire.model.change import Change, Version
 from memorywire.model.errors import NotFound
+from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import Undo
 from memorywire.pipeline.context import Context
@@ -17,7 +19,7 @@ _MOST = 1_000_000
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """A run: when it was, what it says of itself, and by which change it was taken back."""
+    """A run and the change that undid it, if any."""
 
     change: Change
     undone_by: str | None = None
@@ -27,8 +29,8 @@ class Run(Struct, frozen=True, kw_only=True):
         return said | ({} if self.undone_by is None else {"undone_by": self.undone_by})
 
 
-async def runs(scope: Scope, context: Context) -> list[Run]:
-    """Newest first."""
+async def list_runs(scope: Scope, context: Context) -> list[Run]:
+    """Return the runs of the scope, newest first."""
     changes = await context.historian(DREAM).changes(scope, _MOST)
     undone = {change.undoes: change.id for change in changes if change.undoes is not None}
     standing = {run: by for run, by in undone.items() if by not in undone}  # an undo can be undone too
@@ -39,59 +41,59 @@ async def runs(scope: Scope, context: Context) -> list[Run]:
     ]
 
 
-async def brought_back(scope: Scope, context: Context) -> frozenset[str]:
-    """The memories that a run took out and an undo brought back: they are not taken out again."""
+async def find_restored_ids(scope: Scope, context: Context) -> frozenset[str]:
+    """Return the memories that a run removed and an undo restored: later runs leave them alone."""
     return frozenset(
         [
             id
-            for run in await runs(scope, context)
+            for run in await list_runs(scope, context)
             if run.undone_by is not None
-            for step in await _steps(scope, run.change.id, context)
+            for step in await _load_steps(scope, run.change.id, context)
             for id in step["ids"]
         ]
     )
 
 
-async def shown(scope: Scope, run: str, context: Context) -> dict[str, Json]:
-    """Everything that a run did: its steps with their reasons, and each version that it began or ended."""
-    found = await _run(scope, run, context)
+async def load_run(scope: Scope, run: str, context: Context) -> dict[str, Json]:
+    """Return the steps of a run with their reasons, and each version that it began or ended."""
+    found = await _find_run(scope, run, context)
     footprint = await context.historian(DREAM).footprint(scope, run)
     if footprint is None:
-        raise _unknown()
+        raise _run_not_found()
     return {
         **found.document(),
-        "steps": await _steps(scope, run, context),
-        "began": _told(footprint.began),
-        "ended": _told(footprint.ended),
+        "steps": await _load_steps(scope, run, context),
+        "began": _version_documents(footprint.began),
+        "ended": _version_documents(footprint.ended),
     }
 
 
-async def take_back(scope: Scope, run: str, context: Context) -> Undone:
-    """Undo a whole run; Conflict when something it touched has changed since."""
-    await _run(scope, run, context)
+async def undo_run(scope: Scope, run: str, context: Context) -> Undone:
+    """Undo a whole run. Raises Conflict if a memory it touched has changed since."""
+    await _find_run(scope, run, context)
     return await undo(Undo(scope=scope, change_id=run), context)
 
 
-async def _run(scope: Scope, id: str, context: Context) -> Run:
-    found = [run for run in await runs(scope, context) if run.change.id == id]
+async def _find_run(scope: Scope, id: str, context: Context) -> Run:
+    found = [run for run in await list_runs(scope, context) if run.change.id == id]
     if not found:
-        raise _unknown()
+        raise _run_not_found()
     return found[0]
 
 
-def _unknown() -> NotFound:
-    return NotFound("there is no such run", field="run", fix="see: memorywire dream runs")
+def _run_not_found() -> NotFound:
+    return NotFound("no such run", field="run", fix="list them with: memorywire dream runs")
 
 
-async def _steps(scope: Scope, run: str, context: Context) -> list[Json]:
-    """The steps of the run from the ledger; none without a ledger."""
+async def _load_steps(scope: Scope, run: str, context: Context) -> list[Json]:
+    """Return the steps of the run from the ledger; none without a ledger."""
     if context.office is None:
         return []
     entries = await context.office.journal.about(scope.tenant, run)
     return [step for entry in entries for step in entry.get("details", {}).get("steps", ())]
 
 
-def _told(versions: Sequence[Version]) -> list[Json]:
+def _version_documents(versions: Sequence[Version]) -> list[Json]:
     return [
         {
             "id": version.id,
@@ -101,3 +103,34 @@ def _told(versions: Sequence[Version]) -> list[Json]:
         }
         for version in versions
     ]
+
+
+_STATES = frozenset({State.PENDING, State.STALE, State.REJECTED})
+_MOST_PROPOSALS = 10_000
+
+
+class Decisions(Struct, frozen=True):
+    """The memories with undecided proposals, and the groups of memories whose changes were rejected."""
+
+    waiting: frozenset[str] = frozenset()
+    rejected: frozenset[frozenset[str]] = frozenset()
+
+    def is_rejected(self, touched: frozenset[str]) -> bool:
+        """Return whether a person rejected changing these together."""
+        return any(touched <= ids for ids in self.rejected)
+
+
+async def load_decisions(scope: Scope, context: Context) -> Decisions:
+    if context.office is None:
+        return Decisions()
+    wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=_STATES, limit=_MOST_PROPOSALS)
+    found = await context.office.journal.proposals(wanted)
+    waiting = (_affected_ids(proposal) for proposal in found if proposal.state is not State.REJECTED)
+    rejected = (_affected_ids(proposal) for proposal in found if proposal.state is State.REJECTED)
+    return Decisions(frozenset().union(*waiting), frozenset(rejected))
+
+
+def _affected_ids(proposal: Proposal) -> frozenset[str]:
+    """Return the memories that the proposal would touch, and the one they would be merged into."""
+    ends = () if proposal.change is None else proposal.change.end
+    return proposal.touched | {end.into for end in ends if end.into is not None}

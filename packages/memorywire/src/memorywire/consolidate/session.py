@@ -1,24 +1,35 @@
-"""A session's log, read for what the next session should know, do, and never do."""
+"""What sessions leave: rules and facts read from a log, and short-term notes that are promoted or forgotten.
+
+A memory is short-term while it has the tag `short-term`. Each session of each user is a window of its own.
+All of it goes through remember and forget, so it is judged, recorded and undone like any other change.
+"""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from memorywire.consolidate.runs import load_decisions
 from memorywire.model.answers import Remembered, Status
+from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import Conflict, Refused, StoreUnavailable
 from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
-from memorywire.model.requests import Remember
-from memorywire.model.where import Where
+from memorywire.model.requests import Forget, Remember
+from memorywire.model.where import Compare, Operator, Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import Extractor
+from memorywire.pipeline.forget import forget
 from memorywire.pipeline.remember import remember
+from memorywire.pipeline.scan import asking
+from memorywire.search.text import terms
 
 KNOW, DO, BLACKLIST = "know", "do", "blacklist"
-# What is said for this once ("don't touch that file") is no rule: each form has a word that makes it last.
+# A one-off request ("don't touch that file") is not a rule: each form has a word that makes it permanent.
 _LASTING = {
     BLACKLIST: r"never (?!mind\b|heard\b|knew\b)|(?:do not|don['’]t) ever |"
     r"(?:do not|don['’]t) (?=.*\b(?:again|any ?more|from now on)\b)|from now on,? (?:never|do not|don['’]t) ",
@@ -30,11 +41,11 @@ _FORMS = tuple(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LONGEST = 400
-_USUAL = Retention()
+_DEFAULTS = Retention()
 
 
 class SessionRules(Struct, frozen=True, kw_only=True):
-    """What the next session loads: each memory in one of the three, in the order they were made."""
+    """The memories that the next session loads, in three lists, oldest first."""
 
     know: tuple[Record, ...] = ()
     do: tuple[Record, ...] = ()
@@ -48,7 +59,7 @@ class SessionRules(Struct, frozen=True, kw_only=True):
 
 
 class SessionRead(Struct, frozen=True, kw_only=True):
-    """What came of a log: receipts of what was kept, how many were known, why the extractor gave nothing."""
+    """The result of reading a log: receipts, the number of duplicates, and the problem of the extractor."""
 
     kept: tuple[Remembered, ...]
     known: int
@@ -64,69 +75,69 @@ class SessionRead(Struct, frozen=True, kw_only=True):
 
 
 async def session_rules(scope: Scope, context: Context) -> SessionRules:
-    """Memories with the tag of one of the three, and pinned ones; an untrusted source makes no rules."""
+    """Return the memories with one of the three tags, and pinned ones; never from an untrusted source."""
     where = Where(scope=scope, alive_at=context.clock())
     found: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
     async for record in context.all_matching(where):
-        kind = None if record.trust is Trust.UNTRUSTED else _class(record)
+        kind = None if record.trust is Trust.UNTRUSTED else _classify(record)
         if kind is not None:
             found[kind].append(record)
     return SessionRules(know=tuple(found[KNOW]), do=tuple(found[DO]), blacklist=tuple(found[BLACKLIST]))
 
 
-def _class(record: Record) -> str | None:
-    """The list that the memory belongs to; prohibitions come first, so that none is in two."""
+def _classify(record: Record) -> str | None:
+    """Return the list of the memory; prohibitions come first, so that each is in one list."""
     for name in (BLACKLIST, DO, KNOW):
         if name in record.tags:
             return name
-    return (_spoken(record.words) or KNOW) if _USUAL.pinned(record) else None
+    return (_match_rule(record.words) or KNOW) if _DEFAULTS.pinned(record) else None
 
 
 async def read_session(
     log: bytes, session: str, scope: Scope, context: Context, extractor: Extractor | None
 ) -> SessionRead:
-    """Keep what the user of a session said to know, do or never do, and the facts the extractor finds.
+    """Remember what the user of a session said to know, do or never do, and the facts of the extractor.
 
-    Read twice, a log changes nothing twice. An extractor that fails, or answers nonsense, adds nothing.
+    Reading a log twice changes nothing. An extractor that fails adds nothing.
     """
-    turns = tuple(_turns(log))
-    wanted = [request for turn in turns for request in _rules(turn, session, scope)]
-    facts, problem = await _facts(turns, session, scope, extractor)
+    turns = tuple(_parse_turns(log))
+    wanted = [request for turn in turns for request in _rule_requests(turn, session, scope)]
+    facts, problem = await _extract_facts(turns, session, scope, extractor)
     receipts = [await remember(request, context) for request in (*wanted, *facts)]
     kept = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
     return SessionRead(kept=kept, known=len(receipts) - len(kept), problem=problem)
 
 
-def _rules(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
-    for kind, sentence in rules_in(turn.content) if turn.role == "user" else ():
+def _rule_requests(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
+    for kind, sentence in find_rules(turn.content) if turn.role == "user" else ():
         yield Remember(
             scope=scope,
             type=MemoryType.SEMANTIC,
             content=sentence,
             tags=(kind,),
-            source=source_of(session),
+            source=session_source(session),
             session_id=session,
         )
 
 
-def source_of(session: str) -> str:
-    """The source that rules from this session carry."""
+def session_source(session: str) -> str:
+    """Return the source of rules from this session."""
     return f"session:{session}"
 
 
-def rules_in(text: str) -> Iterator[tuple[str, str]]:
-    """What a person says to know, do or never do from now on, sentence by sentence, and which it is."""
+def find_rules(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence that says what to know, do or never do from now on, with its kind."""
     for sentence in (one.strip() for one in _SENTENCE.split(text)):
-        kind = _spoken(sentence)
+        kind = _match_rule(sentence)
         if kind is not None and len(sentence) <= _LONGEST and not sentence.endswith("?"):
             yield kind, sentence
 
 
-def _spoken(sentence: str) -> str | None:
+def _match_rule(sentence: str) -> str | None:
     return next((kind for kind, form in _FORMS if form.match(sentence)), None)
 
 
-async def _facts(
+async def _extract_facts(
     turns: Sequence[Turn], session: str, scope: Scope, extractor: Extractor | None
 ) -> tuple[list[Remember], str | None]:
     if extractor is None or not turns:
@@ -142,8 +153,8 @@ async def _facts(
     ], None
 
 
-def _turns(log: bytes) -> Iterator[Turn]:
-    """Of a log of JSON lines: `role` and `content`, bare or inside `message`; others are skipped."""
+def _parse_turns(log: bytes) -> Iterator[Turn]:
+    """Parse a log of JSON lines: `role` and `content`, bare or inside `message`; skips other lines."""
     for line in log.splitlines():
         try:
             document = json.loads(line)
@@ -161,3 +172,91 @@ def _turns(log: bytes) -> Iterator[Turn]:
 
 def _is_text(part: Mapping[str, Json]) -> bool:
     return part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+SHORT_TERM = "short-term"
+_HOUR_MS = DAY_MS // 24
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """How old and how many notes of a session may be, and the score from which a note is promoted.
+
+    The score is between 0 and 1: recency, salience (how often the session mentions it) and confidence.
+    """
+
+    most: int = 50
+    age_ms: int = 6 * _HOUR_MS
+    half_life_ms: int = _HOUR_MS
+    worth: float = 0.6
+    recency: float = 0.2
+    salience: float = 0.5
+    confidence: float = 0.3
+
+
+class Promotion(Struct, frozen=True, kw_only=True):
+    """The notes that were promoted and forgotten; `staged` ones wait for a person."""
+
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    staged: tuple[str, ...] = ()
+
+
+async def promote(scope: Scope, context: Context, window: Window) -> Promotion:
+    """Promote or forget the notes of every session of the scope, once."""
+    now = context.clock()
+    noted = Compare(("tags",), Operator.EQ, SHORT_TERM)
+    sessions: dict[object, list[Record]] = {}
+    waiting = (await load_decisions(scope, context)).waiting
+    async for record in context.all_matching(Where(scope=scope, alive_at=now, filter=noted)):
+        if record.id not in waiting:
+            sessions.setdefault((record.scope, record.session_id), []).append(record)
+    worth: list[Record] = []
+    spare: list[Record] = []
+    for notes in sessions.values():
+        scored = sorted(zip(score_notes(notes, window, now), notes, strict=True), key=_score_key)
+        worth += [record for score, record in scored if score >= window.worth]
+        rest = [record for score, record in scored if score < window.worth]
+        spare += [r for at, r in enumerate(rest) if at >= window.most or now - r.created_at > window.age_ms]
+    return await _apply(worth, spare, scope, context)
+
+
+def score_notes(notes: Sequence[Record], window: Window, now: int) -> list[float]:
+    """Return the score of each note among those of its session."""
+    said = [frozenset(terms(note.words)) for note in notes]
+    mentions = Counter(term for words in said for term in words)
+    return [
+        window.recency * 0.5 ** ((now - note.created_at) / window.half_life_ms)
+        + window.salience * _measure_salience(words, mentions)
+        + window.confidence * note.confidence
+        for note, words in zip(notes, said, strict=True)
+    ]
+
+
+def _measure_salience(words: frozenset[str], mentions: Counter[str]) -> float:
+    """Return 0 for a note that no other mentions; 1 from three mentions of its words on, on average."""
+    again = sum(min(mentions[word] - 1, 2) for word in words)
+    return again / (2 * len(words)) if words else 0.0
+
+
+def _score_key(scored: tuple[float, Record]) -> tuple[float, str]:
+    return -scored[0], scored[1].id
+
+
+async def _apply(
+    worth: Sequence[Record], spare: Sequence[Record], scope: Scope, context: Context
+) -> Promotion:
+    promoted: list[str] = []
+    staged: list[str] = []
+    for record in worth:
+        lasting = tuple(tag for tag in record.tags if tag != SHORT_TERM)
+        request = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
+        try:
+            receipt = await remember(request, context)
+        except (Conflict, Refused):
+            continue  # it changed meanwhile, or a rule refused it: it stays a note until it is old
+        (staged if receipt.pending_approval else promoted).append(record.id)
+    if not spare:
+        return Promotion(promoted=tuple(promoted), staged=tuple(staged))
+    ids = tuple(record.id for record in spare)
+    done = await forget(Forget(scope=scope, ids=ids, reason="a session note that was not promoted"), context)
+    return Promotion(promoted=tuple(promoted), staged=tuple(staged), evicted=done.forgotten_ids)

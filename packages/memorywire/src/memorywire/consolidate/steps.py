@@ -1,15 +1,20 @@
-"""What a dream is made of: steps, and what came of a run."""
+"""The steps and the result of a consolidation run, and the draft that steps are tried on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from memorywire.model.record import Json
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.record import Json, Record, Scope, Standing
+from memorywire.model.requests import Action, Expire, Forget, Merge, Policy, Request, Strategy
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.merge import merged_record
 
 DREAM = "dream"
-"""The operation of a run's change, and the name of the rule under which its doubts are proposed."""
+"""The operation of a run's change, and the rule name of steps that are proposed because they are not sure."""
 
 
 class Pass(StrEnum):
@@ -37,9 +42,9 @@ OPERATIONS: Mapping[Pass, str] = {
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is done to the memories `ids` in favour of `kept`, and why; ids and reasons, no contents.
+    """One step: what happens to the memories `ids`, and why. It has ids and reasons, no contents.
 
-    Duplicates are merged into `kept`, what contradicts it ends superseded by it, the rest is archived.
+    Duplicates are merged into `kept`, contradictions are superseded by it, other memories are archived.
     A step that is not `sure` is proposed to a person.
     """
 
@@ -69,12 +74,11 @@ class Result(StrEnum):
     DISCARDED = "discarded"
 
 
-class Dreamed(Struct, frozen=True, kw_only=True):
-    """What a run did: its steps, what it proposed, what a rule kept it from, how many steps it left.
+class RunResult(Struct, frozen=True, kw_only=True):
+    """The result of a run: its steps, its proposals, the steps that a rule refused, and the number left out.
 
-    `run` is the one change that an undo takes back. `probes` says how many questions were asked before and
-    after, and what share of what they should find was found; `thought` what a model made of memory, or that
-    none was asked.
+    `run` is the id of its change. `probes` has the number of questions and the recall before and after;
+    `model` reports what a model was asked, or why none was.
     """
 
     result: Result
@@ -85,7 +89,7 @@ class Dreamed(Struct, frozen=True, kw_only=True):
     left: int = 0
     run: str | None = None
     probes: Mapping[str, Json] | None = None
-    thought: Mapping[str, Json] = field(default_factory=dict)
+    model: Mapping[str, Json] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
         said: dict[str, Json] = {
@@ -95,8 +99,123 @@ class Dreamed(Struct, frozen=True, kw_only=True):
             "proposed": [{"proposal_id": id, **step.document()} for id, step in self.proposed],
             "refused": [{"rule": rule, **step.document()} for rule, step in self.refused],
             "left": self.left,
-            "model": dict(self.thought),
+            "model": dict(self.model),
         }
         return said | {
             name: value for name, value in (("run", self.run), ("probes", self.probes)) if value is not None
         }
+
+
+Wording: TypeAlias = tuple[Record, Record]
+"""A record, and the memory that stands for it now: itself, or the memory it was merged into."""
+
+_MERGES = frozenset({Pass.EXACT, Pass.NEAR, Pass.SEMANTIC})
+_ARCHIVES = frozenset({Pass.RETENTION, Pass.CAP})
+
+
+class Draft:
+    """Memory as it would be: records by id, the steps so far, and the records that wait for a person.
+
+    `earlier` are records that earlier runs merged, each with the id of the memory it was merged into.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        now: int,
+        *,
+        frozen: Iterable[str] = (),
+        earlier: Iterable[tuple[Record, str]] = (),
+    ) -> None:
+        self.first: Mapping[str, Record] = {record.id: record for record in records}
+        self.earlier = tuple(earlier)
+        self.now = now
+        self.steps: list[Step] = []
+        self._frozen = set(frozen)
+        self._live = dict(self.first)
+        self._ends: dict[str, End] = {}
+
+    @property
+    def free(self) -> list[Record]:
+        """The memories that may still be touched, as they would be by now."""
+        return [record for id, record in self._live.items() if id not in self._frozen]
+
+    @property
+    def wordings(self) -> list[Wording]:
+        """Every statement there was, with the memory that stands for it now, if that may be touched."""
+        free = {record.id: record for record in self.free}
+        said = [*self.earlier, *((record, record.id) for record in self.first.values())]
+        found = ((record, free.get(self._now(id))) for record, id in said)
+        return [(record, standing) for record, standing in found if standing is not None]
+
+    def _now(self, id: str) -> str:
+        while (end := self._ends.get(id)) is not None and end.reason is EndReason.MERGED and end.into:
+            id = end.into
+        return id
+
+    def freeze(self, step: Step) -> None:
+        """Leave the memories of this step alone, because a person has to decide about them."""
+        self._frozen |= step.touched
+
+    def take(self, step: Step) -> None:
+        self.steps.append(step)
+        plan = self.plan(step, "")
+        for put in plan.change.put:
+            self._live[put.record.id] = put.record
+            if put.record.standing is Standing.ARCHIVED:
+                self._frozen.add(put.record.id)
+        for end in plan.change.end:
+            del self._live[end.id]
+            self._ends[end.id] = replace(end, version=self.first[end.id].version)
+
+    def plan(self, step: Step, change_id: str) -> Plan:
+        """The step alone, as the plan of an operation, for the policy to judge."""
+        losers = [self._live[id] for id in step.ids]
+        scope = losers[0].scope
+        change = Change(
+            id=change_id, operation=OPERATIONS[step.name], scope=scope, at=self.now, reason=step.why
+        )
+        if step.name in _ARCHIVES:
+            change = replace(change, put=tuple(self._archived(record) for record in losers))
+        elif step.kept is not None:
+            reason = EndReason.MERGED if step.name in _MERGES else EndReason.SUPERSEDED
+            ends = (End(id=one.id, version=one.version, reason=reason, into=step.kept) for one in losers)
+            change = replace(change, end=tuple(ends))
+            if step.name in _MERGES:
+                change = replace(change, put=(self._merged(self._live[step.kept], losers),))
+        return Plan(change=change, request=_request(step, scope))
+
+    def change(self, change_id: str, scope: Scope, reason: str) -> Change:
+        """All steps as one change; each memory gets at most one new version."""
+        moved = [record for id, record in self._live.items() if record is not self.first[id]]
+        return Change(
+            id=change_id,
+            operation=DREAM,
+            scope=scope,
+            at=self.now,
+            put=tuple(self._put(record) for record in moved),
+            end=tuple(self._ends.values()),
+            reason=reason,
+        )
+
+    def _put(self, record: Record) -> Put:
+        return Put(record=record, base=Base.LIVE, like=self.first[record.id].version)
+
+    def _archived(self, record: Record) -> Put:
+        return self._put(replace(self._following(record), standing=Standing.ARCHIVED))
+
+    def _merged(self, survivor: Record, losers: list[Record]) -> Put:
+        merged = merged_record(survivor, losers, Strategy.KEEP_CANONICAL, self.now)
+        return self._put(replace(merged, version=self.first[survivor.id].version + 1))
+
+    def _following(self, record: Record) -> Record:
+        return replace(record, version=self.first[record.id].version + 1, updated_at=self.now)
+
+
+def _request(step: Step, scope: Scope) -> Request:
+    """The request by which a person could have asked for the same."""
+    if step.name in _ARCHIVES:
+        return Expire(scope=scope, policy=Policy(older_than_days=1), action=Action.ARCHIVE)
+    if step.name in _MERGES and step.kept is not None:
+        return Merge(scope=scope, canonical=step.kept, duplicates=step.ids)
+    return Forget(scope=scope, ids=step.ids, reason=step.why)

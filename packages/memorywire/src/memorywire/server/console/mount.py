@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from memorywire.app import Container
-from memorywire.consolidate.tending import Tending
+from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT
@@ -76,7 +76,7 @@ def console_mount(
     *,
     local: bool,
     provider: Provider | None = None,
-    tending: Tending | None = None,
+    tending: BackgroundWork | None = None,
     entropy: Entropy = os.urandom,
 ) -> Console:
     """The console over an open house.

@@ -11,7 +11,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from memorywire.consolidate.tending import Tending
+from memorywire.consolidate.background import BackgroundWork
 from memorywire.journal.operators import EVERYBODY, Right
 from memorywire.journal.standing import tenants
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, Unauthenticated, WrongMedia
@@ -138,7 +138,7 @@ class Shop(Struct, frozen=True, kw_only=True):
     templates: Environment
     sections: tuple[Section, ...]
     growth: Growth
-    tending: Tending | None = None
+    tending: BackgroundWork | None = None
 
 
 class Page:

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memorywire.consolidate.runs import shown
+from memorywire.consolidate.runs import load_run
 from memorywire.consolidate.steps import DREAM
 from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest, MemorywireError
@@ -176,7 +176,7 @@ async def run(page: Page) -> Response:
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await page.shop.door.as_caller(page.caller).context.serving(scope)
-    said = await page.shop.door.finish(shown(scope, id, context))
+    said = await page.shop.door.finish(load_run(scope, id, context))
     first = _first(page)
     last = first + _STEPS
     moves = [{**step, "memories": _compare_versions(step, said)} for step in said["steps"][first:last]]

@@ -1,0 +1,131 @@
+"""Background work for every agent: promotes session notes and runs the daily consolidation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.app import Container
+from memorywire.consolidate.probes import recent_probes
+from memorywire.consolidate.run import ConsolidationRun, build_run, dream
+from memorywire.consolidate.session import Window, promote
+from memorywire.journal.standing import tenants
+from memorywire.model.clock import DAY_MS
+from memorywire.model.consolidation import ConsolidationSettings
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import DEFAULT_TENANT, Scope
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import SupportsListing
+
+CALLER = "system:dream"
+"""The caller that the ledger names."""
+
+_MINUTE_MS = 60_000
+
+
+class WorkStatus(Struct):
+    """One kind of background work: when it last finished, for how many agents, and the last problem."""
+
+    ended_at: int | None = None
+    agents: int = 0
+    done: int = 0
+    problem: str | None = None
+
+
+class BackgroundWork:
+    """The background work of one process and its status. `done` counts notes and runs since the start."""
+
+    def __init__(self, container: Container, settings: ConsolidationSettings) -> None:
+        self.settings = settings
+        self.promotion = WorkStatus()
+        self.runs = WorkStatus()
+        self._container = container
+        self._context = container.as_caller(CALLER)
+        self._run_options = build_run(settings)
+
+    @asynccontextmanager
+    async def run_in_background(self) -> AsyncIterator[None]:
+        """Run the enabled loops while this context is open."""
+        tasks = [asyncio.create_task(work) for work in self._start_loops()]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def _start_loops(self) -> Iterator[Coroutine[Any, Any, NoReturn]]:
+        if self.settings.promote is not None:
+            yield self.promote_repeatedly(self.settings.promote)
+        if self.settings.night is not None:
+            yield self.consolidate_daily(self.settings.night)
+
+    async def promote_repeatedly(self, every: float) -> NoReturn:
+        """Promote the session notes of every agent, every `every` seconds."""
+        while True:
+            await asyncio.sleep(every)
+            await self.run_for_all(self.promotion, self._promote)
+
+    async def consolidate_daily(self, at: int) -> NoReturn:
+        """Consolidate every agent once a day, at that minute after midnight UTC."""
+        while True:
+            await asyncio.sleep(milliseconds_until(at, self._context.clock()) / 1000)
+            await self.run_for_all(self.runs, self._dream)
+
+    async def run_for_all(self, status: WorkStatus, work: Callable[[Scope, Context], Awaitable[int]]) -> None:
+        """Do the work for every agent. An agent whose store fails is retried in the next status."""
+        status.problem = None
+        scopes: list[Scope] = []
+        try:
+            scopes = await list_scopes(self._container)
+        except MemorywireError as problem:
+            status.problem = problem.detail
+        for scope in scopes:
+            try:
+                status.done += await work(scope, await self._context.serving(scope))
+            except MemorywireError as problem:
+                status.problem = problem.detail
+        status.ended_at, status.agents = self._context.clock(), len(scopes)
+
+    async def _promote(self, scope: Scope, context: Context) -> int:
+        return len((await promote(scope, context, Window())).promoted)
+
+    async def _dream(self, scope: Scope, context: Context) -> int:
+        result = await dream(scope, context, await add_recent_probes(self._run_options, scope, context))
+        return int(result.run is not None)
+
+
+async def add_recent_probes(options: ConsolidationRun, scope: Scope, context: Context) -> ConsolidationRun:
+    """Return the options with the latest recalls as probes."""
+    if context.office is None:
+        return options
+    await context.office.journal.settle()
+    return replace(options, probes=await recent_probes(scope, context.office.journal))
+
+
+async def list_scopes(container: Container) -> list[Scope]:
+    """Return every agent of every tenant, of the store and of bound backends."""
+    names = {DEFAULT_TENANT}
+    if container.journal is not None:
+        names |= set(await container.journal.file.read(tenants))
+    return [
+        Scope(tenant=tenant, agent=agent)
+        for tenant in sorted(names)
+        for agent in sorted(await _list_agents(container, tenant))
+    ]
+
+
+async def _list_agents(container: Container, tenant: str) -> set[str]:
+    store = container.context.store
+    here = await store.owners(tenant) if isinstance(store, SupportsListing) else []
+    elsewhere = [] if container.backends is None else await container.backends.list(tenant)
+    return {agent for agent, _ in here} | {agent for edition in elsewhere for agent in edition.agents}
+
+
+def milliseconds_until(at: int, now: int) -> int:
+    """Return the milliseconds until the next time of day `at` (minutes after midnight UTC); at least 1."""
+    return (at * _MINUTE_MS - now - 1) % DAY_MS + 1

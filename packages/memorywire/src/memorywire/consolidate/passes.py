@@ -1,0 +1,319 @@
+"""The passes of a run: duplicates, contradictions, unused memories. Each yields steps."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from itertools import combinations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.consolidate.likeness import (
+    Thresholds,
+    Vectors,
+    are_opposed,
+    is_number,
+    measure_likeness,
+    near_pairs,
+)
+from memorywire.consolidate.steps import Pass, Step, Wording
+from memorywire.model.clock import DAY_MS
+from memorywire.model.consolidation import Retention
+from memorywire.model.record import MemoryType, Record, Trust
+from memorywire.search.dedup import Stated
+from memorywire.search.slots import Slots, agree, plain, slots, stated
+
+# Attributes that have one value at a time, and ways to say so.
+_SINGLE = {
+    "place": "lives in|lives at|resides in|has moved to|moved to|relocated to|is based in|is located in|"
+    "is hosted on|is hosted by|was migrated to|migrated to|home is in",
+    "work": "works at|works for|is employed by|is employed at|joined|has joined",
+    "role": "works as|was promoted to",
+    "partner": "is engaged to|is married to",
+    "boss": "reports to",
+    "name": "is called|is named|is now called|was renamed to",
+}
+_WAYS = {way: name for name, ways in _SINGLE.items() for way in ways.split("|")}
+_BEING = "is|are|will be|should be|must be|may be"
+# Verbs whose new object pushes the old one out, unlike those that can have many (likes, owns, knows).
+_VERBS = (
+    "answer|arrive|begin|charge|close|cost|depart|deploy|end|expire|go|goes|happen|has|have|keep|last|leave|limit|live|"
+    "meet|need|open|pay|prefer|require|return|rotate|run|send|ship|sit|start|store|take|use|want"
+)
+_MANY = frozenset("has have use uses used want wants need needs".split())
+_PREDICATE = re.compile(
+    r"(?<!\w)(?:"
+    + "|".join(sorted(map(re.escape, _WAYS), key=len, reverse=True))
+    + rf"|(?:{_BEING})|(?:{_VERBS})(?:e?s|ed)?)(?!\w)",
+    re.IGNORECASE,
+)
+_LONGEST_STATEMENT = 300
+
+
+class Contrast(StrEnum):
+    """Whether two statements about one thing contradict each other."""
+
+    NONE = "none"
+    PERHAPS = "perhaps"
+    CLEAR = "clear"
+
+
+class Frame(Struct, frozen=True):
+    """The subject, the attribute and its value; `many` if several values may hold at once."""
+
+    subject: tuple[str, ...]
+    attribute: str
+    value: Slots
+    many: bool = False
+
+
+def parse_frame(record: Record) -> Frame | None:
+    """Parse a short statement into subject, attribute and value; None if it has no such form."""
+    text = plain(record)
+    if len(text) > _LONGEST_STATEMENT:
+        return None
+    ways = ((found, stated(text[: found.start()]).said) for found in _PREDICATE.finditer(text))
+    found, subject = next(((found, said) for found, said in ways if said), (None, ()))
+    if found is None:
+        return None
+    way, value = found.group().lower(), stated(f"is {text[found.end() :]}")
+    if not value.said:
+        return None
+    attribute = _WAYS.get(way) or " ".join(stated(way).said) or "be"
+    return Frame(subject, attribute, value, many=way in _MANY)
+
+
+def compare_frames(one: Frame, other: Frame) -> Contrast:
+    """Return whether the two contradict each other; one that only adds to the other does not."""
+    mine, yours = (set(a.value.said) - set(b.value.said) for a, b in ((one, other), (other, one)))
+    if not mine or not yours:
+        return Contrast.NONE
+    if one.attribute in _SINGLE or all(map(is_number, mine | yours)):
+        return Contrast.CLEAR
+    if len(mine) > 1 or len(yours) > 1:
+        return Contrast.NONE
+    if are_opposed(one.value, other.value):
+        return Contrast.CLEAR
+    if one.many:
+        return Contrast.NONE
+    if _are_names(one.value, mine) and _are_names(other.value, yours):
+        return Contrast.CLEAR
+    return Contrast.PERHAPS
+
+
+def _are_names(value: Slots, terms: set[str]) -> bool:
+    """Return whether all these terms are names."""
+    named = {term for name in value.names for term in stated(name).said}
+    return terms <= named
+
+
+_FOREVER = 1 << 62
+
+
+def find_exact(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
+    """Yield steps for memories with the same words, apart from case and spaces."""
+    groups: dict[object, list[Record]] = {}
+    for record in records:
+        groups.setdefault((*merge_key(record), record.digest), []).append(record)
+    yield from _merge_steps(groups.values(), Pass.EXACT, "says exactly the same", retention)
+
+
+def find_near(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
+    """Yield steps for memories with the same statement, apart from filler words."""
+    groups: dict[object, list[list[Stated]]] = {}
+    for record in records:
+        stated = slots(record)
+        _add_to_group(groups.setdefault((*merge_key(record), stated.key), []), record, stated)
+    same = [[record for record, _ in group] for found in groups.values() for group in found]
+    yield from _merge_steps(same, Pass.NEAR, "says the same apart from filler words", retention)
+
+
+def find_semantic(
+    wordings: Sequence[Wording], vectors: Vectors, thresholds: Thresholds, retention: Retention
+) -> Iterator[Step]:
+    """Yield steps for memories that say the same in other words.
+
+    The most similar are joined first, and only if all of a group are similar. Every record that was merged
+    into a memory is compared, so that repeated runs drift no further than one. Statements longer than
+    those the thresholds were fitted to are left to a person.
+    """
+    standing = {memory.id: memory for _, memory in wordings}
+    said: dict[str, list[Stated]] = {}
+    for record, memory in wordings:
+        said.setdefault(memory.id, []).append((record, slots(record)))
+    alike: dict[frozenset[str], float] = {}
+    for one, other in near_pairs(list(standing.values()), vectors, thresholds.lowest):
+        if merge_key(one) == merge_key(other):
+            found = [measure_likeness(a, b, vectors) for a in said[one.id] for b in said[other.id]]
+            if all(map(thresholds.is_same, found)):
+                alike[frozenset((one.id, other.id))] = min(likely.score for likely in found)
+    groups = [[standing[id] for id in group] for group in group_linked(alike)]
+    for step in _merge_steps(groups, Pass.SEMANTIC, "says the same in other words", retention):
+        told = [stated for id in step.touched for _, stated in said[id]]
+        if max(len(stated.said) for stated in told) > thresholds.longest:
+            step = replace(step, why="may say the same in other words", sure=False)
+        yield step
+
+
+def group_linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
+    """Return groups in which every two are similar; an id similar to two groups joins the closer one."""
+    group_of: dict[str, list[str]] = {}
+    for pair in sorted(alike, key=lambda pair: (-alike[pair], sorted(pair))):
+        one, other = (group_of.setdefault(id, [id]) for id in sorted(pair))
+        if one is not other and all(frozenset((a, b)) in alike for a in one for b in other):
+            one.extend(other)
+            group_of.update(dict.fromkeys(other, one))
+    return list({id(group): group for group in group_of.values()}.values())
+
+
+def _add_to_group(groups: list[list[Stated]], record: Record, stated: Slots) -> None:
+    for group in groups:
+        if agree(group[0][1], stated):
+            group.append((record, stated))
+            return
+    groups.append([(record, stated)])
+
+
+def _merge_steps(
+    groups: Iterable[Sequence[Record]], name: Pass, why: str, retention: Retention
+) -> Iterator[Step]:
+    for group in groups:
+        ranked = sorted(group, key=lambda record: (not retention.pinned(record), *_keep_order(record)))
+        mergeable = [ranked[0], *(record for record in ranked[1:] if not retention.pinned(record))]
+        if len(mergeable) > 1:
+            yield _build_step(mergeable, name, why)
+
+
+def _build_step(ranked: Sequence[Record], name: Pass, why: str) -> Step:
+    return Step(name=name, kept=ranked[0].id, ids=tuple(record.id for record in ranked[1:]), why=why)
+
+
+def merge_key(record: Record) -> tuple[object, ...]:
+    """Return a key that must be equal: only memories of one scope, type, trust and standing are merged."""
+    return record.scope, record.type, record.trust, record.standing
+
+
+def _keep_order(record: Record) -> tuple[int, int, float, str]:
+    """Return the sort key by which a memory is kept: expires last, newest, most confident."""
+    lasting = _FOREVER if record.expires_at is None else record.expires_at
+    return -lasting, -record.moment, -record.confidence, record.id
+
+
+_DENIALS = frozenset("no not never".split())
+_ANY_MORE = frozenset("any more anymore longer".split())
+_SURER = 0.15
+"""How much more confident the older one must be for a person to decide."""
+
+
+def find_conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
+    """Yield a step for each contradiction; of several, each against the newest."""
+    facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
+    ended: set[str] = set()
+    for older, later, found in sorted(_find_contradictions(facts), key=_sort_key):
+        if older.id in ended or later.id in ended:
+            continue
+        doubt = _find_doubt(older, later, found, pinned=retention.pinned(older))
+        ended.add(older.id)
+        yield Step(
+            name=Pass.CONFLICT,
+            kept=later.id,
+            ids=(older.id,),
+            why=doubt or "contradicts what was said later",
+            sure=doubt is None,
+        )
+
+
+def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Record, Contrast]]:
+    about: dict[object, list[Wording]] = {}
+    for wording in facts:
+        record = wording[0]
+        built = parse_frame(record)
+        if built is not None:
+            key = (record.scope, record.speaker, built.subject, built.attribute)
+            about.setdefault(key, []).append(wording)
+        about.setdefault((record.scope, record.speaker, *_terms_without_denials(slots(record))), []).append(
+            wording
+        )
+    for group in about.values():
+        for (one, mine), (other, yours) in combinations(group, 2):
+            found = _compare_records(one, other) if mine.id != yours.id else Contrast.NONE
+            if found is not Contrast.NONE:
+                older, later = sorted((mine, yours), key=lambda record: (record.moment, record.id))
+                yield older, later, found
+
+
+def _compare_records(one: Record, other: Record) -> Contrast:
+    mine, yours = slots(one), slots(other)
+    if _terms_without_denials(mine) == _terms_without_denials(yours):
+        return Contrast.CLEAR if _is_denied(mine) != _is_denied(yours) else Contrast.NONE
+    built, its = parse_frame(one), parse_frame(other)
+    if built is None or its is None or _is_denied(mine) != _is_denied(yours):
+        return Contrast.NONE
+    return compare_frames(built, its)
+
+
+def _terms_without_denials(stated: Slots) -> tuple[str, ...]:
+    return tuple(term for term in stated.said if term not in _DENIALS and term not in _ANY_MORE)
+
+
+def _is_denied(stated: Slots) -> bool:
+    return sum(term in _DENIALS for term in stated.said) % 2 == 1
+
+
+def _sort_key(found: tuple[Record, Record, Contrast]) -> tuple[int, str, str, bool]:
+    older, later, compare_frames = found
+    return -later.moment, later.id, older.id, compare_frames is not Contrast.CLEAR
+
+
+def _find_doubt(older: Record, later: Record, found: Contrast, *, pinned: bool) -> str | None:
+    """Return why a person should decide; None if the newer memory may supersede the older one."""
+    if found is Contrast.PERHAPS:
+        return "may contradict what was said later"
+    if pinned:
+        return "is pinned, but contradicts what was said later"
+    if older.moment == later.moment:
+        return "contradicts what was said at the same moment"
+    if list(Trust).index(older.trust) > list(Trust).index(later.trust):
+        return "contradicts a later one of a less trusted source"
+    if older.confidence - later.confidence > _SURER:
+        return "contradicts a later one that is less sure"
+    return None
+
+
+def find_unused(records: Sequence[Record], retention: Retention, now: int) -> Iterator[Step]:
+    """Yield steps that archive memories unused for longer than the retention of their type."""
+    for kind, days in retention.days.items():
+        why = f"{kind.value} and unused for over {days} days"
+        for record in records:
+            idle = now - find_last_use(record) > days * DAY_MS
+            if idle and record.type is kind and not retention.pinned(record):
+                yield Step(name=Pass.RETENTION, ids=(record.id,), why=why)
+
+
+def find_excess(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
+    """Yield steps that archive memories above the limit of a user and type, the least valuable first."""
+    kept: dict[object, list[Record]] = {}
+    for record in records:
+        kept.setdefault((record.scope, record.type), []).append(record)
+    for group in kept.values():
+        kind = group[0].type
+        most = retention.most.get(kind, len(group))
+        spare = sorted(
+            (record for record in group if not retention.pinned(record)),
+            key=lambda record: _value_key(record, retention),
+        )
+        for record in spare[: max(0, len(group) - most)]:
+            yield Step(name=Pass.CAP, ids=(record.id,), why=f"least worth of more than {most} {kind.value}")
+
+
+def find_last_use(record: Record) -> int:
+    """Return when the memory was last recalled or written."""
+    return max(record.updated_at, record.created_at, record.recalled_at or 0)
+
+
+def _value_key(record: Record, retention: Retention) -> tuple[float, int, str]:
+    """Return a sort key: confidence that halves per half-life without use, counted from the epoch."""
+    half_lives = find_last_use(record) / (retention.half_life_days * DAY_MS)
+    sureness = max(record.confidence, 1e-6)
+    return half_lives + math.log2(sureness), find_last_use(record), record.id
