@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memorywire.integrations.coding.sessions import Session, Sessions, lines_of
+from memorywire.integrations.coding.hosts import Session, Sessions, lines_of
 from memorywire.integrations.coding.transcripts import messages
 
 

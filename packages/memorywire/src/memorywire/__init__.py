@@ -10,8 +10,7 @@ __path__ = [*__path__, f"{__path__[0]}/compat_0_5"]
 __all__ = ["Memory", "MemorywireError", "__version__", "configured"]
 
 if TYPE_CHECKING:
-    from memorywire.client.configured import configured
-    from memorywire.client.memory import Memory
+    from memorywire.client.memory import Memory, configured
     from memorywire.model.errors import MemorywireError
 
 
@@ -26,7 +25,7 @@ def __getattr__(name: str) -> object:
 
         return MemorywireError
     if name == "configured":
-        from memorywire.client.configured import configured
+        from memorywire.client.memory import configured
 
         return configured
     from memorywire.compat_0_5 import earlier_name

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer, parsed
-from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
-from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
+from memorywire.integrations.coding.hosts import (
+    Briefing,
+    Call,
+    Moment,
+    Sessions,
+    Spooled,
+    answer,
+    circumstances,
+    files_of,
+    keep,
+    kept,
+    lines_of,
+    parsed,
+)
 from memorywire.model.clock import DAY_MS, system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, Refused, SecretLeakage
 
@@ -66,7 +77,7 @@ def _opening(cli: CliContext, sessions: Sessions) -> Briefing:
 
 def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.app.settings import CONFIG_NAME
-    from memorywire.integrations.coding.briefing import PINNED, opening
+    from memorywire.integrations.coding.transcripts import PINNED, opening
 
     with cli.memory(caller=_caller(cli)) as memory:
         pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
@@ -88,7 +99,7 @@ def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefi
     query = prompt[:_QUERY_CHARS]
     if not query.strip() or query.startswith("/"):  # a command to the host asks nothing of memory
         return Briefing()
-    from memorywire.integrations.coding.briefing import answering
+    from memorywire.integrations.coding.transcripts import answering
 
     with cli.memory(caller=_caller(cli)) as memory:
         return answering(memory.recall(query, k=_HITS).hits, already=already)

@@ -22,6 +22,7 @@ from memorywire.app import (
     Several,
     default_journal,
     default_store,
+    load_settings,
     open_container,
     rules_from,
 )
@@ -68,11 +69,12 @@ from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode
 
-if TYPE_CHECKING:  # what few ask for is loaded by those who do
+if TYPE_CHECKING:
     from memorywire.client.procedures import Procedure
     from memorywire.journal.events import Event
     from memorywire.model.findings import Cleared, Scanned
     from memorywire.model.recovery import Recovered
+
 
 A = TypeVar("A")
 
@@ -421,3 +423,12 @@ def _writing(several: Several, write: str | None) -> Several:
     if write is None:
         return several
     return replace(several, routing=replace(several.routing, write=write_policy(write)))
+
+
+def configured(**given: Any) -> dict[str, Any]:
+    """The arguments of a `Memory`, async or blocking: MEMORYWIRE_ variables over a file; what is given wins.
+
+    `Memory(**configured(agent_id="assistant"))` opens the store that the commands open here, under the same
+    policy. `Memory()` goes by its arguments alone.
+    """
+    return {**load_settings(env=os.environ).opening, **given}

@@ -1,7 +1,5 @@
-"""The names of `memorywire.models` of 0.5.0."""
+"""`memorywire.models` of 0.5.0."""
 
-from memorywire.compat_0_5 import earlier_name
+from memorywire.compat_0_5 import earlier_name as __getattr__
 
-
-def __getattr__(name: str) -> object:
-    return earlier_name(name)
+__all__ = ["__getattr__"]

@@ -13,8 +13,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 
 from memorywire.client.kv import KeyValue
 from memorywire.client.sync import Memory as BlockingMemory
-from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
-from memorywire.integrations.entries import entries_of
+from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller, entries_of
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError
 from memorywire.model.kv import Deleted, Entry, Kept, Limits, size_of
 

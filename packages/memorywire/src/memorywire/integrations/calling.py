@@ -9,7 +9,7 @@ from memorywire.client.memory import Memory, run_bound
 from memorywire.client.sync import Memory as BlockingMemory
 from memorywire.client.sync import asynchronous, run, send
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.kv import Limits
+from memorywire.model.kv import Entry, Limits
 
 A = TypeVar("A")
 AnyMemory: TypeAlias = Memory | BlockingMemory
@@ -51,3 +51,18 @@ class Caller:
     def prefix(self, prefix: str) -> str:
         """The prefix of an adapter's keys. Agents share the keys of a user, so there it names the agent."""
         return prefix if self.memory.user_id is None else f"{self.memory.agent_id}:{prefix}"
+
+
+_PAGE = 1_000
+
+
+async def entries_of(keys: KeyValue, prefix: str) -> list[Entry]:
+    """All entries with this prefix, in the order of their keys."""
+    entries: list[Entry] = []
+    after: str | None = None
+    while True:
+        page = await keys.list(prefix, limit=_PAGE, after=after)
+        entries.extend(page)
+        if page.next is None:
+            return entries
+        after = page.next

@@ -15,9 +15,8 @@ from agents.memory import SessionSettings
 from msgspec.structs import replace
 
 from memorywire.client.kv import KeyValue, setting
-from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
-from memorywire.integrations.entries import entries_of
-from memorywire.integrations.storable import storable
+from memorywire.integrations import storable
+from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller, entries_of
 from memorywire.model.errors import (
     ApprovalPending,
     InvalidRequest,

@@ -3,11 +3,16 @@
 Claude Code and Codex speak alike; Cursor has names of its own and takes no context behind a prompt.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import parse_json
@@ -100,3 +105,227 @@ def answer(call: Call, told: Briefing) -> dict[str, Json]:
 def _text(told: Mapping[str, Json], name: str) -> str:
     value = told.get(name)
     return value if isinstance(value, str) else ""
+
+
+_HEAD_BYTES = 1_024
+_MOST_SHOWN = 500
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """`cursor` bytes of the log are in the spool; `head` tells whether it is still the same log."""
+
+    id: str
+    cursor: int = 0
+    head: str = ""
+    shown: tuple[str, ...] = ()
+
+
+class Spooled(Struct, frozen=True, kw_only=True):
+    """Whole lines of one session's log that wait to be taken in."""
+
+    path: Path
+    session: str
+
+
+class Sessions:
+    """The sessions of one home folder, a small file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @staticmethod
+    def at_home(env: Mapping[str, str]) -> "Sessions":
+        """Under MEMORYWIRE_HOME, else in the platform's folder for a user's state."""
+        if env.get("MEMORYWIRE_HOME"):
+            return Sessions(Path(env["MEMORYWIRE_HOME"]).expanduser() / "sessions")
+        import platformdirs
+
+        return Sessions(platformdirs.user_state_path("memorywire", appauthor=False) / "sessions")
+
+    @property
+    def opening(self) -> Path:
+        """Where the opening of the next session is kept."""
+        return self._folder / "opening"
+
+    def load(self, id: str) -> Session:
+        """As it was saved; a file that cannot be read is a session that begins."""
+        try:
+            kept = json.loads(self._file(id).read_bytes())
+            return Session(
+                id=id, cursor=int(kept["cursor"]), head=str(kept["head"]), shown=tuple(kept["shown"])
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return Session(id=id)
+
+    def save(self, session: Session) -> None:
+        document = {
+            "cursor": session.cursor,
+            "head": session.head,
+            "shown": list(session.shown[-_MOST_SHOWN:]),
+        }
+        write_whole(self._file(session.id), json.dumps(document).encode())
+
+    def note_shown(self, id: str, ids: Sequence[str], *, fresh: bool = False) -> None:
+        """Add memories to those the model was shown; a `fresh` model has seen none before.
+
+        The cursor stays where it is by now: a hook that gathers may have moved it meanwhile.
+        """
+        with self.exclusive():
+            session = self.load(id)
+            self.save(replace(session, shown=(*(() if fresh else session.shown), *ids)))
+
+    def gather(self, session: Session, log: Path) -> Session:
+        """Copy the whole lines behind the cursor into the spool, then move the cursor behind them."""
+        with log.open("rb") as file:
+            start = session.cursor if _same(file.read(_HEAD_BYTES), session) else 0
+            file.seek(start)
+            new = _whole_lines(file.read())
+            file.seek(0)
+            head = file.read(min(_HEAD_BYTES, start + len(new)))
+        if new:
+            # Named by its place: who copies the same lines again writes the same file again.
+            name = f"{_name(session.id)}.{start}-{start + len(new)}.spool"
+            write_whole(self._folder / name, json.dumps({"session": session.id}).encode() + b"\n" + new)
+        moved = Session(id=session.id, cursor=start + len(new), head=_digest(head), shown=session.shown)
+        self.save(moved)
+        return moved
+
+    def spooled(self) -> list[Spooled]:
+        """What waits, in the order of each session's log."""
+        found = [(path, *_place(path)) for path in self._folder.glob("*.spool")]
+        in_order = sorted(found, key=lambda one: one[1:])
+        return [Spooled(path=path, session=_session_of(path)) for path, *_ in in_order]
+
+    def tidy(self, before: int) -> None:
+        """Forget sessions that nobody has gone on with since that moment, in epoch milliseconds."""
+        for path in self._folder.glob("*.json"):
+            if path.stat().st_mtime * 1000 < before:
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Waits for other hooks that change a session, for the time of a `with`."""
+        import fcntl  # there is none on Windows, where the embedded journal does not run
+
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / "changing.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether nobody else is taking in the spool right now; a lock, for the time of a `with`."""
+        import fcntl  # there is none on Windows, where the embedded journal does not run
+
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / "working.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def _file(self, id: str) -> Path:
+        return self._folder / f"{_name(id)}.json"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write all of it or nothing, flushed to the disk, readable by its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def lines_of(spooled: Spooled) -> Sequence[bytes]:
+    """The lines of the log, without the line that says whose they are."""
+    return spooled.path.read_bytes().split(b"\n")[1:]
+
+
+def _session_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return str(json.loads(file.readline())["session"])
+
+
+def _place(path: Path) -> tuple[str, int]:
+    name, place, _ = path.name.rsplit(".", 2)
+    return name, int(place.split("-")[0])
+
+
+def _same(head: bytes, session: Session) -> bool:
+    """Whether the log still begins as it did when the cursor was set."""
+    known = min(session.cursor, _HEAD_BYTES)
+    return len(head) >= known and _digest(head[:known]) == session.head
+
+
+def _whole_lines(read: bytes) -> bytes:
+    """Up to the last line that ends; the rest is still being written."""
+    return read[: read.rfind(b"\n") + 1]
+
+
+def _digest(head: bytes) -> str:
+    return hashlib.blake2b(head, digest_size=16).hexdigest()
+
+
+def _name(id: str) -> str:
+    """A file's name for whatever a host calls a session."""
+    return hashlib.blake2b(id.encode(), digest_size=12).hexdigest()
+
+
+_RELATIVE = ("sqlite:///./", "sqlite:///../")
+_GOOD_FOR_MS = 6 * 3_600_000
+
+
+def circumstances(env: Mapping[str, str], typed: Sequence[str]) -> str:
+    """A digest of what decides which memory is meant: the environment's settings and typed options."""
+    named = sorted((name, value) for name, value in env.items() if name.startswith("MEMORYWIRE_"))
+    return hashlib.blake2b(json.dumps([named, list(typed)]).encode(), digest_size=16).hexdigest()
+
+
+def files_of(stores: Sequence[str], config: Path) -> list[Path] | None:
+    """The files that change whenever the memory does; None when it is not in one file of this machine.
+
+    A path that depends on the folder one stands in is not one file.
+    """
+    if len(stores) > 1 or not stores[0].startswith("sqlite:") or stores[0].startswith(_RELATIVE):
+        return None
+    from memorywire.stores.sqlite.location import locate
+
+    store = locate(stores[0]).path
+    return None if store is None else [store, store.with_name(f"{store.name}-wal"), config]
+
+
+def keep(path: Path, briefing: Briefing, *, files: Sequence[Path], under: str, now: int) -> None:
+    """Keep a briefing for the next session; it must show no memory."""
+    document = {
+        "under": under,
+        "until": now + _GOOD_FOR_MS,
+        "files": {str(file): _mark(file) for file in files},
+        "context": briefing.context,
+        "notice": briefing.notice,
+    }
+    write_whole(path, json.dumps(document).encode())
+
+
+def kept(path: Path, *, under: str, now: int) -> Briefing | None:
+    """What was made under these circumstances, when it is still good."""
+    try:
+        document = json.loads(path.read_bytes())
+        good = document["under"] == under and now < document["until"]
+        if not good or any(_mark(Path(file)) != mark for file, mark in document["files"].items()):
+            return None
+        return Briefing(context=document["context"], notice=document["notice"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _mark(file: Path) -> list[int] | None:
+    try:
+        about = file.stat()
+    except OSError:
+        return None
+    return [about.st_mtime_ns, about.st_size]

@@ -1,4 +1,8 @@
-"""`memorywire.store.sqlite_vec` of 0.5.0: a store in a file, with a function that makes its vectors."""
+"""`memorywire.store` of 0.5.0 with its modules, and `SqliteVecStore`: a file and a function for its vectors.
+
+The modules, such as `memorywire.store.mem0_adapter`, are made here instead of a file for each: an import
+of one imports this module first and then finds the other among the loaded ones.
+"""
 
 import hashlib
 import sys
@@ -7,8 +11,10 @@ from array import array
 from collections.abc import Callable, Sequence
 from math import sqrt
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import quote
 
+from memorywire.compat_0_5 import earlier_name
 from memorywire.model.space import Space
 
 TextToVector = Callable[[str], Sequence[float]]
@@ -61,3 +67,18 @@ def _unit_bytes(vector: Sequence[float]) -> bytes:
 
 def _absolute(path: str) -> str:
     return quote(Path(path).absolute().as_posix())
+
+
+def __getattr__(name: str) -> object:
+    return earlier_name(name)
+
+
+def _add_modules() -> None:
+    for name in ("base", "cognee_adapter", "letta_adapter", "mem0_adapter", "pgvector_adapter", "sqlite_vec"):
+        module = ModuleType(f"{__name__}.{name}")
+        vars(module).update(__getattr__=earlier_name)
+        globals()[name] = sys.modules[module.__name__] = module
+    vars(sys.modules[f"{__name__}.sqlite_vec"]).update(SqliteVecStore=SqliteVecStore)
+
+
+_add_modules()

@@ -1,0 +1,560 @@
+"""The client of a memorywire server: the methods of `Memory`, called over HTTP."""
+
+import builtins
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.app import DEFAULT_AGENT
+from memorywire.client.audit import refuse_filters
+from memorywire.client.bulk import Result
+from memorywire.client.kv import KeyValue, SearchOptions, SetOptions, owner_kind
+from memorywire.client.kv import Result as KeyResult
+from memorywire.client.layer import AddOptions, AskOptions, Layer
+from memorywire.client.memory import Memory
+from memorywire.client.options import AuditOptions, ScopeOption, moments
+from memorywire.client.sync import Memory as BlockingMemory
+from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Remembered
+from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
+from memorywire.model.change import Change, Version
+from memorywire.model.codec import load
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    InvalidRequest,
+    MemorywireError,
+    NotFound,
+    StoreCorrupt,
+)
+from memorywire.model.kv import (
+    Deleted,
+    Entry,
+    Indexing,
+    Kept,
+    Limits,
+    Listing,
+    Match,
+    Owner,
+    OwnerKind,
+    Reembedded,
+    Searched,
+    Setting,
+    Stats,
+)
+from memorywire.model.layer import Event, EventState, FoundFact, FoundFacts, Kind
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.review import ProposalPage, Reviewed
+from memorywire.model.rulings import Given, Reasons
+from memorywire.model.space import Space
+from memorywire.model.survey import RecallPage, RecallSummary
+from memorywire.stores.remote.link import Link, locate
+from memorywire.stores.remote.problems import error_of
+from memorywire.wire import validate
+
+if TYPE_CHECKING:
+    from memorywire.journal.audit import Examination
+    from memorywire.journal.state import StateReport
+    from memorywire.journal.verify import Report
+
+
+class Door(Struct, frozen=True):
+    """Asks over a link; without a tenant the server takes the token's."""
+
+    link: Link
+    tenant: str | None
+
+    async def ask(
+        self, method: str, *parts: str, body: Mapping[str, Any] | None = None, **query: Any
+    ) -> dict[str, Json]:
+        """The answer of the address made of these parts; fields that are None are left out."""
+        path = "/v0/" + "/".join(quote(part, safe="") for part in parts)
+        said = urlencode(given(query))
+        address = f"{path}?{said}" if said else path
+        answer: dict[str, Json] = await self.link.ask(method, address, body, tenant=self.tenant)
+        return answer
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+async def nowhere() -> NoReturn:
+    """Stands in for the house, which a client does not have: raises CapabilityUnsupported."""
+    raise CapabilityUnsupported(
+        "this needs the store itself, and only the server has it",
+        field="store",
+        fix="run it where the store is",
+    )
+
+
+UNREADABLE = (ProposalPage, Reviewed)
+"""What is sent without the requests and changes that the value consists of."""
+
+_RECORD = frozenset(Record.__struct_fields__)
+
+
+def read(kind: type[Any], answer: Mapping[str, Json], scope: Scope) -> Any:
+    """The answer as a value of this kind, for a caller who asked with this scope."""
+    reader = _READERS.get(kind)
+    return load(kind, dict(answer)) if reader is None else reader(answer, scope)
+
+
+def _owner(document: Mapping[str, Json], scope: Scope) -> Scope:
+    agent = document.get("agent_id", scope.agent)
+    return Scope(agent=agent, user=document.get("user_id"), tenant=scope.tenant)
+
+
+def _owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> Any:
+    """A value whose scope the wire spells out as `agent_id` and `user_id`."""
+    said = {name: value for name, value in document.items() if name not in ("agent_id", "user_id")}
+    return replace(load(kind, {**said, "scope": {"agent": ""}}), scope=_owner(document, scope))
+
+
+def _record(document: Mapping[str, Json], scope: Scope) -> Record:
+    said = {name: value for name, value in document.items() if name in _RECORD}
+    record: Record = load(Record, {"updated_at": document["created_at"], **said, "scope": {"agent": ""}})
+    return replace(record, scope=_owner(document, scope))
+
+
+def _hit(document: Mapping[str, Json], scope: Scope) -> Hit:
+    return Hit(
+        record=_record(document, scope),
+        score=document["score"],
+        stores=tuple(document["stores"]),
+        supporting=tuple(document["supporting"]),
+        signals=document["explain"]["signals"] if "explain" in document else None,
+    )
+
+
+def _recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
+    rest = {name: value for name, value in answer.items() if name != "results"}
+    recalled: Recalled = load(Recalled, {**rest, "hits": []})
+    return replace(recalled, hits=tuple(_hit(hit, scope) for hit in answer["results"]))
+
+
+def _page(answer: Mapping[str, Json], scope: Scope) -> Page:
+    items = tuple(_record(item, scope) for item in answer["items"])
+    notes = tuple(answer["notes"]) if "notes" in answer else None
+    return Page(items=items, total=answer["total"], next=answer.get("next"), notes=notes)
+
+
+def _chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
+    id = answer["id"]
+    return Chain(id=id, versions=tuple(_version(id, version, scope) for version in answer["versions"]))
+
+
+def _version(id: str, document: Mapping[str, Json], scope: Scope) -> Version:
+    """A version; its commit sequence is known to the server alone, and reads as 0."""
+    said = {**document, "id": id, "began": 0, "record": None}
+    kept = document.get("record")
+    version: Version = load(Version, said)
+    return version if kept is None else replace(version, record=_record(kept, scope))
+
+
+def _changes(answer: Mapping[str, Json], scope: Scope) -> ChangeLog:
+    return ChangeLog(changes=tuple(_owned(Change, change, scope) for change in answer["changes"]))
+
+
+def _recalls(answer: Mapping[str, Json], scope: Scope) -> RecallPage:
+    return RecallPage(items=tuple(_owned(RecallSummary, item, scope) for item in answer["items"]))
+
+
+def _reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
+    reasons: Reasons = _owned(Reasons, {**answer, "results": []}, scope)
+    return replace(reasons, results=tuple(_given(given, scope) for given in answer["results"]))
+
+
+def _given(document: Mapping[str, Json], scope: Scope) -> Given:
+    given: Given = load(Given, {**document, "memory": None})
+    kept = document.get("memory")
+    return given if kept is None else replace(given, memory=_record(kept, scope))
+
+
+def _capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities:
+    return Capabilities(
+        stores=tuple(load(StoreCapabilities, store) for store in answer["stores"]),
+        space=load(Space, answer["embedding"]),
+        overseen="proposals" in answer["operations"],
+        together=frozenset(map(Feature, answer["features"])),
+        extracts=answer["contracts"]["memory_layer"],
+        hosting=answer["openwop"]["served"],
+    )
+
+
+_READERS: Mapping[type, Callable[[Mapping[str, Json], Scope], Any]] = {
+    Record: _record,
+    Capabilities: _capabilities,
+    Page: _page,
+    Recalled: _recalled,
+    Chain: _chain,
+    ChangeLog: _changes,
+    RecallPage: _recalls,
+    Reasons: _reasons,
+}
+
+
+async def read_entries(door: Door, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
+    """Entries as the ledger spells them, without the tenant, which only the server knows."""
+    answer = await door.ask("GET", "audit", **wanted)
+    return tuple(map(_as_ledger_entry, answer["entries"]))
+
+
+async def read_checkpoint(door: Door) -> dict[str, Json]:
+    """The newest checkpoint and its key."""
+    return await door.ask("GET", "audit", "checkpoint")
+
+
+async def read_proof(door: Door, entry: int) -> list[str]:
+    """The lines that prove one entry."""
+    lines: list[str] = (await door.ask("GET", "audit", "proof", seq=entry))["lines"]
+    return lines
+
+
+async def read_examination(door: Door, checkpoint: str | None, *, state: bool = False) -> "Examination":
+    """What the server found when it verified its ledger."""
+    from memorywire.journal.audit import Examination
+    from memorywire.journal.signed_notes import parse_verifier
+    from memorywire.journal.verify import Fault, Report
+
+    wanted: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
+    said = await door.ask("GET", "audit", "verify", **wanted)
+    report = Report(
+        entries=said["entries"],
+        root=bytes.fromhex(said["root"]),
+        checkpoints=said["checkpoints"],
+        sealed=said["sealed"],
+        origin=said.get("origin"),
+        fault=Fault(**said["fault"]) if "fault" in said else None,
+    )
+    key = parse_verifier(said["key"]) if "key" in said else None
+    return Examination(
+        report=report,
+        key=key,
+        unreadable=said.get("unreadable", 0),
+        state=_read_state(said.get("state"), report),
+    )
+
+
+def _read_state(told: Mapping[str, Json] | None, report: "Report") -> "StateReport | None":
+    from memorywire.journal.state import Difference, StateReport
+
+    if told is None:
+        return None
+    return StateReport(
+        entries=report.entries,
+        versions=told["versions"],
+        rows=told["rows"],
+        differences=tuple(Difference(**one) for one in told["differences"]),
+    )
+
+
+def _as_ledger_entry(told: Mapping[str, Json]) -> dict[str, Json]:
+    names = {"agent_id": "agent", "user_id": "user"}
+    return {names.get(name, name): value for name, value in told.items()}
+
+
+class RemoteKeyValue(KeyValue):
+    """As `KeyValue`, within the server's limits."""
+
+    def __init__(self, door: Door, owner: Owner, *, user: str | None = None) -> None:
+        super().__init__(nowhere, owner, Limits(), user=user)
+        self._door = door
+
+    @property
+    def _of(self) -> tuple[str, str]:
+        self._refuse_unsaid()
+        return self.owner.kind.value, self.owner.id
+
+    def of(self, kind: str, id: str) -> "RemoteKeyValue":
+        return RemoteKeyValue(self._door, replace(self.owner, kind=owner_kind(kind), id=id))
+
+    def area(self, prefix: str, limits: Limits) -> "RemoteKeyValue":
+        """The same keys: a server has limits of its own."""
+        return self
+
+    async def get(self, key: str) -> Entry | None:
+        try:
+            return _entry(await self._door.ask("GET", "kv", *self._of, key))
+        except NotFound:
+            return None
+
+    async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
+        body = {"value": value, **given(options)}
+        return _kept(await self._door.ask("PUT", "kv", *self._of, key, body=body))
+
+    async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[KeyResult]:
+        entries = [_document(setting) for setting in settings]
+        done = await self._door.ask("POST", "kv", *self._of, body={"entries": entries})
+        return [
+            error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
+        ]
+
+    async def incr(self, key: str, by: float = 1) -> Kept:
+        return _kept(await self._door.ask("POST", "kv", *self._of, key, body={"by": by}))
+
+    async def delete(self, key: str) -> Deleted:
+        deleted: Deleted = load(Deleted, await self._door.ask("DELETE", "kv", *self._of, key))
+        return deleted
+
+    async def touch(self, key: str) -> Entry | None:
+        raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
+
+    async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
+        found = await self._door.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
+        entries = tuple(_entry(one) for one in found["entries"])
+        return Listing(entries=entries, truncated=found["truncated"], next=found.get("next"))
+
+    async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
+        body = {"query": query, **given(options)}
+        found = await self._door.ask("POST", "kv-search", *self._of, body=body)
+        searched: Searched = load(Searched, {**found, "matches": []})
+        return replace(searched, matches=tuple(_match(one) for one in found["matches"]))
+
+    async def stats(self) -> Stats:
+        stats: Stats = load(Stats, await self._door.ask("GET", "kv-stats", *self._of))
+        return stats
+
+    async def reembed(self) -> Reembedded:
+        done: Reembedded = load(Reembedded, await self._door.ask("POST", "kv-reembed", *self._of, body={}))
+        return done
+
+
+def _document(setting: Setting) -> dict[str, Json]:
+    options = {
+        "ttl": setting.ttl,
+        "embed": setting.embed,
+        "embed_text": setting.text,
+        "source": setting.source,
+        "if_version": setting.if_version,
+        "index": None if setting.index is Indexing.ALL else setting.index.value,
+        "redact": setting.redact or None,
+    }
+    return {"key": setting.key, "value": setting.value, **given(options)}
+
+
+def _kept(document: dict[str, Json]) -> Kept:
+    kept: Kept = load(Kept, document)
+    return kept
+
+
+def _entry(document: Mapping[str, Json]) -> Entry:
+    """The entry with its value exactly as it came."""
+    entry: Entry = load(Entry, {**document, "value": None})
+    return replace(entry, value=document["value"])
+
+
+def _match(document: Mapping[str, Json]) -> Match:
+    merged = tuple(_entry(one) for one in document.get("merged_from", ()))
+    entry = {name: value for name, value in document.items() if name not in ("score", "merged_from")}
+    return Match(entry=_entry(entry), score=document["score"], merged_from=merged)
+
+
+class RemoteLayer(Layer):
+    """As `Layer`; the server reads what waits, so there is no `work` here."""
+
+    def __init__(self, door: Door, scope: Scope) -> None:
+        super().__init__(nowhere, scope)
+        self._door = door
+
+    async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
+        said = [given(message) for message in messages]
+        body = {**self._named(), "messages": said, **given(options)}
+        return self._event(await self._door.ask("POST", "layer", "add", body=body))
+
+    async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
+        named = {**self._named(), **given(options)}
+        return self._event(await self._door.ask("GET", "layer", "events", event_id, **named))
+
+    async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
+        body = {**self._named(), "query": query, **given(options)}
+        found = await self._door.ask("POST", "layer", "recall", body=body)
+        facts: FoundFacts = load(FoundFacts, {**found, "facts": []})
+        return replace(facts, facts=tuple(_fact(one) for one in found["facts"]))
+
+    def _named(self) -> dict[str, Json]:
+        return given({"agent_id": self.scope.agent, "user_id": self.scope.user})
+
+    def _event(self, document: Mapping[str, Json]) -> Event:
+        """What the server tells of an event; that it is of this scope is only known of one's own."""
+        return Event(
+            id=document["event_id"],
+            scope=self.scope,
+            at=document["at"],
+            state=EventState(document["status"]),
+            memories=tuple(document["memories"]),
+            held=tuple(document["held"]),
+            error=document.get("error"),
+        )
+
+
+def _fact(document: Mapping[str, Json]) -> FoundFact:
+    return FoundFact(**{**document, "kind": Kind(document["kind"])})
+
+
+A = TypeVar("A")
+
+_AT_ONCE = 32
+"""Memories in one request: that many of the longest still fit into it."""
+
+
+class Client(Memory):
+    """An agent's memory at a server: `memorywire serve` opens it, and this client only asks.
+
+    The verbs answer as `Memory` answers, and so do `kv` and `layer`. All operations of the wire are there as
+    plain JSON, through `call`; reviewing is there in that form only. What needs the store itself raises
+    CapabilityUnsupported. The token decides about the tenant; one of several tenants chooses with `tenant`,
+    or with `?tenant=` in the address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        agent_id: str = DEFAULT_AGENT,
+        *,
+        token: str | None = None,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        place = locate(url, token)
+        chosen = tenant or place.tenant
+        super().__init__(agent_id, user_id=user_id, tenant=chosen or DEFAULT_TENANT)
+        # A connection for each request: what is sent on one that broke might be done twice.
+        self._door = Door(Link(place, timeout=timeout, keep=0), chosen)
+
+    async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
+        if not operation.isidentifier():
+            raise InvalidRequest("there is no such operation", field="operation")
+        return await self._door.ask("POST", operation, body=dict(payload))
+
+    async def capabilities(self) -> Capabilities:
+        """What is wired at the server."""
+        return await self._ask(Capabilities, "capabilities", {})
+
+    async def owed(self) -> list[dict[str, Json]]:
+        """What stores of the server have still to write, without what it says; takes the right to review."""
+        found: list[dict[str, Json]] = (await self._door.ask("GET", "debts"))["debts"]
+        return found
+
+    async def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = 20,
+        **filters: Unpack[AuditOptions],
+    ) -> tuple[dict[str, Json], ...]:
+        """As `Memory` answers, without the tenant; takes the right to review."""
+        if subject is not None:
+            refuse_filters("subject", filters)
+        wanted: dict[str, Any] = moments(**filters)
+        if wanted.get("user_id") is None:
+            wanted["user_id"] = self.user_id
+        if not wanted.pop("all_agents", False):
+            wanted["agent_id"] = self.agent_id
+        asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
+        return await read_entries(self._door, asked)
+
+    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
+        """What the server says of its own ledger; takes the right to manage all tenants."""
+        return await read_examination(self._door, checkpoint, state=state)
+
+    async def audit_checkpoint(self) -> str:
+        """As `Memory` answers; takes the right to manage all tenants."""
+        return str((await self.signed())["checkpoint"])
+
+    async def signed(self) -> dict[str, Json]:
+        """The newest checkpoint of the server's ledger and the public key to it."""
+        return await read_checkpoint(self._door)
+
+    async def proof(self, entry: int) -> list[str]:
+        """The lines that prove one entry of the server's ledger; takes the right to review."""
+        return await read_proof(self._door, entry)
+
+    @property
+    def kv(self) -> "RemoteKeyValue":
+
+        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
+        return RemoteKeyValue(self._door, owner, user=self.user_id)
+
+    @property
+    def layer(self) -> "RemoteLayer":
+
+        return RemoteLayer(self._door, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+
+    async def close(self) -> None:
+        await self._door.link.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
+        if kind in UNREADABLE:
+            raise CapabilityUnsupported(
+                f"a client gets the answer to {operation} as JSON alone",
+                fix=f'use call("{operation}", {{...}})',
+            )
+        return self._read(kind, operation, await self.call(operation, payload))
+
+    def _read(self, kind: type[A], operation: str, answer: Mapping[str, Json]) -> A:
+        try:
+            value: A = read(kind, answer, Scope(tenant=self.tenant, agent=self.agent_id))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
+        return value
+
+    async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
+        source = iter(payloads)
+        while some := list(islice(source, _AT_ONCE)):
+            unfit = [_unfit(payload) for payload in some]
+            items = [
+                {"operation": "remember", "payload": payload}
+                for payload, problem in zip(some, unfit, strict=True)
+                if problem is None
+            ]
+            done = iter(
+                (await self._door.ask("POST", "batch", body={"items": items}))["items"] if items else ()
+            )
+            yield [problem or self._kept(next(done)) for problem in unfit]
+
+    def _kept(self, item: Mapping[str, Json]) -> Result:
+        return (
+            error_of(item["problem"])
+            if "problem" in item
+            else self._read(Remembered, "batch", item["answer"])
+        )
+
+    async def _open(self) -> NoReturn:
+        await nowhere()
+
+
+class BlockingClient(BlockingMemory):
+    """The same for code without an event loop."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes what the async client takes."""
+        super().__init__()
+        self._client = Client(*args, **kwargs)
+        self._memory = self._client
+
+    def owed(self) -> list[dict[str, Json]]:
+        return self._run(self._client.owed())
+
+    def signed(self) -> dict[str, Json]:
+        return self._run(self._client.signed())
+
+    def proof(self, entry: int) -> list[str]:
+        return self._run(self._client.proof(entry))
+
+
+def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:
+    """Why this item cannot be sent: as a part of one request it would fail the others, too."""
+    try:
+        validate.check("remember", payload)
+    except MemorywireError as problem:
+        return problem
+    return None

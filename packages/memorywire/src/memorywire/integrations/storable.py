@@ -1,9 +1,0 @@
-"""Text that every store can keep."""
-
-REPLACEMENT = "\ufffd"
-
-
-def storable(text: str) -> str:
-    """The text with U+FFFD for NUL and for halves of surrogate pairs: JSON stores refuse both."""
-    whole = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\0", REPLACEMENT)
