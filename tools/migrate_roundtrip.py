@@ -1,4 +1,4 @@
-"""Import, export, import, export: are the bytes the same, how long did it take, and who took the time?
+"""Import, export_bundle, import, export: are the bytes the same, how long did it take, and who took the time?
 
     python tools/migrate_roundtrip.py [MEMORIES] [minilm|made-up]
 
@@ -21,10 +21,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from memorywire.app import Governance, open_container
-from memorywire.migrate.apply import Landed, Landing, land
-from memorywire.migrate.bundle import Exporting, changes_in, export
-from memorywire.migrate.examining import examine
-from memorywire.migrate.importing import from_thread
+from memorywire.migrate.apply import ApplyOptions, ApplyResult, apply_changes
+from memorywire.migrate.bundle import ExportOptions, export_bundle, read_bundle_changes, validate_bundle
+from memorywire.migrate.run_import import read_in_thread
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Record, Scope
@@ -109,13 +108,13 @@ def made_up(memories: int) -> Iterator[Change]:
             yield Change(id=f"f{number}", operation="forget", scope=scope, at=at + 9, end=(gone,))
 
 
-async def landed(changes: AsyncIterator[Change], tools: Context, batch: str) -> Landed:
-    return await land(changes, tools, Landing(tenant="default", batch=batch))
+async def landed(changes: AsyncIterator[Change], tools: Context, batch: str) -> ApplyResult:
+    return await apply_changes(changes, tools, ApplyOptions(tenant="default", batch=batch))
 
 
 async def written(path: Path, tools: Context) -> str:
     with path.open("wb") as file:
-        return (await export(file, tools, Exporting(tenant="default", vectors=True))).digest
+        return (await export_bundle(file, tools, ExportOptions(tenant="default", vectors=True))).digest
 
 
 async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, object]:
@@ -128,14 +127,14 @@ async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, o
         governance=Governance(),
     )
     began = time.perf_counter()
-    came = await landed(from_thread(made_up(memories)), first.tools, "first")
+    came = await landed(read_in_thread(made_up(memories)), first.tools, "first")
     took, embedding = time.perf_counter() - began, embedder.seconds
     began = time.perf_counter()
     digest = await written(folder / "first.jsonl", first.tools)
     exporting = time.perf_counter() - began
     await first.close()
     began = time.perf_counter()
-    examine(folder / "first.jsonl")
+    validate_bundle(folder / "first.jsonl")
     examining = time.perf_counter() - began
     second = await open_container(
         stores=(f"sqlite:///{folder}/second.db",),
@@ -145,7 +144,9 @@ async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, o
         governance=Governance(),
     )
     began = time.perf_counter()
-    again = await landed(from_thread(changes_in(folder / "first.jsonl", "default")), second.tools, "second")
+    again = await landed(
+        read_in_thread(read_bundle_changes(folder / "first.jsonl", "default")), second.tools, "second"
+    )
     importing = time.perf_counter() - began
     same = digest == await written(folder / "second.jsonl", second.tools)
     await second.close()

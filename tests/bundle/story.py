@@ -10,9 +10,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from memorywire import Memory
-from memorywire.migrate.bundle import Bundle, Exporting, export
-from memorywire.migrate.importing import Wish, bring_in
-from memorywire.migrate.lines import opened, sealed
+from memorywire.migrate.bundle import Bundle, ExportOptions, export_bundle
+from memorywire.migrate.bundle_lines import parse_line, seal_line
+from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.model.answers import Remembered
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.pipeline.context import Context
@@ -49,13 +49,13 @@ async def lived(memory: Memory, facts: int = 12) -> list[str]:
 
 async def exported(path: Path, context: Context, **wanted: bool) -> Bundle:
     with path.open("wb") as file:
-        return await export(file, context, Exporting(tenant=DEFAULT_TENANT, **wanted))
+        return await export_bundle(file, context, ExportOptions(tenant=DEFAULT_TENANT, **wanted))
 
 
 async def imported(path: Path, context: Context, **wish: object) -> dict[str, Json]:
     """Import a file that the operator vouches for, unless the wish says otherwise."""
-    asked = replace(Wish(path=path, agent="agent", trusted=True), **wish)
-    return await bring_in(asked, context, lambda done, total: None)
+    asked = replace(ImportRequest(path=path, agent="agent", trusted=True), **wish)
+    return await import_memories(asked, context, lambda done, total: None)
 
 
 def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str]:
@@ -77,11 +77,11 @@ def unsigned(path: Path) -> bytes:
 
 def resealed(path: Path, edit: Callable[[list[dict[str, Json]]], object]) -> None:
     """Write the bundle as somebody with a program of their own would: every digest holds."""
-    lines = [opened(line, number) for number, line in enumerate(unsigned(path).splitlines(), start=1)]
+    lines = [parse_line(line, number) for number, line in enumerate(unsigned(path).splitlines(), start=1)]
     *said, end = lines
     edit(said)
-    body = b"".join(sealed(line) for line in said)
+    body = b"".join(seal_line(line) for line in said)
     kinds = Counter(str(line.get("kind")) for line in said)
     kinds["put"] = sum(len(line.get("put", ())) for line in said)
     counts = {kind: count for kind, count in kinds.items() if count}
-    path.write_bytes(body + sealed(end | {"bundle": hashlib.sha256(body).hexdigest(), "counts": counts}))
+    path.write_bytes(body + seal_line(end | {"bundle": hashlib.sha256(body).hexdigest(), "counts": counts}))

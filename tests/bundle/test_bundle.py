@@ -8,9 +8,9 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from memorywire import Memory
-from memorywire.migrate.chronicle import told_by
-from memorywire.migrate.examining import examine
-from memorywire.migrate.lines import opened
+from memorywire.migrate.bundle import validate_bundle
+from memorywire.migrate.bundle_lines import parse_line
+from memorywire.migrate.history import find_history_store
 from memorywire.model.change import Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Context
@@ -76,8 +76,8 @@ def test_a_store_that_misses_changes_is_not_the_one_that_tells() -> None:
     stores = {name: with_patience(MemoryStore(SPACE), 1) for name in ("first", "second")}
     mounts = [Mount(name=name, store=store, backend=name) for name, store in stores.items()]
     router = Router(mounts)
-    assert told_by(router) is stores["first"]
-    assert told_by(router, {"first"}) is stores["second"]
+    assert find_history_store(router) is stores["first"]
+    assert find_history_store(router, {"first"}) is stores["second"]
 
 
 def test_the_store_does_not_show_in_the_bytes(tmp_path: Path) -> None:
@@ -141,14 +141,14 @@ def test_every_line_is_what_the_schema_says(tmp_path: Path) -> None:
     validator = Draft202012Validator(spec.bundle_line(), registry=Registry().with_resources(known))
     lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, start=1):
-        validator.validate(opened(line, number) | {"digest": line[-66:-2].decode()})
+        validator.validate(parse_line(line, number) | {"digest": line[-66:-2].decode()})
     assert not validator.is_valid({"kind": "change", "digest": "0" * 64})
 
 
 def test_a_bundle_that_is_whole_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     bundle_of(path, "sqlite://")
-    assert examine(path).counts["change"] == path.read_bytes().count(b'"kind":"change"')
+    assert validate_bundle(path).counts["change"] == path.read_bytes().count(b'"kind":"change"')
 
 
 def test_a_changed_letter_is_noticed_and_its_line_is_named(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_changed_letter_is_noticed_and_its_line_is_named(tmp_path: Path) -> No
     bundle_of(path, "sqlite://")
     path.write_bytes(path.read_bytes().replace(b"fact 2 about tea", b"fact 2 about rum", 1))
     with pytest.raises(InvalidRequest, match="line 4 was altered"):
-        examine(path)
+        validate_bundle(path)
 
 
 @pytest.mark.parametrize("kept", [slice(0, -1), slice(0, -2)], ids=["the end is missing", "two are missing"])
@@ -165,7 +165,7 @@ def test_a_bundle_that_was_cut_off_is_noticed(tmp_path: Path, kept: slice) -> No
     bundle_of(path, "sqlite://")
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[kept]))
     with pytest.raises(InvalidRequest, match="cut off"):
-        examine(path)
+        validate_bundle(path)
 
 
 def test_a_line_that_was_taken_out_is_noticed(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_a_line_that_was_taken_out_is_noticed(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join((*lines[:3], *lines[4:])))
     with pytest.raises(InvalidRequest, match="missing or were moved"):
-        examine(path)
+        validate_bundle(path)

@@ -11,8 +11,8 @@ import pytest
 
 from memorywire import Memory
 from memorywire.journal.contract import Wanted
-from memorywire.migrate.examining import examine
-from memorywire.migrate.lines import opened, sealed
+from memorywire.migrate.bundle import validate_bundle
+from memorywire.migrate.bundle_lines import parse_line, seal_line
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context
@@ -71,14 +71,14 @@ def _a_ledger_that_is_none(lines: Lines) -> None:
 
 HOSTILE: tuple[tuple[Callable[[Lines], None], str], ...] = (
     (_a_version_of_tomorrow, "is of version 2, this release reads 1"),
-    (_a_change_without_a_moment, "line 2 has not the form of a change"),
+    (_a_change_without_a_moment, "line 2 is not a valid change"),
     (_a_memory_whose_moment_is_text, "put/0/record/created_at"),
-    (_a_field_that_nobody_knows, "line 2 has not the form of a change"),
+    (_a_field_that_nobody_knows, "line 2 is not a valid change"),
     (_a_change_twice, "has change .* for the second time"),
     (_a_version_twice, "has version 1 of memory .* for the second time"),
-    (_a_line_of_no_kind, "of no kind that a bundle has"),
-    (_a_line_without_a_kind, "of no kind that a bundle has"),
-    (_a_proposal_that_is_none, "no proposal that can be read"),
+    (_a_line_of_no_kind, "no kind of a bundle"),
+    (_a_line_without_a_kind, "no kind of a bundle"),
+    (_a_proposal_that_is_none, "an unreadable proposal"),
     (_rules_that_are_none, "verdict|perhaps"),
     (_a_ledger_that_is_none, "the ledger in the bundle does not hold"),
 )
@@ -105,13 +105,13 @@ def test_a_line_that_is_spelt_in_another_way_is_not_passed_over(tmp_path: Path) 
     path = tmp_path / "one.jsonl"
     bundle_of(path, "memory://")
     manifest, change, *rest, end = path.read_bytes().splitlines(keepends=True)
-    wide = json.dumps(opened(change, 2)).encode()
+    wide = json.dumps(parse_line(change, 2)).encode()
     change = wide[:-1] + b',"digest":"' + hashlib.sha256(wide).hexdigest().encode() + b'"}\n'
     body = b"".join((manifest, change, *rest))
-    last = opened(end, 3) | {"bundle": hashlib.sha256(body).hexdigest()}
-    path.write_bytes(body + sealed(last))
-    with pytest.raises(InvalidRequest, match="line 2 is not spelt"):
-        examine(path)
+    last = parse_line(end, 3) | {"bundle": hashlib.sha256(body).hexdigest()}
+    path.write_bytes(body + seal_line(last))
+    with pytest.raises(InvalidRequest, match="line 2 is not encoded"):
+        validate_bundle(path)
 
 
 def test_one_that_was_only_sealed_anew_comes_in(tmp_path: Path) -> None:

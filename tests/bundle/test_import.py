@@ -13,8 +13,8 @@ import pytest
 
 from memorywire import Memory
 from memorywire.journal.contract import Wanted
-from memorywire.migrate.importing import Wish, bring_in
-from memorywire.migrate.undoing import take_back
+from memorywire.migrate.run_import import ImportRequest, import_memories
+from memorywire.migrate.undo import undo_import
 from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context
@@ -131,8 +131,8 @@ def test_an_import_says_how_far_it_is(tmp_path: Path) -> None:
     bundle_of(path, "memory://", facts=300)
 
     async def story(memory: Memory, context: Context) -> None:
-        wish = Wish(path=path, agent="agent")
-        await bring_in(wish, context, lambda done, total: heard.append((done, total)))
+        wish = ImportRequest(path=path, agent="agent")
+        await import_memories(wish, context, lambda done, total: heard.append((done, total)))
 
     on("sqlite://", story)
     assert len(heard) > 2
@@ -148,7 +148,7 @@ def test_an_import_is_taken_back_as_one(tmp_path: Path) -> None:
         mine = await memory.remember("this was here before")
         batch = (await imported(path, context))["batch"]
         assert (await memory.list()).total > 1
-        back = await take_back(batch, context, DEFAULT_TENANT)
+        back = await undo_import(batch, context, DEFAULT_TENANT)
         assert [record.id for record in await memory.list()] == [mine.id]
         for change in back.change_ids:
             await memory.undo(change)
@@ -161,13 +161,13 @@ def test_taking_back_restores_what_was_written_over_and_spares_what_moved_since(
     async def story(memory: Memory, context: Context) -> None:
         await memory.remember("ours", id=NAMED)
         batch = (await imported(theirs, context, on_conflict="overwrite"))["batch"]
-        await take_back(batch, context, DEFAULT_TENANT)
+        await undo_import(batch, context, DEFAULT_TENANT)
         assert (await memory.get(NAMED)).content == "ours"
         await memory.remember("said since", id=NAMED, if_version=3)
-        await take_back(batch, context, DEFAULT_TENANT)
+        await undo_import(batch, context, DEFAULT_TENANT)
         assert (await memory.get(NAMED)).content == "said since"
         with pytest.raises(NotFound):
-            await take_back("nobody's", context, DEFAULT_TENANT)
+            await undo_import("nobody's", context, DEFAULT_TENANT)
 
     on("sqlite://", story)
 

@@ -9,8 +9,8 @@ from memorywire import Memory
 from memorywire.journal.audit import examine, verify_export
 from memorywire.journal.backup import backup
 from memorywire.journal.sqlite import SqliteJournal
-from memorywire.migrate.evidence import verified
-from memorywire.migrate.lines import lines_of
+from memorywire.migrate.bundle_lines import read_lines
+from memorywire.migrate.evidence import verify_ledgers
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.rulings import SetRules
@@ -94,11 +94,11 @@ def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -
     on(f"sqlite:///{tmp_path}/target.db", story)
     backup(tmp_path / "target.db", tmp_path / "copy.db")
     assert len(list((tmp_path / "copy.db-ledgers").iterdir())) == 1
-    [first] = verified(path)
-    ours, theirs = verified(again)
+    [first] = verify_ledgers(path)
+    ours, theirs = verify_ledgers(again)
     assert theirs == first
     assert ours.origin != theirs.origin
-    assert {line["of"] for line in lines_of(again, "ledger")} == {1, 2}
+    assert {line["of"] for line in read_lines(again, "ledger")} == {1, 2}
 
 
 def test_a_ledger_that_was_altered_is_refused_unless_it_is_left_out(tmp_path: Path) -> None:
@@ -128,6 +128,6 @@ def test_a_ledger_needs_a_disk_and_speaks_of_everybody(tmp_path: Path) -> None:
         with pytest.raises(CapabilityUnsupported, match="signs nothing"):
             await exported(tmp_path / "x.jsonl", context, ledger=True)
         answer = await imported(path, context)
-        assert (len(answer["ledgers"]), "no place" in answer["losses"][0]) == (1, True)
+        assert (len(answer["ledgers"]), "cannot save" in answer["losses"][0]) == (1, True)
 
     on("sqlite://", in_memory)

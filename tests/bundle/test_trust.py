@@ -8,9 +8,9 @@ import pytest
 
 from memorywire import Memory
 from memorywire.journal.contract import Wanted
-from memorywire.migrate.bundle import changes_in
-from memorywire.migrate.lines import opened
-from memorywire.migrate.sanitize import is_unit
+from memorywire.migrate.bundle import read_bundle_changes
+from memorywire.migrate.bundle_lines import parse_line
+from memorywire.migrate.sanitize import is_unit_vector
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope, Trust
 from memorywire.model.where import Where
@@ -83,7 +83,7 @@ def test_a_bundle_that_was_written_anew_is_unsigned_and_a_moved_signature_is_ref
     path = tmp_path / "bundle.jsonl"
     _exported(tmp_path, path)
     signature = path.read_bytes().splitlines(keepends=True)[-1]
-    assert opened(signature, 1)["kind"] == "signature"
+    assert parse_line(signature, 1)["kind"] == "signature"
 
     def forge(lines: list[dict[str, Json]]) -> None:
         lines[1]["put"][0]["record"]["content"] = "Ana banks with EvilBank"
@@ -103,7 +103,7 @@ def test_a_bundle_that_was_written_anew_is_unsigned_and_a_moved_signature_is_ref
 def test_vectors_of_a_bundle_that_no_known_key_signed_are_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "bundle.jsonl"
     _exported(tmp_path, path, vectors=True)
-    [honest] = [put.vector for change in changes_in(path, DEFAULT_TENANT) for put in change.put]
+    [honest] = [put.vector for change in read_bundle_changes(path, DEFAULT_TENANT) for put in change.put]
     assert honest is not None
     size = len(honest) // 4
 
@@ -117,7 +117,7 @@ def test_vectors_of_a_bundle_that_no_known_key_signed_are_made_anew(tmp_path: Pa
         await imported(path, context, trusted=True)
         again = tmp_path / "again.jsonl"
         await exported(again, context, vectors=True)
-        [kept] = [put.vector for change in changes_in(again, DEFAULT_TENANT) for put in change.put]
+        [kept] = [put.vector for change in read_bundle_changes(again, DEFAULT_TENANT) for put in change.put]
         assert kept == honest
 
     on("sqlite://", story, policy="balanced")
@@ -127,9 +127,9 @@ def test_a_vector_that_is_not_finite_or_not_of_length_one_is_not_used() -> None:
     def packed(*numbers: float) -> bytes:
         return struct.pack(f"<{len(numbers)}f", *numbers)
 
-    assert is_unit(packed(0.6, 0.8), 2)
+    assert is_unit_vector(packed(0.6, 0.8), 2)
     unsound = [packed(3.0, 4.0), packed(0.0, 0.0), packed(float("nan"), 1.0), packed(float("inf"), 0.0), b""]
-    assert not any(is_unit(vector, 2) for vector in (*unsound, packed(1.0)))
+    assert not any(is_unit_vector(vector, 2) for vector in (*unsound, packed(1.0)))
 
 
 def test_rows_of_a_table_are_believed_by_their_source_and_those_without_by_the_file(tmp_path: Path) -> None:

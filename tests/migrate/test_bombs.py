@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.migrate.export_files import _build_row
 from memorywire.migrate.importers import Origin, Source, read_json, read_source
 from memorywire.migrate.importers.text_files import describe_skipped
-from memorywire.migrate.readable import _cells
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.model.spreadsheet import as_cell, from_cell
@@ -113,7 +113,9 @@ def test_what_a_spreadsheet_would_calculate_gets_an_apostrophe_and_comes_back(te
 
 
 def test_a_table_that_is_exported_has_no_formula() -> None:
-    row = _cells({"id": "=1", "source": "＝cmd", "session_id": "@x", "content": "=1+1", "confidence": 1.0})
+    row = _build_row(
+        {"id": "=1", "source": "＝cmd", "session_id": "@x", "content": "=1+1", "confidence": 1.0}
+    )
     assert row == {
         "id": "'=1",
         "source": "'＝cmd",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.migrate.readable import write_readable
+from memorywire.migrate.export_files import export_files
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import DEFAULT_TENANT
@@ -24,7 +24,7 @@ def _written(folder: Path, format_: str) -> Path:
     async def story(memory: Memory, context: Context) -> None:
         await memory.remember("Ana likes tea", id="one", tags=["t"])
         await memory.remember("Ben likes coffee", id="two")
-        await write_readable(path, format_, context.store, DEFAULT_TENANT, ("agent",))
+        await export_files(path, format_, context.store, DEFAULT_TENANT, ("agent",))
 
     on("memory://", story)
     return path
@@ -62,8 +62,8 @@ def _another_with_its_id(path: Path) -> None:
 
 
 SPOILT: dict[str, tuple[str, Spoil, str]] = {
-    "csv-moment": ("csv", _a_moment_that_is_none, "memory 1 has not the form .*created_at"),
-    "csv-cut-off": ("csv", _cut_off, "lacks|form"),
+    "csv-moment": ("csv", _a_moment_that_is_none, "memory 1 is not a valid change.*created_at"),
+    "csv-cut-off": ("csv", _cut_off, "lacks|valid"),
     "csv-not-utf-8": ("csv", _not_utf_8, "not UTF-8"),
     "markdown-type": (
         "markdown",
@@ -72,7 +72,7 @@ SPOILT: dict[str, tuple[str, Spoil, str]] = {
     ),
     "markdown-twins": ("markdown", _another_with_its_id, "has the id one, which another one has too"),
     "markdown-not-utf-8": ("markdown", lambda path: _not_utf_8(path / "agent" / "one.md"), "not UTF-8"),
-    "okf-moment": ("okf", _edited("agent/two.md", '"created_at": ', '"created_at": "soon", "x": '), "form"),
+    "okf-moment": ("okf", _edited("agent/two.md", '"created_at": ', '"created_at": "soon", "x": '), "valid"),
     "okf-twins": ("okf", _another_with_its_id, "has the id one, which another one has too"),
 }
 
@@ -113,7 +113,7 @@ def test_a_graph_that_lacks_something_is_refused_whole(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, [whole, {"type": "entity", "name": "Ben"}])), encoding="utf-8")
 
     async def story(memory: Memory, context: Context) -> None:
-        with pytest.raises(InvalidRequest, match="behind memory 1, something lacks 'entityType'"):
+        with pytest.raises(InvalidRequest, match="an item after memory 1 lacks 'entityType'"):
             await imported(path, context)
         assert (await memory.list()).total == 0
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.migrate.conflicts import OnConflict
-from memorywire.migrate.moving import Move, move
-from memorywire.migrate.readable import write_readable
+from memorywire.migrate.export_files import export_files
+from memorywire.migrate.move import Move, move
 from memorywire.model.clock import SECONDS
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
 from memorywire.pipeline.context import Context
@@ -175,7 +175,7 @@ def test_files_that_people_read_lose_nothing_but_what_they_announce(
 
     async def out(memory: Memory, context: Context) -> list[Record]:
         await memory.remember_many(facts)
-        await write_readable(path, format_, context.store, DEFAULT_TENANT, ("agent",))
+        await export_files(path, format_, context.store, DEFAULT_TENANT, ("agent",))
         return await _records(memory, context)
 
     async def back(memory: Memory, context: Context) -> list[Record]:

@@ -13,7 +13,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.migrate.importers import Origin, Service, read_service, read_source, recognise_service
-from memorywire.migrate.importing import Wish, bring_in
+from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json, Record, Scope
 from memorywire.pipeline.context import Context
@@ -73,7 +73,9 @@ def test_items_that_langgraph_wrote_to_postgres_come_in(database: str) -> None:
 
     async def story(memory: Memory, context: Context) -> None:
         for changes in (2, 0):
-            answer = await bring_in(Wish(address=database, agent="agent"), context, lambda done, total: None)
+            answer = await import_memories(
+                ImportRequest(address=database, agent="agent"), context, lambda done, total: None
+            )
             assert answer["changes"] == changes
         assert (await memory.list()).total == 2
 

@@ -28,7 +28,7 @@ from memorywire.app import Container
 from memorywire.journal import ledger
 from memorywire.journal.sealing import advanced, keep, seal
 from memorywire.journal.signer import Notary
-from memorywire.migrate.importing import Wish, bring_in
+from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.location import Location
@@ -130,7 +130,9 @@ async def _undo(container: Container, name: str, pipe: Connection) -> None:
 async def _import(container: Container, name: str, pipe: Connection) -> None:
     with tempfile.TemporaryDirectory() as elsewhere:
         source = _a_source(Path(elsewhere, "memory.json"), name)
-        answer = await bring_in(Wish(path=source, agent=governed.AGENT), container.context, lambda *_: None)
+        answer = await import_memories(
+            ImportRequest(path=source, agent=governed.AGENT), container.context, lambda *_: None
+        )
     pipe.send(f"imported {answer['batch']} {answer['changes']}")
 
 

@@ -16,7 +16,7 @@ from memorywire.model.counting import counted
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 
 if TYPE_CHECKING:
-    from memorywire.migrate.bundle import Exporting
+    from memorywire.migrate.bundle import ExportOptions
     from memorywire.pipeline.context import Context
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
@@ -56,7 +56,7 @@ def export_command(
     """
     import asyncio
 
-    from memorywire.migrate.bundle import Exporting
+    from memorywire.migrate.bundle import ExportOptions
 
     if file != _STDOUT and file.exists() and not replace:
         raise Conflict(f"{file} exists", field="file", fix="name a new file, or say --replace")
@@ -74,42 +74,44 @@ def export_command(
         raise InvalidRequest(f"{format_} is written to files of its own", field="file", fix="name a file")
     for url in cli.here.stores:
         require_store(url)
-    wanted = Exporting(
+    options = ExportOptions(
         tenant=cli.tenant,
         agents=tuple(filter(None, [cli.reach().get("agent_id")])),
         user=cli.reach().get("user_id"),
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    answer = asyncio.run(_export(cli, file, format_, wanted)) | {"other_tenants": other_tenants(cli)}
+    answer = asyncio.run(_export(cli, file, format_, options)) | {"other_tenants": other_tenants(cli)}
     if file == _STDOUT:  # which has the bundle and nothing else
         click.echo("\n".join(_render_export(answer | {"file": "standard output"})), err=True)
     else:
         cli.show(answer, _render_export)
 
 
-async def _export(cli: CliContext, file: Path, format_: str, wanted: "Exporting") -> Answer:
+async def _export(cli: CliContext, file: Path, format_: str, options: "ExportOptions") -> Answer:
     async with open_app(cli.here) as container:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
-                return await _write_readable(container.context, file, format_, wanted)
-            return await _write_bundle(container.context, file, wanted, progress)
+                return await _write_readable(container.context, file, format_, options)
+            return await _write_bundle(container.context, file, options, progress)
 
 
-async def _write_bundle(context: "Context", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
-    from memorywire.migrate.bundle import export
+async def _write_bundle(
+    context: "Context", file: Path, options: "ExportOptions", progress: Progress
+) -> Answer:
+    from memorywire.migrate.bundle import export_bundle
 
     def reached(done: int) -> None:
         progress.reached(done, counted(done, "change"))
 
     if file == _STDOUT:
-        bundle = await export(sys.stdout.buffer, context, wanted, reached)
+        bundle = await export_bundle(sys.stdout.buffer, context, options, reached)
         return {"format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
     partial = file.with_name(f".{file.name}.partial")
     try:
         partial.touch(0o600)  # as private as the store
         with partial.open("wb") as target:
-            bundle = await export(target, context, wanted, reached)
+            bundle = await export_bundle(target, context, options, reached)
             target.flush()
             os.fsync(target.fileno())
         partial.replace(file)
@@ -120,12 +122,12 @@ async def _write_bundle(context: "Context", file: Path, wanted: "Exporting", pro
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
-async def _write_readable(context: "Context", file: Path, format_: str, wanted: "Exporting") -> Answer:
-    from memorywire.migrate.readable import LOSSES, write_readable
+async def _write_readable(context: "Context", file: Path, format_: str, options: "ExportOptions") -> Answer:
+    from memorywire.migrate.export_files import LOSSES, export_files
 
     try:
-        written = await write_readable(
-            file, format_, context.store, wanted.tenant, wanted.agents, wanted.user
+        written = await export_files(
+            file, format_, context.store, options.tenant, options.agents, options.user
         )
     except OSError as error:
         raise _write_error(file, error) from error

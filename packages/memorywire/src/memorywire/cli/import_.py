@@ -25,7 +25,7 @@ from memorywire.model.errors import EmbedderFailed, MemorywireError, NotFound, S
 
 if TYPE_CHECKING:
     from memorywire.client.sync import Memory
-    from memorywire.migrate.importing import Wish
+    from memorywire.migrate.run_import import ImportRequest
 
 
 SOURCES = (
@@ -107,11 +107,11 @@ def import_command(
         return
     if what is None or undo is not None:
         raise click.UsageError("name a FILE, or a batch with --undo")
-    from memorywire.migrate.importing import Wish
+    from memorywire.migrate.run_import import ImportRequest
 
-    wish = Wish(
+    request = ImportRequest(
         **_locate(what),
-        typed=frozenset(cli.reach()),
+        explicit=frozenset(cli.reach()),
         kind=kind,
         agent=cli.settings.agent,
         user=cli.settings.user,
@@ -122,7 +122,7 @@ def import_command(
         ledger=not without_ledger,
         trusted=trusted,
     )
-    answer = asyncio.run(_import_memories(cli, wish))
+    answer = asyncio.run(_import_memories(cli, request))
     cli.show(answer, partial(_render_import, cli))
     if answer["problems"] or answer["refused"]:
         raise click.exceptions.Exit(REFUSED)
@@ -140,23 +140,23 @@ def _locate(what: str) -> dict[str, Any]:
     return {"path": path}
 
 
-async def _import_memories(cli: CliContext, wish: "Wish") -> Answer:
-    from memorywire.migrate.importing import bring_in
+async def _import_memories(cli: CliContext, request: "ImportRequest") -> Answer:
+    from memorywire.migrate.run_import import import_memories
 
     async with open_app(cli.here) as container:
         with Progress("importing", None) as progress:
-            return await bring_in(
-                wish,
+            return await import_memories(
+                request,
                 container.context,
                 lambda done, total: progress.reached(done, f"{done} of {total} changes", of=total),
             )
 
 
 async def _undo_import(cli: CliContext, batch: str) -> Answer:
-    from memorywire.migrate.undoing import take_back
+    from memorywire.migrate.undo import undo_import
 
     async with open_app(cli.here) as container:
-        return asdict(await take_back(batch, container.context, cli.tenant))
+        return asdict(await undo_import(batch, container.context, cli.tenant))
 
 
 def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:

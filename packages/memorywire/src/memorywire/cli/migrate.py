@@ -49,7 +49,7 @@ def migrate_command(cli: CliContext, source: str, target: str, on_conflict: str,
 
 async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
     from memorywire.migrate.conflicts import OnConflict
-    from memorywire.migrate.moving import Move, move
+    from memorywire.migrate.move import Move, move
     from memorywire.stores.registry import open_store
 
     narrowed = cli.reach()

@@ -1,7 +1,7 @@
-"""Applies changes from elsewhere here, through the same corridor as everybody's.
+"""Applies changes from elsewhere through the same commit pipeline as every write.
 
-They keep their ids and moments. What is there already is not done twice, so an import that was cut off is
-finished by starting it again.
+Changes keep their ids and times. A change that was applied before is skipped, so an import that was
+interrupted is completed by running it again.
 """
 
 import asyncio
@@ -12,20 +12,19 @@ from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.migrate.conflicts import OnConflict, Settling
-from memorywire.migrate.existing import owners_of
-from memorywire.migrate.names import derived
+from memorywire.migrate.conflicts import ConflictResolver, OnConflict, find_applied
+from memorywire.migrate.history import derive_id
+from memorywire.migrate.proposals import HeldChanges
 from memorywire.migrate.sanitize import (
-    Clean,
-    Trusting,
-    as_untrusted,
-    believed,
-    cleaned,
-    embedded,
-    hold,
-    weigh,
+    RedactedChange,
+    TrustLimit,
+    embed_changes,
+    hold_change,
+    judge_change,
+    limit_trust,
+    redact_changes,
+    trust_nothing,
 )
-from memorywire.migrate.waiting import Waiting
 from memorywire.model.change import Base, Change
 from memorywire.model.errors import Duplicate, InvalidRequest, MemorywireError, StoreError
 from memorywire.model.record import Json, Scope
@@ -35,14 +34,14 @@ from memorywire.pipeline.outbox import carry_out
 from memorywire.policy.rules import Verdict
 from memorywire.stores.sqlite import SqliteStore
 
-GROUP = 128
+GROUP = 128  # changes that are embedded in one call and written in one transaction where possible
 
 
-class Landing(Struct, frozen=True, kw_only=True):
-    """How changes land: in which tenant, as which batch, and what happens where an id is taken.
+class ApplyOptions(Struct, frozen=True, kw_only=True):
+    """The tenant and batch of the changes, and what happens if an id is taken.
 
-    `agents` and `users` give somebody's memories to somebody else, by name; `*` is everybody. `trusting`
-    says how far each memory is trusted at most.
+    `agents` and `users` rename owners, by their old name; `*` is every other one. `trusting` limits the trust
+    of each memory.
     """
 
     tenant: str
@@ -51,13 +50,47 @@ class Landing(Struct, frozen=True, kw_only=True):
     agents: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
-    trusting: Trusting = as_untrusted
+    trusting: TrustLimit = trust_nothing
+
+    def remap(self, change: Change) -> Change:
+        """The change with its owners renamed."""
+        if not (self.agents or self.users):
+            return change
+        puts = (
+            replace(put, record=replace(put.record, scope=self._remap_scope(put.record.scope)))
+            for put in change.put
+        )
+        return replace(change, scope=self._remap_scope(change.scope), put=tuple(puts))
+
+    def _remap_scope(self, scope: Scope) -> Scope:
+        agents, users, user = self.agents, self.users, scope.user
+        return replace(
+            scope,
+            agent=agents.get(scope.agent, agents.get("*", scope.agent)),
+            user=None if user is None else users.get(user, users.get("*", user)),
+        )
 
 
-class Landed(Struct):
-    """What became of the changes: `already` were there, `held` wait for a person, `problems` are others.
+def parse_remap(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The new names of agents and users, by the old ones, of `agent=OLD:NEW`, `agent=NEW`, `user=...`."""
+    maps: dict[str, dict[str, str]] = {"agent": {}, "user": {}}
+    for pair in pairs:
+        kind, _, names = pair.partition("=")
+        old, colon, new = names.rpartition(":")
+        if kind not in maps or not new:
+            raise InvalidRequest(
+                f"{pair!r} does not rename an agent or a user",
+                field="remap",
+                fix="agent=NEW, agent=OLD:NEW or user=OLD:NEW",
+            )
+        maps[kind][old if colon else "*"] = new
+    return maps["agent"], maps["user"]
 
-    `ended` would wait, had not a later change of the same import ended what they began.
+
+class ApplyResult(Struct):
+    """Counts of an import: `already` were applied before, `held` wait for review, `problems` failed.
+
+    `ended` would be held, but a later change of the same import ended their memories.
     """
 
     batch: str
@@ -72,32 +105,32 @@ class Landed(Struct):
     problems: list[dict[str, Json]] = field(default_factory=list)
 
     @property
-    def seen(self) -> int:
-        stayed_out = self.conflicts + self.held + self.ended + self.refused + len(self.problems)
-        return self.changes + self.already + stayed_out
+    def total(self) -> int:
+        skipped = self.conflicts + self.held + self.ended + self.refused + len(self.problems)
+        return self.changes + self.already + skipped
 
 
-async def land(
+async def apply_changes(
     changes: AsyncIterator[Change],
     context: Context,
-    landing: Landing,
-    tell: Callable[[int], None] = lambda done: None,
-) -> Landed:
-    """Live through the changes, a group at a time. A failing store stops it, a failing change does not."""
-    lander = _Lander(context, landing)
+    options: ApplyOptions,
+    report: Callable[[int], None] = lambda count: None,
+) -> ApplyResult:
+    """Apply the changes, a group at a time. An error of the store stops it, one of a change does not."""
+    applier = _Applier(context, options)
     try:
-        async for group in _groups(changes):
-            await lander.group(group)
-            tell(lander.landed.seen)
-        await lander.settled()
-        await lander.reviewed()
+        async for group in _split_groups(changes):
+            await applier.apply_group(group)
+            report(applier.result.total)
+        await applier.finish_writes()
+        await applier.review_held()
     finally:
-        await lander.halted()
-    tell(lander.landed.seen)
-    return lander.landed
+        await applier.cancel_writes()
+    report(applier.result.total)
+    return applier.result
 
 
-async def _groups(changes: AsyncIterator[Change]) -> AsyncIterator[list[Change]]:
+async def _split_groups(changes: AsyncIterator[Change]) -> AsyncIterator[list[Change]]:
     group: list[Change] = []
     async for change in changes:
         group.append(change)
@@ -108,236 +141,196 @@ async def _groups(changes: AsyncIterator[Change]) -> AsyncIterator[list[Change]]
         yield group
 
 
-class _Lander:
-    def __init__(self, context: Context, landing: Landing) -> None:
-        self._tools = context
-        self._landing = landing
-        self._settling = Settling(context, landing.on_conflict)
-        self._waiting = Waiting(self._settling)
-        self.landed = Landed(batch=landing.batch)
-        self._writing: asyncio.Task[None] | None = None
-        self._before: asyncio.Task[None] | None = None
+class _Applier:
+    """Applies groups of changes in order, and embeds the next group while the last two are written."""
+
+    def __init__(self, context: Context, options: ApplyOptions) -> None:
+        self._context = context
+        self._options = options
+        self._resolver = ConflictResolver(context, options.on_conflict)
+        self._held = HeldChanges(self._resolver)
+        self.result = ApplyResult(batch=options.batch)
+        self._write: asyncio.Task[None] | None = None
+        self._previous_write: asyncio.Task[None] | None = None
         self._embedder = asyncio.Lock()
 
-    async def group(self, group: Sequence[Change]) -> None:
-        changes, known = await self._named([remapped(change, self._landing) for change in group])
-        await self._settling.look(changes)
+    async def apply_group(self, group: Sequence[Change]) -> None:
+        changes, applied_ids = await self._rename_foreign([self._options.remap(change) for change in group])
+        await self._resolver.look(changes)
         pending: list[Change] = []
         for change in changes:
-            if change.id in known:
-                self.landed.already += 1
-            elif not self._settling.concerns(change):
+            if change.id in applied_ids:
+                self.result.already += 1
+            elif not self._resolver.concerns(change):
                 pending.append(change)
             else:
-                await self._flush(pending)
+                await self._submit(pending)
                 pending = []
-                await self._settle(change)
-        await self._flush(pending)
-        self._waiting.heard(changes)
+                await self._resolve(change)
+        await self._submit(pending)
+        self._held.record_ends(changes)
 
-    async def _named(self, changes: list[Change]) -> tuple[list[Change], Collection[str]]:
-        """The changes, and the ids of those that are done; what others did gets a name of its own."""
-        owners = await owners_of(changes, self._tools.store)
+    async def _rename_foreign(self, changes: list[Change]) -> tuple[list[Change], Collection[str]]:
+        """The changes and the ids of those that were applied; one of another agent's id gets a new id."""
+        owners = await find_applied(changes, self._context.store)
         foreign = {change.id for change in changes if owners.get(change.id) not in (None, change.scope.agent)}
         if not foreign:
             return changes, owners
-        named = [
-            replace(change, id=derived(change.id, change.scope.agent)) if change.id in foreign else change
+        changes = [
+            replace(change, id=derive_id(change.id, change.scope.agent)) if change.id in foreign else change
             for change in changes
         ]
-        return named, await owners_of(named, self._tools.store)
+        return changes, await find_applied(changes, self._context.store)
 
-    async def _settle(self, change: Change) -> None:
-        """Apply a change about memories that are in the way, as far as it can be done here."""
-        await self.settled()  # it is decided by what is there
-        settled = await self._settling.settle(change)
-        if settled is None:
-            self.landed.conflicts += 1
+    async def _resolve(self, change: Change) -> None:
+        """Apply a change whose ids are taken, as far as the conflict rule allows."""
+        await self.finish_writes()  # the rule depends on what is stored
+        resolution = await self._resolver.resolve(change)
+        if resolution is None:
+            self.result.conflicts += 1
         else:
-            await self._flush([settled])
+            await self._submit([resolution])
 
-    async def _flush(self, changes: Sequence[Change]) -> None:
+    async def _submit(self, changes: Sequence[Change]) -> None:
+        """Limit trust, redact and judge the changes, then count them in a dry run or write them."""
         if not changes:
             return
-        trusted: list[Change] = []
+        sound: list[Change] = []
         for change in changes:
-            weighed = await believed(change, self._tools, self._landing.trusting)
-            if isinstance(weighed, MemorywireError):
-                self._fault(weighed, change)
+            limited = await limit_trust(change, self._context, self._options.trusting)
+            if isinstance(limited, MemorywireError):
+                self._add_problem(limited, change)
             else:
-                trusted.append(weighed)
-        ready = await asyncio.to_thread(cleaned, trusted, self._tools)
-        allowed = [
-            passed
-            for clean in ready
-            if isinstance(clean, Clean) and (passed := await self._passed(clean)) is not None
+                sound.append(limited)
+        outcomes = await asyncio.to_thread(redact_changes, sound, self._context)
+        accepted = [
+            permitted
+            for outcome in outcomes
+            if isinstance(outcome, RedactedChange) and (permitted := await self._judge(outcome)) is not None
         ]
-        for change, problem in zip(trusted, ready, strict=True):
-            if isinstance(problem, MemorywireError):
-                self._fault(problem, change)
-        if self._landing.dry_run:
-            self._count(allowed)
-        elif allowed:
-            await self._write(allowed)
+        for change, outcome in zip(sound, outcomes, strict=True):
+            if isinstance(outcome, MemorywireError):
+                self._add_problem(outcome, change)
+        if self._options.dry_run:
+            self._count(accepted)
+        elif accepted:
+            await self._begin_write(accepted)
 
-    async def _passed(self, clean: Clean) -> Clean | None:
-        """What policy lets pass; what it holds or refuses stays out, and so does what builds on that."""
-        change = self._settling.standing(clean.change)
+    async def _judge(self, redacted: RedactedChange) -> RedactedChange | None:
+        """The change if policy allows it; None if it is held, refused or builds on such a change."""
+        change = self._resolver.drop_missing(redacted.change)
         if change is None:
-            self.landed.conflicts += 1
+            self.result.conflicts += 1
             return None
-        clean = replace(clean, change=change)
-        verdict = await weigh(clean, self._tools)
+        redacted = replace(redacted, change=change)
+        verdict = await judge_change(redacted, self._context)
         if verdict is Verdict.ALLOW:
-            return clean
-        self._settling.drop(change)
+            return redacted
+        self._resolver.drop(change)
         if verdict is Verdict.REFUSE:
-            self.landed.refused += 1
+            self.result.refused += 1
             return None
         try:
-            proposal = None if self._landing.dry_run else await hold(clean, self._tools)
-        except Duplicate:  # another memory says it here: nobody is asked for what is known
-            self.landed.already += 1
+            proposal = None if self._options.dry_run else await hold_change(redacted, self._context)
+        except Duplicate:  # another memory has the same text: there is nothing to review
+            self.result.already += 1
             return None
-        self.landed.held += 1
-        self._waiting.left(change, proposal)
+        self.result.held += 1
+        self._held.add(change, proposal)
         return None
 
-    async def reviewed(self) -> None:
-        """Nobody is asked any more about what these same changes ended."""
-        self.landed.ended = self._waiting.over()
-        self.landed.held -= self.landed.ended
-        if not self._landing.dry_run and self._tools.office is not None:
-            await self._waiting.settle(self._tools, self._landing.tenant)
+    async def review_held(self) -> None:
+        """Close the proposals whose memories later changes of this import ended."""
+        self.result.ended = self._held.count_ended()
+        self.result.held -= self.result.ended
+        if not self._options.dry_run and self._context.office is not None:
+            await self._held.close_ended(self._context, self._options.tenant)
 
-    def _count(self, done: Sequence[Clean]) -> None:
-        self.landed.changes += len(done)
-        self.landed.memories += sum(put.base is Base.NOTHING for clean in done for put in clean.change.put)
-        self.landed.redacted += sum(bool(clean.secrets) for clean in done)
+    def _count(self, changes: Sequence[RedactedChange]) -> None:
+        self.result.changes += len(changes)
+        self.result.memories += sum(put.base is Base.NOTHING for one in changes for put in one.change.put)
+        self.result.redacted += sum(bool(one.secrets) for one in changes)
 
-    async def _write(self, allowed: Sequence[Clean]) -> None:
-        """Send them on their way: while the last two groups are on theirs, the embedder never waits."""
-        if self._before is not None:
-            await self._before
-        self._before = self._writing
-        self._writing = asyncio.create_task(self._sent(allowed, self._before))
+    async def _begin_write(self, changes: Sequence[RedactedChange]) -> None:
+        """Start a write; at most two are in flight, so that the embedder never waits for the disk."""
+        if self._previous_write is not None:
+            await self._previous_write
+        self._previous_write = self._write
+        self._write = asyncio.create_task(self._embed_and_write(changes, self._previous_write))
 
-    async def _sent(self, allowed: Sequence[Clean], before: asyncio.Task[None] | None) -> None:
-        """Embed all of them at once, then write them behind the group before, in order."""
+    async def _embed_and_write(
+        self, redacted: Sequence[RedactedChange], previous: asyncio.Task[None] | None
+    ) -> None:
         async with self._embedder:
-            ready = await embedded([clean.change for clean in allowed], self._tools)
-        if before is not None:
-            await before
-        await self._written(allowed, ready)
-
-    async def settled(self) -> None:
-        """Everything that was begun is done; raises what was in its way."""
-        writing, self._writing, self._before = self._writing, None, None
-        if writing is not None:
-            await writing
-
-    async def halted(self) -> None:
-        """Nothing is on its way any more; what was not settled is given up."""
-        left = [task for task in (self._before, self._writing) if task is not None]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-    async def _written(self, allowed: Sequence[Clean], ready: Sequence[Change]) -> None:
-        entries = [self._entries(clean, change) for clean, change in zip(allowed, ready, strict=True)]
+            changes = await embed_changes([one.change for one in redacted], self._context)
+        if previous is not None:
+            await previous
+        entries = [self._build_entries(one, change) for one, change in zip(redacted, changes, strict=True)]
         if entries and entries[0]:
-            entries[0] = (self._batch_entry(ready), *entries[0])
-        results = await self._commit(ready, entries)
-        for clean, result in zip(allowed, results, strict=True):
-            if isinstance(result, MemorywireError):
-                self._fault(result, clean.change)
+            entries[0] = (self._build_batch_entry(changes), *entries[0])
+        errors = await self._commit(changes, entries)
+        for one, error in zip(redacted, errors, strict=True):
+            if error is None:
+                self._count([one])
             else:
-                self._count([clean])
+                self._add_problem(error, one.change)
+
+    async def finish_writes(self) -> None:
+        """Wait until everything that was submitted is written; raises the error of a failed write."""
+        write, self._write, self._previous_write = self._write, None, None
+        if write is not None:
+            await write
+
+    async def cancel_writes(self) -> None:
+        tasks = [task for task in (self._previous_write, self._write) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _commit(
         self, changes: Sequence[Change], entries: Sequence[tuple[Entry, ...]]
     ) -> list[MemorywireError | None]:
-        context = self._tools
+        context = self._context
         writes = (
-            self._attempt(change, Act(entries=said)) for change, said in zip(changes, entries, strict=True)
+            self._write_change(change, Act(entries=own)) for change, own in zip(changes, entries, strict=True)
         )
-        shared = context.office is not None and context.office.journal.shares(context.store)
-        if shared and isinstance(context.store, SqliteStore):
-            # One writer takes them in the order they were handed over, many to a transaction.
+        is_shared = context.office is not None and context.office.journal.shares(context.store)
+        if is_shared and isinstance(context.store, SqliteStore):
+            # One writer takes them in the order of submission, many to a transaction.
             return list(await asyncio.gather(*writes))
         return [await write for write in writes]
 
-    async def _attempt(self, change: Change, act: Act) -> MemorywireError | None:
+    async def _write_change(self, change: Change, act: Act) -> MemorywireError | None:
         try:
-            if self._tools.office is None:
-                await self._tools.store.write(change)
+            if self._context.office is None:
+                await self._context.store.write(change)
             else:
-                await carry_out(change, act, self._tools)
+                await carry_out(change, act, self._context)
         except StoreError:
             raise
         except MemorywireError as problem:
             return problem
         return None
 
-    def _entries(self, clean: Clean, change: Change) -> tuple[Entry, ...]:
-        if self._tools.office is None:
+    def _build_entries(self, redacted: RedactedChange, change: Change) -> tuple[Entry, ...]:
+        if self._context.office is None:
             return ()
-        secrets = [list(found) for found in clean.secrets] or None
-        entry = entry_of(change, "committed", self._tools, batch=self._landing.batch, secrets=secrets)
-        return (replace(entry, at=self._tools.clock(), operation="import"),)
+        secrets = [list(secret) for secret in redacted.secrets] or None
+        entry = entry_of(change, "committed", self._context, batch=self._options.batch, secrets=secrets)
+        return (replace(entry, at=self._context.clock(), operation="import"),)
 
-    def _batch_entry(self, changes: Sequence[Change]) -> Entry:
-        """Which changes belong to the batch; written with the first of a group, for an undo to find."""
+    def _build_batch_entry(self, changes: Sequence[Change]) -> Entry:
+        """Names the changes of a group; written with its first change, so that an undo finds them."""
         return Entry(
-            at=self._tools.clock(),
+            at=self._context.clock(),
             operation="import",
-            scope=Scope(tenant=self._landing.tenant, agent=changes[0].scope.agent),
-            actor=self._tools.governance.caller,
+            scope=Scope(tenant=self._options.tenant, agent=changes[0].scope.agent),
+            actor=self._context.governance.caller,
             kind="batch",
-            subject=self._landing.batch,
+            subject=self._options.batch,
             details={"changes": [[change.scope.agent, change.id] for change in changes]},
         )
 
-    def _fault(self, problem: MemorywireError, change: Change) -> None:
-        self.landed.problems.append({"change_id": change.id, **problem.problem()})
-        self._settling.drop(change)
-
-
-def remapped(change: Change, landing: Landing) -> Change:
-    """The change as somebody else's, where names were given to others."""
-    if not (landing.agents or landing.users):
-        return change
-    return replace(
-        change,
-        scope=_given(change.scope, landing),
-        put=tuple(
-            replace(put, record=replace(put.record, scope=_given(put.record.scope, landing)))
-            for put in change.put
-        ),
-    )
-
-
-def _given(scope: Scope, landing: Landing) -> Scope:
-    agents, users = landing.agents, landing.users
-    user = scope.user
-    return replace(
-        scope,
-        agent=agents.get(scope.agent, agents.get("*", scope.agent)),
-        user=None if user is None else users.get(user, users.get("*", user)),
-    )
-
-
-def names_given(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What `agent=old:new`, `agent=new` and the same for users say: two maps, by the old name."""
-    maps: dict[str, dict[str, str]] = {"agent": {}, "user": {}}
-    for pair in pairs:
-        kind, _, names = pair.partition("=")
-        old, colon, new = names.rpartition(":")
-        if kind not in maps or not new:
-            raise InvalidRequest(
-                f"{pair!r} gives no name to anybody",
-                field="remap",
-                fix="agent=NEW, agent=OLD:NEW or user=OLD:NEW",
-            )
-        maps[kind][old if colon else "*"] = new
-    return maps["agent"], maps["user"]
+    def _add_problem(self, problem: MemorywireError, change: Change) -> None:
+        self.result.problems.append({"change_id": change.id, **problem.problem()})
+        self._resolver.drop(change)

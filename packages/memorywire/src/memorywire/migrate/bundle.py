@@ -1,8 +1,12 @@
-"""A bundle: a memory in one file, a line for each thing that happened, the same lines for the same memory."""
+"""A bundle is a memory in one file: a line for each change, and the same lines for the same memory.
+
+docs/spec/bundle.md describes the format. This module writes bundles, validates them and reads their parts.
+"""
 
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.contract import Edition, Wanted
-from memorywire.migrate.chronicle import agents_of, changes_of, told_here
-from memorywire.migrate.evidence import ledgers_of
-from memorywire.migrate.lines import change_line, change_of, lines_of, sealed
-from memorywire.migrate.signatures import sign_bundle
+from memorywire.migrate.bundle_lines import decode_change, encode_change, parse_line, read_lines, seal_line
+from memorywire.migrate.evidence import export_ledgers, sign_bundle, verify_signature
+from memorywire.migrate.history import find_own_history_store, list_agents, read_changes
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
@@ -21,33 +24,34 @@ from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Store, SupportsChangeLog
+from memorywire.wire import spec
+from memorywire.wire.spec.keywords import Shape
+from memorywire.wire.spec.shapes import Shapes
 
 FORMAT, VERSION = "memorywire-bundle", 1
 _PAGE = 100
 
 
-class Exporting(Struct, frozen=True, kw_only=True):
-    """Whose memories leave: those of one agent or of all, of one user or of all, with vectors or without.
+class ExportOptions(Struct, frozen=True, kw_only=True):
+    """What to export: of one agent or all, of one user or all, with or without vectors.
 
-    `overseen` includes what waits for a person and the rules that people gave; `ledger` the ledger of the
-    house, which covers all agents.
+    `governance` includes pending proposals and the rules; `ledger` the ledger, which covers all agents.
     """
 
     tenant: str
     agents: tuple[str, ...] = ()
     user: str | None = None
     vectors: bool = False
-    overseen: bool = True
+    governance: bool = True
     ledger: bool = False
 
     @property
-    def narrowed(self) -> bool:
+    def is_partial(self) -> bool:
         return bool(self.agents) or self.user is not None
 
 
 class Bundle(Struct, frozen=True, kw_only=True):
-    """What a bundle says of itself: its first line, how many lines of each kind, the digest of all, and the
-    line that signs that digest."""
+    """The manifest of a bundle, how many lines of each kind it has, its digest, and its signature line."""
 
     manifest: Mapping[str, Json]
     counts: Mapping[str, int]
@@ -55,43 +59,46 @@ class Bundle(Struct, frozen=True, kw_only=True):
     signature: Mapping[str, Json] | None = None
 
 
-async def export(
-    target: BinaryIO, context: Context, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
+async def export_bundle(
+    file: BinaryIO,
+    context: Context,
+    options: ExportOptions,
+    report: Callable[[int], None] = lambda count: None,
 ) -> Bundle:
-    """Write a bundle line by line; no more than a page of the memories is held in memory."""
-    if wanted.ledger and wanted.narrowed:
+    """Write a bundle line by line, with at most a page of memories in memory."""
+    if options.ledger and options.is_partial:
         raise InvalidRequest(
             "the ledger covers all agents and users",
             field="ledger",
             fix="export all of them, or leave the ledger out",
         )
-    writer = _Writer(target)
-    store = await told_here(context)
-    manifest = await _manifest(store, context, wanted)
-    writer.line(manifest)
+    writer = _Writer(file)
+    store = await find_own_history_store(context)
+    manifest = await _build_manifest(store, context, options)
+    writer.write(manifest)
     for agent in manifest["agents"]:
-        scope = Scope(tenant=wanted.tenant, agent=agent, user=wanted.user)
-        async for change in changes_of(store, scope, vectors=wanted.vectors):
-            writer.line(change_line(change))
+        scope = Scope(tenant=options.tenant, agent=agent, user=options.user)
+        async for change in read_changes(store, scope, vectors=options.vectors):
+            writer.write(encode_change(change))
             writer.counts["put"] += len(change.put)
-            tell(writer.counts["change"])
-    if wanted.overseen and context.office is not None:
-        async for line in _overseen(context, wanted):
-            writer.line(line)
-    if wanted.ledger:
-        for number, said in await ledgers_of(context):
-            writer.line({"kind": "ledger", "of": number, "line": said})
+            report(writer.counts["change"])
+    if options.governance and context.office is not None:
+        async for line in _list_governance(context, options):
+            writer.write(line)
+    if options.ledger:
+        for number, text in await export_ledgers(context):
+            writer.write({"kind": "ledger", "of": number, "line": text})
     counts, digest = dict(writer.counts), writer.digest
-    writer.line({"kind": "end", "counts": counts, "bundle": digest})
+    writer.write({"kind": "end", "counts": counts, "bundle": digest})
     signature = await sign_bundle(digest, context)
     if signature is not None:
-        writer.line(signature)
+        writer.write(signature)
     return Bundle(manifest=manifest, counts=counts, digest=digest, signature=signature)
 
 
-async def _manifest(store: Store, context: Context, wanted: Exporting) -> dict[str, Json]:
-    agents = await agents_of(store, wanted.tenant, wanted.agents)
-    space = {"space": dump(context.embedder.space)} if wanted.vectors else {}
+async def _build_manifest(store: Store, context: Context, options: ExportOptions) -> dict[str, Json]:
+    agents = await list_agents(store, options.tenant, options.agents)
+    space = {"space": dump(context.embedder.space)} if options.vectors else {}
     return {
         "kind": "manifest",
         "format": FORMAT,
@@ -102,50 +109,171 @@ async def _manifest(store: Store, context: Context, wanted: Exporting) -> dict[s
     }
 
 
-async def _overseen(context: Context, wanted: Exporting) -> AsyncIterator[dict[str, Json]]:
+async def _list_governance(context: Context, options: ExportOptions) -> AsyncIterator[dict[str, Json]]:
     journal = context.governance.journal
-    for agent in wanted.agents or (None,):
-        asked = Wanted(tenant=wanted.tenant, agent=agent, user=wanted.user, states=WAITING, limit=_PAGE)
-        while page := await journal.proposals(asked):
+    for agent in options.agents or (None,):
+        query = Wanted(tenant=options.tenant, agent=agent, user=options.user, states=WAITING, limit=_PAGE)
+        while page := await journal.proposals(query):
             for proposal in page:
-                # How often it was planned anew is known to this house alone: it begins at one elsewhere.
+                # The revision counts how often this installation planned it: elsewhere it begins at one.
                 yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
-            asked = replace(asked, after=page[-1].id)
-    edition = await journal.edition(wanted.tenant)
-    if edition is not None and not wanted.narrowed:
+            query = replace(query, after=page[-1].id)
+    edition = await journal.edition(options.tenant)
+    if edition is not None and not options.is_partial:
         yield {"kind": "rules", "rules": list(edition.rules), "at": edition.at, "by": edition.by}
 
 
 class _Writer:
-    """Writes sealed lines, counts them by kind and keeps the digest of all of them."""
+    """Writes sealed lines, counts them by kind, and computes the digest of all of them."""
 
-    def __init__(self, target: BinaryIO) -> None:
-        self._target = target
-        self._all = hashlib.sha256()
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
         self.counts: Counter[str] = Counter()
 
-    def line(self, said: Mapping[str, Json]) -> None:
-        line = sealed(said)
-        self._all.update(line)
-        self._target.write(line)
-        self.counts[said["kind"]] += 1
+    def write(self, content: Mapping[str, Json]) -> None:
+        line = seal_line(content)
+        self._hash.update(line)
+        self._file.write(line)
+        self.counts[content["kind"]] += 1
 
     @property
     def digest(self) -> str:
-        return self._all.hexdigest()
+        return self._hash.hexdigest()
 
 
-def changes_in(path: Path, tenant: str) -> Iterator[Change]:
-    """The changes of a bundle, in their order."""
-    return (change_of(line, tenant) for line in lines_of(path, "change"))
+def read_bundle_changes(path: Path, tenant: str) -> Iterator[Change]:
+    """The changes of a bundle, in order."""
+    return (decode_change(line, tenant) for line in read_lines(path, "change"))
 
 
-def proposals_in(path: Path) -> Iterator[Proposal]:
-    return (load(Proposal, line["proposal"]) for line in lines_of(path, "proposal"))
+def read_bundle_proposals(path: Path) -> Iterator[Proposal]:
+    return (load(Proposal, line["proposal"]) for line in read_lines(path, "proposal"))
 
 
-def rules_in(path: Path) -> Edition | None:
-    """The rules that people gave, if the bundle has any."""
-    for line in lines_of(path, "rules"):
+def read_bundle_rules(path: Path) -> Edition | None:
+    """The rules of a bundle; None if it has none."""
+    for line in read_lines(path, "rules"):
         return Edition(number=1, at=line["at"], by=line["by"], rules=tuple(line["rules"]))
     return None
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether the first line of the file is the manifest of a bundle."""
+    with path.open("rb") as file:
+        return f'"format":"{FORMAT}"'.encode() in file.readline(_MANIFEST_BYTES_MAX)
+
+
+_MANIFEST_BYTES_MAX = 65_536
+_DIGEST = "0" * 64  # `parse_line` has checked the digest of each line; the schema only wants one
+
+
+def validate_bundle(path: Path) -> Bundle:
+    """The bundle's description; raises InvalidRequest, with the line's number, unless all of it is valid."""
+    validator = _Validator()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            validator.check(line, number)
+    return validator.finish()
+
+
+class _Validator:
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._hash = hashlib.sha256()
+        self._digest = ""  # of the lines before the end
+        self._manifest: Mapping[str, Json] | None = None
+        self._end: Mapping[str, Json] | None = None
+        self._signature: Mapping[str, Json] | None = None
+        self._ids: set[int] = set()  # hashes, which take less memory
+
+    def check(self, line: bytes, number: int) -> None:
+        content = parse_line(line, number)
+        kind = content.get("kind")
+        if self._signature is not None or (self._end is not None and kind != "signature"):
+            raise InvalidRequest(f"line {number} follows the end", field="file")
+        if kind == "signature" and self._end is None:
+            raise InvalidRequest(f"line {number} signs the bundle before its end", field="file")
+        if self._manifest is None:
+            self._manifest = _check_manifest(content)
+        check_line(content, f"line {number}")
+        if f'"kind":"{kind}"'.encode() not in line:  # `read_lines` finds lines by this text
+            raise InvalidRequest(f"line {number} is not encoded as lines of a bundle are", field="file")
+        if kind == "end":
+            self._end, self._digest = content, self._hash.hexdigest()
+        elif kind == "signature":
+            self._signature = content
+        else:
+            self._hash.update(line)
+            self._counts[str(kind)] += 1
+            self._check_content(content, number)
+
+    def _check_content(self, content: Mapping[str, Json], number: int) -> None:
+        if content["kind"] == "change":
+            self._counts["put"] += len(content["put"])
+            self._check_unique(content, number)
+        elif content["kind"] == "proposal":
+            try:
+                load(Proposal, content["proposal"])
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise InvalidRequest(f"line {number} has an unreadable proposal", field="file") from error
+
+    def _check_unique(self, change: Mapping[str, Json], number: int) -> None:
+        versions = [(put["record"]["id"], put["record"]["version"]) for put in change["put"]]
+        for key in (change["id"], *versions):
+            if (mark := hash(key)) in self._ids:
+                name = f"change {key}" if isinstance(key, str) else f"version {key[1]} of memory {key[0]}"
+                raise InvalidRequest(
+                    f"line {number} has {name} for the second time", field="file", fix="export it again"
+                )
+            self._ids.add(mark)
+
+    def finish(self) -> Bundle:
+        if self._manifest is None or self._end is None:
+            raise InvalidRequest(
+                "the bundle is cut off: its last line is missing", field="file", fix="copy it again"
+            )
+        counts = {kind: count for kind, count in self._counts.items() if count}
+        if self._end["bundle"] != self._digest or counts != self._end["counts"]:
+            raise InvalidRequest(
+                "lines of the bundle are missing or were moved", field="file", fix="copy it again"
+            )
+        if self._signature is not None:
+            verify_signature(self._signature, self._digest)
+        return Bundle(manifest=self._manifest, counts=counts, digest=self._digest, signature=self._signature)
+
+
+def _check_manifest(line: Mapping[str, Json]) -> Mapping[str, Json]:
+    if line.get("kind") != "manifest" or line.get("format") != FORMAT:
+        raise InvalidRequest("the first line is not the manifest of a bundle", field="file")
+    if line.get("version") != VERSION:
+        raise InvalidRequest(
+            f"the bundle is of version {line.get('version')}, this release reads {VERSION}",
+            field="file",
+            fix="import it with a newer release, or export it again with this one",
+        )
+    return line
+
+
+def check_line(line: Mapping[str, Json], name: str) -> None:
+    """Raise InvalidRequest, with this name of the line, unless it matches the schema of its kind."""
+    kind = line.get("kind")
+    schemas = _load_schemas()
+    if not isinstance(kind, str) or kind not in schemas:
+        raise InvalidRequest(f"{name} has no kind of a bundle's line", field="file")
+    faults = schemas[kind].faults({**line, "digest": _DIGEST})
+    if faults:
+        raise InvalidRequest(
+            f"{name} is not a valid {kind}: {max(faults, key=lambda fault: len(fault.path))}",
+            field="file",
+            fix="docs/spec/bundle.md describes each line",
+        )
+
+
+@cache
+def _load_schemas() -> Mapping[str, Shape]:
+    """The schema of each kind of line."""
+    schema = spec.bundle_line()
+    shapes = Shapes({one["$id"]: one for one in (*spec.schemas().values(), schema)}.__getitem__)
+    kinds = [str(one["$ref"]).rpartition("/")[2] for one in schema["oneOf"]]
+    return {kind: shapes.at(f"{schema['$id']}#/$defs/{kind}") for kind in kinds}

@@ -1,20 +1,54 @@
-"""What happens where an id is taken: what is there stays, or gives way, or both live, or become one."""
+"""Resolves conflicts: a memory id of an import that another memory of the target has already."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec.structs import replace
 
-from memorywire.migrate.existing import taken_in
-from memorywire.migrate.names import derived
+from memorywire.migrate.history import derive_id, find_history_store
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Record
 from memorywire.pipeline.context import Context
-from memorywire.stores.contract import SupportsHistory
+from memorywire.stores.contract import Store, SupportsChangeLog, SupportsHistory
+
+
+async def find_applied(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
+    """The agent of each of these changes that was applied here before, by change id."""
+    log = find_history_store(store)
+    if isinstance(log, SupportsChangeLog):
+        return await log.known(changes[0].scope.tenant, [change.id for change in changes])
+    if not isinstance(store, SupportsHistory):
+        return {}
+    return {
+        change.id: change.scope.agent
+        for change in changes
+        if await store.footprint(change.scope, change.id) is not None
+    }
+
+
+async def find_conflicts(changes: Sequence[Change], store: Store) -> list[str]:
+    """The memory ids that these changes begin, but that another change has begun here before."""
+    beginnings = {
+        put.record.id: change for change in changes for put in change.put if put.base is Base.NOTHING
+    }
+    if not beginnings:
+        return []
+    log = find_history_store(store)
+    if isinstance(log, SupportsChangeLog):
+        origins = await log.origins(changes[0].scope.tenant, list(beginnings))
+        return [id for id, change_id in origins.items() if change_id != beginnings[id].id]
+    conflicts: list[str] = []
+    for id, change in beginnings.items():
+        if isinstance(store, SupportsHistory):
+            chain = await store.history(change.scope, id)
+            conflicts += [id] if chain and chain[0].began_by != change.id else []
+        elif await store.get(change.scope, [id]):
+            conflicts.append(id)
+    return conflicts
 
 
 class OnConflict(StrEnum):
-    """`skip` keeps what is there; `overwrite` and `merge` make a new version of it; `new-id` keeps both."""
+    """`skip` keeps the stored memory; `overwrite` and `merge` give it a new version; `new-id` keeps both."""
 
     SKIP = "skip"
     OVERWRITE = "overwrite"
@@ -22,123 +56,124 @@ class OnConflict(StrEnum):
     MERGE = "merge"
 
 
-class Fate(StrEnum):
-    """What becomes of an id of the import: somebody else has it here, or it did not come in."""
+class _Status(StrEnum):
+    """Why an id of the import cannot be used: another memory has it, or its change was not applied."""
 
-    TAKEN = "taken"
+    CONFLICT = "conflict"
     DROPPED = "dropped"
 
 
-class Settling:
-    """Knows which ids are in the way, and does about each what was asked for.
+class ConflictResolver:
+    """Tracks the ids that cannot be used, and adapts changes to them by the conflict rule.
 
-    Nothing is remembered from one run to the next: who began a memory here tells whether it is ours.
+    It keeps no state between imports: the change that began a memory tells whether this import wrote it.
     """
 
     def __init__(self, context: Context, mode: OnConflict) -> None:
-        self._tools = context
+        self._context = context
         self._mode = mode
-        self.fates: dict[str, Fate] = {}
-        self._renamed: dict[str, str] = {}
+        self._statuses: dict[str, _Status] = {}
+        self._new_ids: dict[str, str] = {}
 
     async def look(self, changes: Sequence[Change]) -> None:
-        """Find the ids that are taken by somebody else's change."""
-        taken = await taken_in(changes, self._tools.store)
-        self.fates |= dict.fromkeys(taken, Fate.TAKEN)
+        """Find the ids of these changes that are taken."""
+        conflicts = await find_conflicts(changes, self._context.store)
+        self._statuses |= dict.fromkeys(conflicts, _Status.CONFLICT)
 
     def concerns(self, change: Change) -> bool:
-        """Whether the change is about a memory that is in the way, or speaks of one that was renamed."""
-        return any(id in self.fates or id in self._renamed for id in _ids(change))
+        """Whether the change mentions an id that cannot be used or was renamed."""
+        return any(id in self._statuses or id in self._new_ids for id in _list_ids(change))
 
     def drop(self, change: Change) -> None:
-        """It does not come in, and so nothing can that builds on it."""
-        self.fates |= dict.fromkeys((put.record.id for put in change.put), Fate.DROPPED)
+        """Mark the memories of a change that is not applied, so that later changes do not build on it."""
+        self._statuses |= dict.fromkeys((put.record.id for put in change.put), _Status.DROPPED)
 
-    def standing(self, change: Change) -> Change | None:
-        """The change without the ends of what did not come in; None when it builds on that or is no more."""
-        if any(self.gone(put.record.id) for put in change.put):
+    def drop_missing(self, change: Change) -> Change | None:
+        """The change without ends of dropped memories; None if it puts one or nothing is left of it."""
+        if any(self.is_dropped(put.record.id) for put in change.put):
             return None
-        ends = tuple(end for end in change.end if not self.gone(end.id))
+        ends = tuple(end for end in change.end if not self.is_dropped(end.id))
         if ends == change.end:
-            return change  # also one of which nothing is left, because all it said was erased
+            return change  # also one that is empty because its content was erased
         return replace(change, end=ends) if change.put or ends else None
 
-    def gone(self, id: str) -> bool:
-        """Whether it did not come in."""
-        return self.fates.get(id) is Fate.DROPPED
+    def is_dropped(self, id: str) -> bool:
+        return self._statuses.get(id) is _Status.DROPPED
 
-    async def settle(self, change: Change) -> Change | None:
-        """The change as it can be done here; None when nothing of it can."""
+    async def resolve(self, change: Change) -> Change | None:
+        """The change as the conflict rule allows it; None if nothing of it is left."""
         if self._mode is OnConflict.NEW_ID:
-            taken = {id for id in _ids(change) if self.fates.get(id) is Fate.TAKEN}
-            self._renamed |= {id: derived(change.scope.agent, id) for id in taken}
-        put = [await self._put(put) for put in change.put]
-        settled = replace(
+            conflicts = {id for id in _list_ids(change) if self._statuses.get(id) is _Status.CONFLICT}
+            self._new_ids |= {id: derive_id(change.scope.agent, id) for id in conflicts}
+        puts = [await self._resolve_put(put) for put in change.put]
+        resolution = replace(
             change,
-            put=tuple(one for one in put if one is not None),
+            put=tuple(put for put in puts if put is not None),
             end=tuple(
-                replace(end, id=self.name(end.id), into=end.into and self.name(end.into))
+                replace(end, id=self.new_id(end.id), into=end.into and self.new_id(end.into))
                 for end in change.end
-                if self._keeps(end.id)
+                if self._is_usable(end.id)
             ),
-            about=change.about and self.name(change.about),
+            about=change.about and self.new_id(change.about),
         )
-        return settled if settled.put or settled.end else None
+        return resolution if resolution.put or resolution.end else None
 
-    def _keeps(self, id: str) -> bool:
-        return id not in self.fates or (id in self._renamed and self.fates[id] is Fate.TAKEN)
+    def _is_usable(self, id: str) -> bool:
+        return id not in self._statuses or (id in self._new_ids and not self.is_dropped(id))
 
-    def name(self, id: str) -> str:
-        """What it is called here."""
-        return self._renamed.get(id, id)
+    def new_id(self, id: str) -> str:
+        """The id that a memory of the import has here."""
+        return self._new_ids.get(id, id)
 
-    def _links(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self.name, ids))
+    def _rename_links(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(self.new_id, ids))
 
-    async def _put(self, put: Put) -> Put | None:
+    async def _resolve_put(self, put: Put) -> Put | None:
         record = replace(
             put.record,
-            id=self.name(put.record.id),
-            supersedes=self._links(put.record.supersedes),
-            merged_from=self._links(put.record.merged_from),
-            derived_from=self._links(put.record.derived_from),
+            id=self.new_id(put.record.id),
+            supersedes=self._rename_links(put.record.supersedes),
+            merged_from=self._rename_links(put.record.merged_from),
+            derived_from=self._rename_links(put.record.derived_from),
         )
-        if self._keeps(put.record.id):
+        if self._is_usable(put.record.id):
             return replace(put, record=record)
-        over = self._mode in (OnConflict.OVERWRITE, OnConflict.MERGE)
-        if not over or self.fates[put.record.id] is Fate.DROPPED:
+        replaces = self._mode in (OnConflict.OVERWRITE, OnConflict.MERGE)
+        if not replaces or self.is_dropped(put.record.id):
             return None
-        return await self._over(put, record)
+        return await self._replace_stored(put, record)
 
-    async def _over(self, put: Put, record: Record) -> Put | None:
-        """A version behind what is there now, which may be ours from an earlier run."""
-        store, base = self._tools.store, Base.LIVE
+    async def _replace_stored(self, put: Put, record: Record) -> Put | None:
+        """A new version of the stored memory, which an earlier run of this import may have written."""
+        store, base = self._context.store, Base.LIVE
         if isinstance(store, SupportsHistory):
             chain = await store.history(record.scope, record.id)
             if not chain or chain[-1].record is None:
-                return None  # another agent's, or erased: neither can be written over
-            there = chain[-1].record
+                return None  # it is another agent's, or erased: neither can be overwritten
+            existing = chain[-1].record
             base = Base.LIVE if chain[-1].ended is None else Base.ENDED
         else:
-            [there] = await store.get(record.scope, [record.id])
-        said = _joined(there, record) if self._mode is OnConflict.MERGE else record
-        return replace(put, record=replace(said, version=there.version + 1, scope=there.scope), base=base)
+            [existing] = await store.get(record.scope, [record.id])
+        version = _merge(existing, record) if self._mode is OnConflict.MERGE else record
+        return replace(
+            put, record=replace(version, version=existing.version + 1, scope=existing.scope), base=base
+        )
 
 
-def _joined(there: Record, here: Record) -> Record:
-    """One memory of two: the words of the newer one, the facts of both."""
-    newer = max(there, here, key=lambda record: record.updated_at)
-    older = here if newer is there else there
+def _merge(existing: Record, record: Record) -> Record:
+    """One memory of two: the text of the newer one, the metadata and tags of both."""
+    newer = max(existing, record, key=lambda one: one.updated_at)
+    older = record if newer is existing else existing
     return replace(
         newer,
         metadata={**older.metadata, **newer.metadata},
-        tags=tuple(dict.fromkeys((*there.tags, *here.tags))),
-        confidence=max(there.confidence, here.confidence),
-        created_at=min(there.created_at, here.created_at),
+        tags=tuple(dict.fromkeys((*existing.tags, *record.tags))),
+        confidence=max(existing.confidence, record.confidence),
+        created_at=min(existing.created_at, record.created_at),
     )
 
 
-def _ids(change: Change) -> list[str]:
+def _list_ids(change: Change) -> list[str]:
     links = [
         id
         for put in change.put

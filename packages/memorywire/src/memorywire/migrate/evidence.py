@@ -1,8 +1,9 @@
-"""Ledgers of other houses: they travel in a bundle, prove themselves, and are kept beside ours."""
+"""Signatures of bundles, and ledgers of other installations that bundles bring along as evidence."""
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -13,18 +14,21 @@ from memorywire.journal.audit import exported, verify_export, write_lines
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.sealing import seal
+from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier
 from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal
-from memorywire.migrate.lines import lines_of
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Scope
+from memorywire.migrate.bundle_lines import read_lines
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context, unsupported
+
+_TITLE = "memorywire-bundle v1"  # no checkpoint of a ledger begins so: neither signature passes for the other
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """A ledger that holds: how many entries it has, how many of them are signed, and by whose key.
+    """A verified ledger: how many entries it has, how many of them are signed, and by whose key.
 
-    `sha256` is that of its lines, and the name of the file it is kept in.
+    `sha256` is the digest of its lines, and the name of its file.
     """
 
     sha256: str
@@ -34,53 +38,52 @@ class Evidence(Struct, frozen=True, kw_only=True):
     root: str
 
 
-async def ledgers_of(context: Context) -> Iterator[tuple[int, str]]:
-    """The lines of our own ledger, signed as it is now, as number 1, and of those that were kept here."""
-    signed = signed_journal(context)
-    if signed is None:
-        raise unsupported("ledger", "the journal lives in memory and signs nothing")
-    journal, notary = signed
-    await journal.settle()
-    await seal(journal.file, notary)
-    own = await journal.file.read(lambda db: list(exported(db, notary)))
-    return _numbered(own, notary)
-
-
-def signed_journal(context: Context) -> tuple[SqliteJournal, Notary] | None:
-    """The journal and its notary, if it has a signed ledger, and so a place on a disk."""
+def find_signed_journal(context: Context) -> tuple[SqliteJournal, Notary] | None:
+    """The journal and its signer; None if the journal has no signed ledger on disk."""
     journal = None if context.office is None else context.office.journal
     if not isinstance(journal, SqliteJournal) or journal.notary is None:
         return None
     return journal, journal.notary
 
 
-def _numbered(own: list[str], notary: Notary) -> Iterator[tuple[int, str]]:
+async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
+    """The lines of our ledger, signed up to now, as number 1, and of the ledgers that were imported."""
+    signed = find_signed_journal(context)
+    if signed is None:
+        raise unsupported("ledger", "the journal lives in memory and signs nothing")
+    journal, signer = signed
+    await journal.settle()
+    await seal(journal.file, signer)
+    lines = await journal.file.read(lambda db: list(exported(db, signer)))
+    return _number_ledgers(lines, signer.ledgers)
+
+
+def _number_ledgers(own: list[str], folder: Path) -> Iterator[tuple[int, str]]:
     yield from ((1, line) for line in own)
-    for number, path in enumerate(sorted(notary.ledgers.glob("*.jsonl")), start=2):
+    for number, path in enumerate(sorted(folder.glob("*.jsonl")), start=2):
         with path.open(encoding="utf-8") as file:
             yield from ((number, line.rstrip("\n")) for line in file)
 
 
-def verified(path: Path) -> list[Evidence]:
-    """The ledgers of a bundle, each proven from its own lines; raises InvalidRequest for one that is not."""
-    return [_verified(lines) for lines in _ledgers(path)]
+def verify_ledgers(path: Path) -> list[Evidence]:
+    """The ledgers of a bundle; raises InvalidRequest unless each is proven by its own lines."""
+    return [_verify_ledger(lines) for lines in _read_ledgers(path)]
 
 
-def _ledgers(path: Path) -> Iterator[Iterator[str]]:
-    found = lines_of(path, "ledger")
-    for _, lines in groupby(found, key=lambda line: line["of"]):
+def _read_ledgers(path: Path) -> Iterator[Iterator[str]]:
+    for _, lines in groupby(read_lines(path, "ledger"), key=lambda line: line["of"]):
         yield (str(line["line"]) for line in lines)
 
 
-def _verified(lines: Iterator[str]) -> Evidence:
+def _verify_ledger(lines: Iterator[str]) -> Evidence:
     digest = hashlib.sha256()
 
-    def read() -> Iterator[str]:
+    def hash_lines() -> Iterator[str]:
         for line in lines:
             digest.update(f"{line}\n".encode())
             yield line
 
-    report = verify_export(read())
+    report = verify_export(hash_lines())
     if report.fault is not None:
         raise InvalidRequest(
             f"the ledger in the bundle does not hold: {report.fault.place}: {report.fault.reason}",
@@ -96,36 +99,92 @@ def _verified(lines: Iterator[str]) -> Evidence:
     )
 
 
-async def keep(path: Path, evidence: Sequence[Evidence], batch: str, context: Context, tenant: str) -> None:
-    """Keep the ledgers of a bundle beside ours, and write down, once, that we saw them."""
-    signed = signed_journal(context)
-    if not evidence or signed is None:
+async def save_ledgers(
+    path: Path, ledgers: Sequence[Evidence], batch: str, context: Context, tenant: str
+) -> None:
+    """Save the ledgers of a bundle beside ours, and record each once in our ledger."""
+    signed = find_signed_journal(context)
+    if not ledgers or signed is None:
         return
-    journal, notary = signed
-    noted = [entry for entry in await journal.about(tenant, batch) if entry["kind"] == "evidence"]
-    seen = {entry["details"]["ledger"]["sha256"] for entry in noted}
-    for one, lines in zip(evidence, _ledgers(path), strict=True):
-        await asyncio.to_thread(_kept, lines, notary.ledgers / f"{one.sha256}.jsonl")
-        if one.sha256 not in seen:
-            await journal.write(Act(entries=(_entry(one, batch, context, tenant),)))
+    journal, signer = signed
+    entries = [entry for entry in await journal.about(tenant, batch) if entry["kind"] == "evidence"]
+    recorded = {entry["details"]["ledger"]["sha256"] for entry in entries}
+    for evidence, lines in zip(ledgers, _read_ledgers(path), strict=True):
+        await asyncio.to_thread(_save_ledger, lines, signer.ledgers / f"{evidence.sha256}.jsonl")
+        if evidence.sha256 not in recorded:
+            entry = Entry(
+                at=context.clock(),
+                operation="import",
+                scope=Scope(tenant=tenant, agent=""),
+                actor=context.governance.caller,
+                kind="evidence",
+                subject=batch,
+                details={"ledger": asdict(evidence)},
+            )
+            await journal.write(Act(entries=(entry,)))
 
 
-def _entry(evidence: Evidence, batch: str, context: Context, tenant: str) -> Entry:
-    return Entry(
-        at=context.clock(),
-        operation="import",
-        scope=Scope(tenant=tenant, agent=""),
-        actor=context.governance.caller,
-        kind="evidence",
-        subject=batch,
-        details={"ledger": asdict(evidence)},
-    )
-
-
-def _kept(lines: Iterator[str], target: Path) -> None:
+def _save_ledger(lines: Iterator[str], target: Path) -> None:
     if target.exists():
         return
     target.parent.mkdir(mode=0o700, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     write_lines(lines, partial)
     partial.replace(target)
+
+
+async def sign_bundle(digest: str, context: Context) -> dict[str, Json] | None:
+    """The signature line of a bundle with that digest; None without a signing key.
+
+    The first signature of a ledger creates the key, so an unsigned ledger is signed first.
+    """
+    signed = find_signed_journal(context)
+    if signed is None:
+        return None
+    journal, signer = signed
+    if not signer.key.exists():
+        with suppress(StoreUnavailable):  # a read-only folder: the bundle is then unsigned
+            await journal.settle()
+            await seal(journal.file, signer)
+    note = await asyncio.to_thread(signer.sign_text, _signed_text(digest))
+    verifier = signer.verifier()
+    if note is None or verifier is None:
+        return None
+    return {"kind": "signature", "key": str(verifier), "note": note}
+
+
+def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
+    """The key that signed the bundle; raises InvalidRequest if the signature is wrong."""
+    verifier, note = parse_verifier(str(line["key"])), parse_note(str(line["note"]))
+    if note.text != _signed_text(digest) or not verifier.accepts(note):
+        raise InvalidRequest(
+            "the signature of the bundle does not hold",
+            field="file",
+            fix="ask for the bundle again where it was exported",
+        )
+    return verifier
+
+
+def is_known_key(verifier: Verifier, trusted_keys: Iterable[str], context: Context) -> bool:
+    """Whether the key is this installation's, now or before a rotation, or one that the policy names."""
+    if verifier in {parse_verifier(key) for key in trusted_keys}:
+        return True
+    signed = find_signed_journal(context)
+    return signed is not None and verifier in _list_own_keys(signed[1])
+
+
+def _list_own_keys(signer: Notary) -> set[Verifier]:
+    """The key in use, and the keys that handed over to it, followed backwards."""
+    current = signer.verifier()
+    keys = set() if current is None else {current}
+    for checkpoint in reversed(signer.saved()[0]):
+        handover = checkpoint.handover
+        if handover is None or handover.new not in keys:
+            continue
+        if all(key.accepts(checkpoint.note) for key in (handover.old, handover.new)):
+            keys.add(handover.old)
+    return keys
+
+
+def _signed_text(digest: str) -> str:
+    return f"{_TITLE}\n{digest}\n"

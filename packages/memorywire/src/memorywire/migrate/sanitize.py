@@ -1,4 +1,4 @@
-"""Prepares what arrives from elsewhere: without secrets, and trusted no more than its source is here."""
+"""Prepares changes from elsewhere: redacts secrets, limits trust, asks the policy, adds vectors."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,45 +26,46 @@ from memorywire.procedures.parse import check
 from memorywire.search.reference import floats
 
 
-class Clean(Struct, frozen=True, kw_only=True):
-    """A change without secrets, and the kinds and places of those that were found."""
+class RedactedChange(Struct, frozen=True, kw_only=True):
+    """A change without secrets, and the kind and place of each secret that it had."""
 
     change: Change
     secrets: tuple[tuple[str, str], ...] = ()
 
 
-def cleaned(changes: Sequence[Change], context: Context) -> list[Clean | MemorywireError]:
-    """Each change without its secrets, or its problem. Blocks: call it on a thread."""
-    return [_cleaned(change, context) for change in changes]
+def redact_changes(changes: Sequence[Change], context: Context) -> list[RedactedChange | MemorywireError]:
+    """Each change without secrets, or the error that it has. Blocks: call it on a thread."""
+    return [_redact_change(change, context) for change in changes]
 
 
-def _cleaned(change: Change, context: Context) -> Clean | MemorywireError:
-    found: list[tuple[str, str]] = []
+def _redact_change(change: Change, context: Context) -> RedactedChange | MemorywireError:
+    secrets: list[tuple[str, str]] = []
     try:
-        puts = tuple(replace(put, record=_record(put.record, context, found)) for put in change.put)
+        puts = tuple(replace(put, record=_redact_record(put.record, context, secrets)) for put in change.put)
     except MemorywireError as problem:
         return problem
-    return Clean(
-        change=replace(change, put=puts, reason=context.without_secrets(change.reason)), secrets=tuple(found)
+    return RedactedChange(
+        change=replace(change, put=puts, reason=context.without_secrets(change.reason)),
+        secrets=tuple(secrets),
     )
 
 
-def _record(record: Record, context: Context, found: list[tuple[str, str]]) -> Record:
+def _redact_record(record: Record, context: Context, secrets: list[tuple[str, str]]) -> Record:
     refuse_large(record.metadata, "metadata")
-    _refuse_long(record)
+    _check_length(record)
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)
     if context.office is None:
         return record
-    asked, findings = redact_remember(request_for(record), context.office.redactor)
+    request, findings = redact_remember(build_request(record), context.office.redactor)
     if not findings:
         return record
-    found += [(finding.kind, finding.place) for finding in findings]
-    return redacted(record, asked)
+    secrets += [(finding.kind, finding.place) for finding in findings]
+    return redacted(record, request)
 
 
-def _refuse_long(record: Record) -> None:
-    """Refuse a memory that is longer than a remember takes: imports get no exception."""
+def _check_length(record: Record) -> None:
+    """Raise InvalidRequest for a memory that is too long for a remember."""
     if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
         raise InvalidRequest(
             f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
@@ -73,72 +74,69 @@ def _refuse_long(record: Record) -> None:
         )
 
 
-def request_for(record: Record) -> Remember:
-    """What somebody would have asked for to keep this, whose version does not matter here."""
+def build_request(record: Record) -> Remember:
+    """The request that would remember this record, at any version."""
     return replace(asking(record, hold=False), if_version=None)
 
 
-async def weigh(clean: Clean, context: Context) -> Verdict:
-    """The policy's judgement on what a change puts; that something ended elsewhere is not judged again.
-
-    A refusal is written into the ledger.
-    """
-    if context.office is None or not clean.change.put:
+async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
+    """The policy's verdict on the puts of a change; ends are not judged. Records a refusal in the ledger."""
+    if context.office is None or not redaction.change.put:
         return Verdict.ALLOW
-    policy = await context.office.rulebook.policy(clean.change.scope.tenant)
-    judgement = judge(await case_of(_plan(clean), context, policy), policy)
+    policy = await context.office.rulebook.policy(redaction.change.scope.tenant)
+    judgement = judge(await case_of(_build_plan(redaction), context, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
         entry = Entry(
             at=context.clock(),
             operation="import",
-            scope=clean.change.scope,
+            scope=redaction.change.scope,
             actor=context.office.caller,
             kind="refused",
-            subject=clean.change.id,
+            subject=redaction.change.id,
             details={"rule": judgement.rule},
         )
         await context.office.journal.write(Act(entries=(entry,)))
     return judgement.verdict
 
 
-async def hold(clean: Clean, context: Context) -> str | None:
-    """Hold the change for a person, once: an import that is started again finds it waiting."""
-    plan = _plan(clean)
-    once = tuple(replace(put, unique=True) for put in plan.change.put)
-    held = await governed(replace(plan, change=replace(plan.change, put=once)), context)
-    return held.proposal_id
+async def hold_change(redaction: RedactedChange, context: Context) -> str | None:
+    """Hold the change for review and return its proposal's id; repeated, it finds the same proposal."""
+    plan = _build_plan(redaction)
+    puts = tuple(replace(put, unique=True) for put in plan.change.put)
+    receipt = await governed(replace(plan, change=replace(plan.change, put=puts)), context)
+    return receipt.proposal_id
 
 
-def _plan(clean: Clean) -> Plan:
-    change = replace(clean.change, operation="remember", end=())
-    return Plan(change=change, request=request_for(change.put[0].record), secrets=clean.secrets)
+def _build_plan(redaction: RedactedChange) -> Plan:
+    change = replace(redaction.change, operation="remember", end=())
+    return Plan(change=change, request=build_request(change.put[0].record), secrets=redaction.secrets)
 
 
-Trusting: TypeAlias = Callable[[Record, Policy], Trust]
-"""How far a record from elsewhere is trusted at most."""
+TrustLimit: TypeAlias = Callable[[Record, Policy], Trust]
+"""Returns the highest trust that a record from elsewhere may have."""
 
 
-def as_untrusted(record: Record, policy: Policy) -> Trust:
-    """For a file for which nobody vouches that this installation knows."""
+def trust_nothing(record: Record, policy: Policy) -> Trust:
+    """For a file that neither a known key nor the operator vouches for."""
     return Trust.UNTRUSTED
 
 
-def as_named(record: Record, policy: Policy) -> Trust:
-    """For a place whose memories the operator vouches for: only patterns of the policy lower the trust."""
+def trust_operator(record: Record, policy: Policy) -> Trust:
+    """For content that the operator vouches for: only patterns of the policy lower the trust."""
     return trust_of(record.source, replace(policy, default_trust=Trust.STANDARD))
 
 
-def by_source(named: frozenset[str]) -> Trusting:
-    """As the policy trusts the source of each; the `named` ones are those that the operator imports."""
+def trust_by_source(own_names: frozenset[str]) -> TrustLimit:
+    """As the policy trusts each source. `own_names` are sources that the importer set, not the content."""
 
     def trusting(record: Record, policy: Policy) -> Trust:
-        return Trust.STANDARD if record.source in named else trust_of(record.source, policy)
+        return Trust.STANDARD if record.source in own_names else trust_of(record.source, policy)
 
     return trusting
 
 
-async def believed(change: Change, context: Context, trusting: Trusting) -> Change | MemorywireError:
-    """The change with each memory trusted no more than it is here, or its problem."""
+async def limit_trust(change: Change, context: Context, trusting: TrustLimit) -> Change | MemorywireError:
+    """The change with the trust of each memory limited, or the error that it has."""
     if context.office is None or not change.put:
         return change
     policy = await context.office.rulebook.policy(change.scope.tenant)
@@ -155,10 +153,10 @@ async def believed(change: Change, context: Context, trusting: Trusting) -> Chan
     )
 
 
-async def embedded(changes: Sequence[Change], context: Context) -> list[Change]:
-    """The changes with a vector on every put that brings no sound one; all are embedded at once."""
+async def embed_changes(changes: Sequence[Change], context: Context) -> list[Change]:
+    """The changes with a vector on every put; those without a valid one are embedded in one call."""
     size = context.embedder.space.dimension
-    changes = [_without_unsound_vectors(change, size) for change in changes]
+    changes = [_drop_invalid_vectors(change, size) for change in changes]
     missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
     vectors = iter(await context.embedder.embed(missing) if missing else ())
     return [
@@ -172,24 +170,24 @@ async def embedded(changes: Sequence[Change], context: Context) -> list[Change]:
     ]
 
 
-_UNIT = 1e-3
-"""How far the length of a vector may be from one: vectors are kept with 16 bits a number."""
+_UNIT_TOLERANCE = 1e-3
+"""How far the length of a vector may be from one: stored vectors have 16 bits per number."""
 
 
-def _without_unsound_vectors(change: Change, size: int) -> Change:
-    """The change without vectors that are of another size, not finite, or not of length one."""
+def _drop_invalid_vectors(change: Change, size: int) -> Change:
+    """The change without vectors that have another size, are not finite, or not of length one."""
     if all(put.vector is None for put in change.put):
         return change
     puts = (
-        put if put.vector is None or is_unit(put.vector, size) else replace(put, vector=None)
+        put if put.vector is None or is_unit_vector(put.vector, size) else replace(put, vector=None)
         for put in change.put
     )
     return replace(change, put=tuple(puts))
 
 
-def is_unit(vector: bytes, size: int) -> bool:
-    """Whether these are `size` finite 32-bit floats of length one."""
+def is_unit_vector(vector: bytes, size: int) -> bool:
+    """Whether it has `size` finite 32-bit floats and length one."""
     if len(vector) != 4 * size:
         return False
-    squared = math.fsum(number * number for number in floats(vector))
-    return math.isfinite(squared) and abs(math.sqrt(squared) - 1.0) <= _UNIT
+    square = math.fsum(number * number for number in floats(vector))
+    return math.isfinite(square) and abs(math.sqrt(square) - 1.0) <= _UNIT_TOLERANCE

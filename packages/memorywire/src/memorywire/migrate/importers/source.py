@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.migrate.chronicle import kept_so
-from memorywire.migrate.names import derived
+from memorywire.migrate.history import build_snapshot_change, derive_id
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import Json, MemoryType, Record, Scope
@@ -150,7 +149,7 @@ def _build_versions(memory: ImportedMemory, record: Record) -> Iterator[Change]:
     """A change for each version of a memory, oldest first."""
     earlier = [replace(record, content=text, updated_at=at) for text, at in memory.earlier]
     for number, version in enumerate((*earlier, record), start=1):
-        change = kept_so(version)
+        change = build_snapshot_change(version)
         put = Put(record=replace(change.put[0].record, version=number), base=Base.LIVE)
         yield change if number == 1 else replace(change, put=(put,))
 
@@ -163,7 +162,7 @@ def name_source(product: str, origin: Origin) -> str:
 def _build_record(memory: ImportedMemory, product: str, scope: Scope) -> Record:
     agent = memory.agent or scope.agent
     return Record(
-        id=derived(product, agent, memory.key),
+        id=derive_id(product, agent, memory.key),
         scope=Scope(tenant=scope.tenant, agent=agent, user=memory.user or scope.user),
         type=memory.type,
         content=memory.content,

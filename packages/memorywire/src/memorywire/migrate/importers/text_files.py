@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from memorywire.migrate.chronicle import kept_so
+from memorywire.migrate.bundle_lines import decode_record
+from memorywire.migrate.history import build_snapshot_change
 from memorywire.migrate.importers.json_files import parse_if_json
 from memorywire.migrate.importers.source import (
     ImportedMemory,
@@ -20,7 +21,6 @@ from memorywire.migrate.importers.source import (
     parse_time,
     read_file_time,
 )
-from memorywire.migrate.lines import record_of
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
@@ -134,7 +134,7 @@ def _read_markdown(origin: Origin) -> Source:
         for page in read_pages(origin.path):
             defaults = Defaults(scope=None, id=page.path.stem, written_at=read_file_time(page.path))
             try:
-                yield kept_so(read_sheet(page.text, defaults))
+                yield build_snapshot_change(read_sheet(page.text, defaults))
             except Broken as error:
                 raise InvalidRequest(f"{page.name}: {error}", field="file", fix="correct the file") from error
 
@@ -175,7 +175,7 @@ def _read_csv(origin: Origin) -> Source:
                 for name, value in row.items()
                 if value
             }
-            yield kept_so(record_of(fields, origin.scope.tenant))
+            yield build_snapshot_change(decode_record(fields, origin.scope.tenant))
 
     losses = ("versions before the last: a row has one",)
     return Source(name=name_source("csv", origin), changes=changes, losses=losses)
@@ -231,7 +231,7 @@ def _read_okf(origin: Origin) -> Source:
             fields = page.fields.get(OKF_FIELD)
             if isinstance(fields, dict):
                 body = page.body.partition(OKF_LINKS)[0].strip("\n")
-                yield kept_so(record_of({"content": body, **fields}, origin.scope.tenant))
+                yield build_snapshot_change(decode_record({"content": body, **fields}, origin.scope.tenant))
         yield from others.changes()
 
     losses = ("versions before the last", "links to files, which stay text")

@@ -1,0 +1,168 @@
+"""Reads the history of a store as changes in commit order, which can be applied to another store."""
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator, Collection, Sequence
+
+from msgspec.structs import replace
+
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Record, Scope, Standing
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.outbox import mark_behind
+from memorywire.stores.contract import Fanned, Store, SupportsChangeLog, SupportsListing
+
+_NAMESPACE = uuid.UUID("6f1f6a52-7a0e-5d0b-9a57-1f0c2f5e8d11")
+_PAGE = 256
+_EPOCH = 0  # every memory was alive then, also one that has expired since
+
+
+def derive_id(*names: str) -> str:
+    """An id that is always the same for the same names."""
+    return str(uuid.uuid5(_NAMESPACE, "\n".join(names)))
+
+
+def derive_batch_id(name: str) -> str:
+    """The id of an import, always the same for the same name."""
+    return str(uuid.UUID(bytes=hashlib.sha256(name.encode()).digest()[:16]))
+
+
+def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
+    """The store with the most history: the store itself, or one of a router's, always the same.
+
+    It is the first that keeps a change log; stores that miss changes (`lagging`) come last.
+    """
+    if not isinstance(store, Fanned):
+        return store
+    replicas = {name: find_history_store(store.child(name)) for name in store.children}
+    return replicas[
+        min(replicas, key=lambda name: (name in lagging, not isinstance(replicas[name], SupportsChangeLog)))
+    ]
+
+
+async def find_own_history_store(context: Context) -> Store:
+    """The store of this installation with the most history, if possible one that misses no change."""
+    store = context.store
+    if not isinstance(store, Fanned) or context.office is None:
+        return find_history_store(store)
+    return find_history_store(store, await mark_behind(store, context))
+
+
+async def list_agents(store: Store, tenant: str, names: Sequence[str]) -> Sequence[str]:
+    """These agents, or every agent with memories if there are none and the store can list them."""
+    if names:
+        return names
+    if isinstance(store, SupportsChangeLog):
+        return await store.agents(tenant)
+    if isinstance(store, SupportsListing):
+        return [agent for agent, _ in await store.owners(tenant)]
+    raise InvalidRequest(
+        f"store {store.name} cannot list its agents", field="agent", fix="name one with --agent"
+    )
+
+
+async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
+    """Every change of the memories of an agent, or of one user if the scope names one.
+
+    A store without a change log gives one change for each current memory.
+    """
+    if not isinstance(store, SupportsChangeLog):
+        async for page in read_current(store, scope):
+            for record in page:
+                yield build_snapshot_change(record)
+        return
+    after, user_filter = 0, UserFilter(scope.user)
+    while footprints := await store.log(scope, after, _PAGE):
+        changes = [*filter(None, (user_filter.narrow(rebuild_change(one)) for one in footprints))]
+        for change in await _add_vectors(changes, store) if vectors else changes:
+            yield change
+        after = footprints[-1].sequence
+
+
+class UserFilter:
+    """Takes the part of one user out of an agent's changes, which may be about several users."""
+
+    def __init__(self, user: str | None) -> None:
+        self._user = user
+        self._ids: set[str] = set()
+
+    def narrow(self, change: Change) -> Change | None:
+        """The user's part of the change, None if there is none; call it in commit order.
+
+        A part gets an id of its own: with the id of the whole, the parts of other users would count as
+        applied.
+        """
+        if self._user is None:
+            return change
+        puts = tuple(put for put in change.put if put.record.scope.user == self._user)
+        self._ids.update(put.record.id for put in puts)
+        ends = tuple(end for end in change.end if end.id in self._ids)
+        if not (puts or ends):
+            return None
+        if (puts, ends) == (change.put, change.end):
+            return change
+        return replace(change, id=derive_id(change.id, self._user), put=puts, end=ends)
+
+
+def rebuild_change(footprint: Footprint) -> Change:
+    """The change that had this footprint, without content that was erased since."""
+    ends = [version for version in footprint.ended if version.reason is not EndReason.ERASED]
+    replacements = {(v.id, v.number) for v in ends if v.reason is EndReason.REPLACED}
+    return replace(
+        footprint.change,
+        put=tuple(
+            Put(record=version.record, base=_find_base(version, replacements))
+            for version in footprint.began
+            if version.record is not None
+        ),
+        end=tuple(
+            End(id=version.id, version=version.number, reason=version.reason, into=version.into)
+            for version in ends
+            if version.reason is not None and (version.id, version.number) not in replacements
+        ),
+    )
+
+
+def _find_base(version: Version, replacements: set[tuple[str, int]]) -> Base:
+    if version.number == 1:
+        return Base.NOTHING
+    return Base.LIVE if (version.id, version.number - 1) in replacements else Base.ENDED
+
+
+async def _add_vectors(changes: Sequence[Change], store: SupportsChangeLog) -> list[Change]:
+    puts = [put for change in changes for put in change.put]
+    if not puts:
+        return list(changes)
+    versions = [(put.record.id, put.record.version) for put in puts]
+    vectors = iter(await store.vectors(puts[0].record.scope.tenant, versions))
+    return [
+        replace(change, put=tuple(replace(put, vector=next(vectors)) for put in change.put))
+        for change in changes
+    ]
+
+
+def select_all(scope: Scope) -> Where:
+    """Selects every memory of the scope, archived and expired ones too."""
+    return Where(scope=scope, alive_at=_EPOCH, standings=frozenset(Standing))
+
+
+async def read_current(store: Store, scope: Scope) -> AsyncIterator[list[Record]]:
+    """The current memories in pages, by id."""
+    after: str | None = None
+    while page := await store.find(select_all(scope), after, _PAGE):
+        yield page
+        after = page[-1].id
+
+
+def build_snapshot_change(record: Record) -> Change:
+    """The change that begins a memory as it is now, with version 1 and an id derived from its content."""
+    first = replace(record, version=1, recalled_at=None)
+    return Change(
+        id=derive_id(record.id, record.digest, str(record.updated_at)),
+        operation="remember",
+        scope=record.scope,
+        at=record.updated_at,
+        put=(Put(record=first, base=Base.NOTHING),),
+    )

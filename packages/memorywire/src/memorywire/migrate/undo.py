@@ -1,0 +1,113 @@
+"""Undoes an import: ends what it began and restores what it replaced, except memories changed since."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.journal.contract import Act
+from memorywire.model.change import Base, Change, End, EndReason, Put, Version
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Scope
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.outbox import carry_out
+
+_MEMORIES_MAX = 1000  # per change: other writers wait for its transaction
+
+
+class UndoResult(Struct, frozen=True, kw_only=True):
+    """Counts of an undo: `moved` memories were changed since and stay; `change_ids` can be undone."""
+
+    batch: str
+    ended: int
+    restored: int
+    moved: tuple[str, ...]
+    change_ids: tuple[str, ...]
+
+
+async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
+    """Undo the import of this batch, except memories that were changed since."""
+    members = await _list_changes(batch, context, tenant)
+    ours = frozenset(id for _, id in members)
+    parts: dict[str, list[Put | End]] = {}
+    moved: list[str] = []
+    for agent, ids in (await _list_memories(members, context, tenant)).items():
+        for id in ids:
+            chain = await context.historian("undo").history(Scope(tenant=tenant, agent=agent), id)
+            part = _build_part(chain, ours, context.clock())
+            if part is not None:
+                parts.setdefault(agent, []).append(part)
+            elif chain[-1].began_by not in ours and chain[-1].ended is None:
+                moved.append(id)
+    change_ids = [
+        id
+        for agent, some in parts.items()
+        for id in await _write_parts(Scope(tenant=tenant, agent=agent), batch, some, context)
+    ]
+    all_parts = [part for some in parts.values() for part in some]
+    return UndoResult(
+        batch=batch,
+        ended=sum(isinstance(part, End) for part in all_parts),
+        restored=sum(isinstance(part, Put) for part in all_parts),
+        moved=tuple(moved),
+        change_ids=tuple(change_ids),
+    )
+
+
+async def _list_changes(batch: str, context: Context, tenant: str) -> list[tuple[str, str]]:
+    """The agent and id of each change of a batch, in order, by the ledger."""
+    entries = await context.governance.journal.about(tenant, batch)
+    pairs = [tuple(one) for entry in reversed(entries) for one in entry.get("details", {}).get("changes", ())]
+    if not pairs:
+        raise NotFound(
+            f"there is no import with batch {batch}", field="undo", fix="the import printed its batch"
+        )
+    return list(dict.fromkeys((str(agent), str(id)) for agent, id in pairs))
+
+
+async def _list_memories(
+    members: Sequence[tuple[str, str]], context: Context, tenant: str
+) -> dict[str, dict[str, None]]:
+    """The memories that these changes began or ended, by agent, each once and in order."""
+    memories: dict[str, dict[str, None]] = {}
+    for agent, change_id in members:
+        footprint = await context.historian("undo").footprint(Scope(tenant=tenant, agent=agent), change_id)
+        versions = () if footprint is None else (*footprint.began, *footprint.ended)
+        memories.setdefault(agent, {}).update(dict.fromkeys(version.id for version in versions))
+    return memories
+
+
+def _build_part(chain: Sequence[Version], ours: frozenset[str], now: int) -> Put | End | None:
+    latest = chain[-1]
+    before = [version for version in chain if version.began_by not in ours and version.record is not None]
+    if latest.began_by not in ours:
+        return None  # another change has written it since
+    if before and before[-1].ended_by in ours and before[-1].record is not None:
+        old = before[-1].record
+        return Put(
+            record=replace(old, version=latest.number + 1, updated_at=now),
+            base=Base.LIVE if latest.ended is None else Base.ENDED,
+            like=old.version,
+        )
+    if latest.ended is not None:
+        return None
+    return End(id=latest.id, version=latest.number, reason=EndReason.UNDONE)
+
+
+async def _write_parts(scope: Scope, batch: str, parts: Sequence[Put | End], context: Context) -> list[str]:
+    change_ids: list[str] = []
+    for at in range(0, len(parts), _MEMORIES_MAX):
+        some = parts[at : at + _MEMORIES_MAX]
+        change = Change(
+            id=context.mint(),
+            operation="undo",
+            scope=scope,
+            at=context.clock(),
+            put=tuple(part for part in some if isinstance(part, Put)),
+            end=tuple(part for part in some if isinstance(part, End)),
+            reason=f"import {batch} was undone",
+        )
+        await carry_out(change, Act(entries=(entry_of(change, "committed", context, batch=batch),)), context)
+        change_ids.append(change.id)
+    return change_ids
