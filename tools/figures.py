@@ -17,12 +17,10 @@ import tempfile
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-
-from msgspec.structs import replace
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "packages" / "memorywire" / "src"

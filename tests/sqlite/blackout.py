@@ -6,6 +6,7 @@ stops at once, and what it had not written is gone. Needs root and loop devices.
 """
 
 import asyncio
+import dataclasses
 import fcntl
 import hashlib
 import itertools
@@ -255,7 +256,7 @@ def damage(path: Path, acknowledged: set[str]) -> Damage:
     governed.recovered(path)
     checked = {deed for deed in acknowledged if deed.split()[0] in ("change", "staged", "approved")}
     found = governed.damage(path, checked)
-    return replace(
+    return dataclasses.replace(
         found, lost=(*found.lost, *_lost_imports(path, acknowledged), *_lost_signatures(path, acknowledged))
     )
 
