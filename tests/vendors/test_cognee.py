@@ -7,6 +7,8 @@ import pytest
 from tests.vendors.environments import examined, judged, keeps_every_promise, needs_everything
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 pytestmark = needs_everything("cognee")
 
 

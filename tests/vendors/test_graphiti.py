@@ -7,6 +7,8 @@ import pytest
 from tests.vendors.environments import examined, judged, keeps_every_promise
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 
 def test_graphiti_keeps_every_promise(tmp_path: Path) -> None:
     keeps_every_promise(examined("graphiti", f"graphiti://{tmp_path}"))

@@ -9,6 +9,8 @@ from tests.postgres.crash import serving
 from tests.vendors.environments import examined, judged, keeps_every_promise
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 
 def test_the_store_in_memory_keeps_every_promise() -> None:
     keeps_every_promise(examined("langgraph", "langgraph://"))

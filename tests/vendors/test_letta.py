@@ -10,6 +10,8 @@ from tests.vendors.inside.judge import claims
 from tests.vendors.inside.letta import SERVER
 from tests.vendors.letta_server import a_letta_server
 
+pytestmark = pytest.mark.products
+
 pytestmark = needs_everything("letta")
 
 

@@ -12,6 +12,8 @@ from memorywire_adapters.mem0 import configuration
 from tests.vendors.environments import examined, judged, keeps_every_promise
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 
 def test_mem0_keeps_every_promise() -> None:
     keeps_every_promise(examined("mem0", "mem0://"))

@@ -5,6 +5,8 @@ import pytest
 from tests.vendors.environments import judged
 from tests.vendors.inside.judge import claims
 
+pytestmark = pytest.mark.products
+
 
 @pytest.mark.parametrize("claim", claims("mem0_layer"))
 def test_mem0(claim: str) -> None:
