@@ -15,8 +15,7 @@ from memorywire.model.change import Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Context
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.router.mounting import Mount
-from memorywire.stores.router.router import Router
+from memorywire.stores.router.router import Mount, Router
 from memorywire.stores.wrappers import with_patience
 from memorywire.testing.samples import SPACE
 from memorywire.wire import spec

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-KERNEL = Path(__file__).parents[2] / "packages" / "minilm" / "kernel" / "kernel.c"
+KERNEL = Path(__file__).parents[2] / "packages" / "memorywire-minilm" / "kernel" / "kernel.c"
 WORDS = 30522
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memorywire.model.errors import EmbedderFailed
 from memorywire.model.space import Space
-from memorywire.search.embed.batching import MOST_TEXTS, Together
+from memorywire.search.embed.embedder import MOST_TEXTS, Together
 
 
 class Slow:

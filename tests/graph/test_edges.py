@@ -13,7 +13,7 @@ from memorywire.search.embed import open_embedder
 from memorywire.search.relevance import weight
 from memorywire.stores import sqlite
 from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
-from memorywire.stores.graph.walking import CROWD, NAMESAKE
+from memorywire.stores.graph.edges import CROWD, NAMESAKE
 from memorywire.testing.samples import (
     SPACE,
     a_change,

@@ -17,7 +17,7 @@ import pytest
 from memorywire.server.http.app import Mounted
 from memorywire.server.mcp.mount import mcp_mount
 from memorywire.server.telemetry import json_logs
-from memorywire.stores.remote.verbs import PATH as STORE
+from memorywire.stores.remote.protocol import PATH as STORE
 from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Client, Server, serving
 from tests.http.test_connections import INITIALIZE, connected, rest

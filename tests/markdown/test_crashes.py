@@ -10,9 +10,8 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.record import Record
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.markdown.folder import Folder
-from memorywire.stores.vendors import OneThread
-from memorywire.stores.vendors.sidecar import Books
-from memorywire.stores.vendors.turn import Turn
+from memorywire.stores.products import OneThread
+from memorywire.stores.products.sidecar import Books, Turn
 from memorywire.testing.samples import (
     SPACE,
     a_change,

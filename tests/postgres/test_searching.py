@@ -16,7 +16,7 @@ from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.postgres.database import fetch
 from memorywire.stores.postgres.location import locate
-from memorywire.stores.postgres.queries import QUERIES
+from memorywire.stores.postgres.rows import QUERIES
 from memorywire.testing.samples import (
     NOW,
     SPACE,

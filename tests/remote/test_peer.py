@@ -20,8 +20,8 @@ from memorywire.model.record import Scope
 from memorywire.model.where import Where
 from memorywire.search.embed import open_embedder
 from memorywire.stores.registry import open_store
-from memorywire.stores.remote.link import locate
-from memorywire.stores.remote.verbs import PATH, VERBS
+from memorywire.stores.remote.client import locate
+from memorywire.stores.remote.protocol import PATH, VERBS
 from memorywire.testing.samples import SPACE
 from tests.cli.shell import Shell
 from tests.http.server import Client, Server, serving

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.boilerplate import aside, asks_of_the_past, counts_back
+from memorywire.search.question import aside, asks_of_the_past, counts_back
 from memorywire.search.text import terms
 
 

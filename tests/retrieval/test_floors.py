@@ -7,8 +7,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.search.admit import MATCH, TURN, WEAK, admit, floors_of, level
-from memorywire.search.calibrate import cut_at, fit, fit_match, table
+from memorywire.search.admit import MATCH, TURN, WEAK, admit, cut_at, fit, fit_match, floors_of, level, table
 from memorywire.search.embed import open_embedder
 
 DEFAULT = open_embedder().space

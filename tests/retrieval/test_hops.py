@@ -4,7 +4,7 @@ import pytest
 
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.hops import follow, linked
+from memorywire.search.rank import follow, linked
 from tests.engine.stage import STORES, play
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.subquestions import things
+from memorywire.search.question import things
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.names import asks_more, names, without_names
+from memorywire.search.question import asks_more, names, without_names
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.slots import agree, slots, stated
+from memorywire.search.duplicates import agree, slots, stated
 
 SAID_TWICE = [
     ("Ana likes tea", "ana  likes tea."),

@@ -11,7 +11,7 @@ from memorywire.app.settings import KEYS, load_settings, several_from
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.stores.router import Mount, by_rules, mounted
-from memorywire.stores.router.mounting import backend_of
+from memorywire.stores.router.router import backend_of
 from memorywire.stores.wrappers.seal import SEAL
 from tests.engine.quick import Quick
 from tests.router.desk import SPACE, MemoryStore

@@ -15,7 +15,7 @@ from memorywire.model.errors import (
     StoreUnavailable,
 )
 from memorywire.stores.wrappers import Fault
-from memorywire.stores.wrappers.breaker import REST_MS
+from memorywire.stores.wrappers.resilience import REST_MS
 from tests.engine.stage import HandClock
 from tests.router.desk import FACTS, SHORT, Scene, Ward, kept, play
 

@@ -4,7 +4,7 @@ import psycopg
 
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.shards.directory import Directory
-from memorywire.stores.shards.moving import add
+from memorywire.stores.shards.move import add
 from memorywire.testing.samples import SPACE
 
 

@@ -15,9 +15,8 @@ from memorywire.model.record import Scope
 from memorywire.model.where import Where
 from memorywire.stores.postgres.database import AgentElsewhere
 from memorywire.stores.registry import open_store
-from memorywire.stores.shards.buckets import BUCKETS, bucket_of, in_bucket
-from memorywire.stores.shards.directory import Directory
-from memorywire.stores.shards.moving import add, move
+from memorywire.stores.shards.directory import BUCKETS, Directory, bucket_of, in_bucket
+from memorywire.stores.shards.move import add, move
 from memorywire.stores.shards.store import ShardedStore
 from memorywire.testing.samples import (
     NOW,

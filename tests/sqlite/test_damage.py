@@ -16,7 +16,7 @@ from memorywire.journal.backup import backup, restore
 from memorywire.journal.signer import Notary
 from memorywire.model.errors import StoreCorrupt
 from memorywire.stores.sqlite.connection import connect
-from memorywire.stores.sqlite.damage import count_unchecked
+from memorywire.stores.sqlite.health import count_unchecked
 from memorywire.stores.sqlite.location import Location
 from tests.cli.shell import Shell
 

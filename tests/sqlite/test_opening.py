@@ -20,8 +20,7 @@ from memorywire.model.errors import (
 )
 from memorywire.stores.contract import RecallCounter, SupportsHistory, Tracker
 from memorywire.stores.sqlite import open_store
-from memorywire.stores.sqlite.connection import configure, connect
-from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
+from memorywire.stores.sqlite.connection import configure, connect, require_safe_wal, wal_is_safe
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import APPLICATION_ID, migrations
 from memorywire.stores.sqlite.sql import QUERIES

@@ -14,8 +14,8 @@ from memorywire.model.record import Record
 from memorywire.stores.contract import SupportsBulkWrite
 from memorywire.stores.graph.store import GraphStore
 from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite.apply import prepare_each
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.together import prepare_each
 from memorywire.testing.samples import (
     NOW,
     SPACE,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.stores.vendors import locate
+from memorywire.stores.products import locate
 from memorywire.testing.samples import SPACE
 from memorywire_adapters.mem0 import configuration
 from tests.vendors.environments import examined, judged, keeps_every_promise

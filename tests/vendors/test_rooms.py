@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
-from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import (
+from memorywire.stores.products import (
     Entry,
     Kept,
     Ref,
@@ -25,6 +24,7 @@ from memorywire.stores.vendors import (
     need,
     user_label,
 )
+from memorywire.stores.registry import open_store
 from memorywire.testing.samples import SPACE, a_change, a_record, ending, keep
 
 _names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)

@@ -5,8 +5,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
+from memorywire.stores.products import Entry, Kept, Ref
 from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Kept, Ref
 from memorywire.testing.samples import SPACE, a_record, a_scope, a_vector, end, keep
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Ingester, SupportsHistory
+from memorywire.stores.products import Entry, Ref
 from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Ref
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
     NOW,

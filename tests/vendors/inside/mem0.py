@@ -11,8 +11,8 @@ from memorywire.model.errors import SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.contract import Ingester, SupportsHistory
+from memorywire.stores.products import Entry, Ref
 from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Ref
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
     NOW,

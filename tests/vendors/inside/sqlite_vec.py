@@ -7,8 +7,8 @@ from pathlib import Path
 from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
+from memorywire.stores.products import Entry, Ref, VendorStore, locate
 from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Ref, VendorStore, locate
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
     SPACE,

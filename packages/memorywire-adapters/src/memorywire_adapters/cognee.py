@@ -22,7 +22,7 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Store
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
-from memorywire.stores.vendors import (
+from memorywire.stores.products import (
     Entry,
     Ref,
     Seen,
@@ -32,7 +32,7 @@ from memorywire.stores.vendors import (
     locate,
     user_label,
 )
-from memorywire.stores.vendors.quiet import need_quietly
+from memorywire.stores.products.product import need_quietly
 
 NAME = "cognee"
 

@@ -18,7 +18,7 @@ from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
 from memorywire.runtime import http
-from memorywire.stores.vendors import (
+from memorywire.stores.products import (
     Entry,
     Place,
     Ref,
@@ -28,7 +28,7 @@ from memorywire.stores.vendors import (
     locate,
     user_label,
 )
-from memorywire.stores.vendors.preview import PREVIEW, refuse_unless_asked_for
+from memorywire.stores.products.product import PREVIEW, refuse_unless_asked_for
 
 NAME = "mem9"
 

@@ -17,7 +17,7 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Store
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
-from memorywire.stores.vendors import (
+from memorywire.stores.products import (
     Entry,
     ExtractingStore,
     OneThread,
@@ -29,7 +29,7 @@ from memorywire.stores.vendors import (
     locate,
     user_label,
 )
-from memorywire.stores.vendors.quiet import need_quietly
+from memorywire.stores.products.product import need_quietly
 from memorywire_adapters.qdrant import overwrite_what_is_deleted
 
 NAME = "memos"

@@ -12,9 +12,7 @@ import apsw
 from memorywire.model.query import Query
 from memorywire.model.record import Json
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.connection import connect
-from memorywire.stores.sqlite.location import Location
-from memorywire.stores.vendors import (
+from memorywire.stores.products import (
     Entry,
     OneThread,
     Place,
@@ -27,6 +25,8 @@ from memorywire.stores.vendors import (
     need,
     user_label,
 )
+from memorywire.stores.sqlite.connection import connect
+from memorywire.stores.sqlite.location import Location
 
 NAME = "sqlite-vec"
 

@@ -14,7 +14,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.search.embed import Embedder
-from memorywire.stores.remote.link import tenant_named
+from memorywire.stores.remote.client import tenant_named
 from memorywire_evals.cases import Case, Item, Question
 from memorywire_evals.datasets.files import unique
 

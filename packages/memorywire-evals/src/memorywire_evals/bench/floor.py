@@ -12,7 +12,7 @@ from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
 from memorywire.pipeline.remember import first_version
-from memorywire.stores.sqlite.applying import chain_row, prepare
+from memorywire.stores.sqlite.apply import chain_row, prepare
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES

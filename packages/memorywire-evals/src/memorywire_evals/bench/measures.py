@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from memorywire.client.memory import Memory
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.search.names import without_names
+from memorywire.search.question import without_names
 from memorywire_evals.bench.linear import LinearStore
 from memorywire_evals.bench.report import (
     ALONE,

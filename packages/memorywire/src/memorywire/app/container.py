@@ -34,7 +34,7 @@ from memorywire.search.embed import Embedder, open_embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.stores.registry import open_store
 from memorywire.stores.router import DEADLINE, WRITING, Mount, Route, Router
-from memorywire.stores.router.mounting import backend_of, name_in
+from memorywire.stores.router.router import backend_of, name_in
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.wrappers import absent, with_breaker, with_hedge, with_patience, with_seal

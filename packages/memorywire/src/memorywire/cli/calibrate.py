@@ -61,7 +61,7 @@ def _parse_pair(number: int, document: Json) -> Pair:
 
 
 async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
-    from memorywire.search import calibrate
+    from memorywire.search import admit
     from memorywire.search.embed import open_embedder
 
     embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
@@ -72,7 +72,7 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
     same = [score if agrees else 0.0 for pair, (score, agrees) in zip(pairs, alike, strict=True) if pair.same]
     others = [(score, agrees) for pair, (score, agrees) in zip(pairs, alike, strict=True) if not pair.same]
     taken = [score if agrees else 0.0 for score, agrees in others]
-    threshold = calibrate.strictest(same)
+    threshold = admit.strictest(same)
     return {
         "space": str(embedder.space),
         "same": len(same),
@@ -80,7 +80,7 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
         "threshold": threshold,
         "least_alike_same": round(min(same), 4),
         "most_alike_different": round(max(score for score, _ in others), 4),
-        "table": [asdict(cut) for cut in calibrate.table(threshold, same, taken) if cut.floor >= _LEAST],
+        "table": [asdict(cut) for cut in admit.table(threshold, same, taken) if cut.floor >= _LEAST],
     }
 
 
@@ -90,8 +90,7 @@ _LEAST = 0.8
 async def _compare_pair(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
     """How near two statements are, and whether they agree in everything a vector does not see."""
     from memorywire.model.record import MemoryType, Record, Scope
-    from memorywire.search.dedup import cosine, statement
-    from memorywire.search.slots import agree, slots
+    from memorywire.search.duplicates import agree, cosine, slots, statement
 
     scope = Scope(agent="a")
     one, other = (
@@ -194,7 +193,7 @@ def _line_error(number: int, why: str) -> InvalidRequest:
 
 
 def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
-    from memorywire.search import calibrate
+    from memorywire.search import admit
 
     answerable: list[float] = []
     others: list[float] = []
@@ -208,16 +207,16 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
                 (answerable if question.answerable else others).append(relevance)
             progress.reached(done, counted(done, "question"))
     _require_both_kinds(answerable, others, unfound)
-    floor = calibrate.fit(answerable, others)
-    match = calibrate.fit_match(floor, answerable)
+    floor = admit.fit(answerable, others)
+    match = admit.fit_match(floor, answerable)
     return {
         "space": str(memory.capabilities().space),
         "answerable": len(answerable),
         "others": len(others),
         "unfound": unfound,
-        **asdict(calibrate.cut_at(floor, answerable, others)),
+        **asdict(admit.cut_at(floor, answerable, others)),
         **({} if match is None else {"match": match}),
-        "table": [asdict(cut) for cut in calibrate.table(floor, answerable, others)],
+        "table": [asdict(cut) for cut in admit.table(floor, answerable, others)],
     }
 
 

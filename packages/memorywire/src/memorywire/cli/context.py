@@ -92,7 +92,7 @@ class CliContext(Struct, frozen=True, kw_only=True):
         otherwise = self.settings.tenant or DEFAULT_TENANT
         if not far:
             return otherwise
-        from memorywire.stores.remote.link import tenant_named
+        from memorywire.stores.remote.client import tenant_named
 
         return tenant_named(far) or otherwise
 

@@ -25,7 +25,7 @@ from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.stores.remote.link import Place
+    from memorywire.stores.remote.client import Place
 
 
 _SECONDS = 10
@@ -35,7 +35,7 @@ _MOST_BYTES = 1_000_000
 
 def examine_server(url: str) -> Answer:
     """What a server says of itself, and what is wrong with it."""
-    from memorywire.stores.remote.link import locate
+    from memorywire.stores.remote.client import locate
 
     try:
         place = locate(url, os.environ.get(_VARIABLE))
@@ -162,7 +162,7 @@ def _examine(cli: CliContext) -> Answer:
 def _sqlite() -> dict[str, Json]:
     import apsw
 
-    from memorywire.stores.sqlite.gate import wal_is_safe
+    from memorywire.stores.sqlite.connection import wal_is_safe
 
     version = apsw.sqlite_lib_version()
     return {"version": version, "safe": wal_is_safe(version)}
@@ -225,7 +225,7 @@ def _rows(path: Path) -> dict[str, Json]:
     from memorywire.journal.sealing import exposure
     from memorywire.journal.signer import Notary
     from memorywire.stores.sqlite.connection import connect, map_errors, snapshot
-    from memorywire.stores.sqlite.damage import count_unchecked
+    from memorywire.stores.sqlite.health import count_unchecked
     from memorywire.stores.sqlite.location import Location
 
     location = Location(path=path)

@@ -75,7 +75,7 @@ async def _reworded(url: str) -> Answer:
     address = as_sqlite(url)
     if address is None:
         return {}
-    from memorywire.stores.sqlite.reword import reword
+    from memorywire.stores.sqlite.reembed import reword
 
     with Progress("indexing", None) as progress:
         count = await reword(

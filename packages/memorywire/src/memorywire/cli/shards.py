@@ -34,7 +34,7 @@ def add(cli: CliContext, name: str, url: str) -> None:
 
     async def work(directory: "Directory") -> Answer:
         from memorywire.search.embed import open_embedder
-        from memorywire.stores.shards.moving import add as add_shard
+        from memorywire.stores.shards.move import add as add_shard
 
         embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
         try:
@@ -61,7 +61,7 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
 
         from msgspec.structs import asdict
 
-        from memorywire.stores.shards.moving import move as move_bucket
+        from memorywire.stores.shards.move import move as move_bucket
 
         moved = [await move_bucket(directory, bucket, name, time.monotonic) for bucket in buckets]
         return {"moved": [asdict(one) for one in moved], "to": name}
@@ -96,7 +96,7 @@ def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:
     """Show in which bucket, and so in which shard, an agent is."""
 
     async def work(directory: "Directory") -> Answer:
-        from memorywire.stores.shards.buckets import bucket_of
+        from memorywire.stores.shards.directory import bucket_of
 
         current = await directory.read()
         found = [(agent, bucket_of(agent)) for agent in agents]

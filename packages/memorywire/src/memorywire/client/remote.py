@@ -50,8 +50,8 @@ from memorywire.model.review import ProposalPage, Reviewed
 from memorywire.model.rulings import Given, Reasons
 from memorywire.model.space import Space
 from memorywire.model.survey import RecallPage, RecallSummary
-from memorywire.stores.remote.link import Link, locate
-from memorywire.stores.remote.problems import error_of
+from memorywire.stores.remote.client import Link, locate
+from memorywire.stores.remote.protocol import error_of
 from memorywire.wire import validate
 
 if TYPE_CHECKING:

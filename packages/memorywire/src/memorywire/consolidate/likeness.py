@@ -18,9 +18,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.dedup import Stated
+from memorywire.search.duplicates import Slots, Stated, slots
 from memorywire.search.embed import Embedder
-from memorywire.search.slots import Slots, slots
 from memorywire.search.text import terms
 
 Vectors: TypeAlias = Mapping[str, bytes]

@@ -21,8 +21,7 @@ from memorywire.consolidate.steps import Pass, Step, Wording
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Trust
-from memorywire.search.dedup import Stated
-from memorywire.search.slots import Slots, agree, plain, slots, stated
+from memorywire.search.duplicates import Slots, Stated, agree, plain, slots, stated
 
 # Attributes that have one value at a time, and ways to say so.
 _SINGLE = {

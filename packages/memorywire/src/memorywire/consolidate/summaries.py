@@ -23,7 +23,7 @@ from memorywire.model.requests import Remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat
 from memorywire.pipeline.remember import remember
-from memorywire.search.slots import plain, stated
+from memorywire.search.duplicates import plain, stated
 from memorywire.search.token_budget import cost, wording
 
 SUMMARY = "summary"

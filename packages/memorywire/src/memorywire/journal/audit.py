@@ -22,7 +22,7 @@ from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
-from memorywire.stores.sqlite.damage import find_damaged_pages, find_damaged_rows
+from memorywire.stores.sqlite.health import find_damaged_pages, find_damaged_rows
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from memorywire.journal.sealing import exposure
 from memorywire.journal.signer import Notary
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot
-from memorywire.stores.sqlite.damage import find_damage
+from memorywire.stores.sqlite.health import find_damage
 from memorywire.stores.sqlite.location import Location
 
 _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")

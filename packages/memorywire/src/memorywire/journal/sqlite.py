@@ -35,7 +35,7 @@ from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.applying import is_brief
+from memorywire.stores.sqlite.apply import is_brief
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.writer import Work

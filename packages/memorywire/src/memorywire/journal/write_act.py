@@ -17,9 +17,9 @@ from memorywire.model.change import Change
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.apply import Settled, tried
 from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import scope_row
-from memorywire.stores.sqlite.together import Settled, tried
 from memorywire.stores.sqlite.writer import Work
 
 

@@ -15,8 +15,7 @@ from memorywire.migrate.importers.text_files import OKF_FIELD, OKF_LINKS, TEXT_C
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.spreadsheet import as_cell
 from memorywire.stores.contract import Store
-from memorywire.stores.markdown.sheet import sheet
-from memorywire.stores.markdown.yaml import written
+from memorywire.stores.markdown.sheet import sheet, write_value
 from memorywire.wire.codec import encode_record
 
 LOSSES = (
@@ -90,7 +89,7 @@ def _build_concept(record: Record) -> str:
         "timestamp": datetime.fromtimestamp(record.updated_at / 1000, UTC).isoformat(),
         OKF_FIELD: ours,
     }
-    lines = [f"{name}: {written(value)}" for name, value in fields.items() if value not in ([], {})]
+    lines = [f"{name}: {write_value(value)}" for name, value in fields.items() if value not in ([], {})]
     links = [*record.supersedes, *record.merged_from, *record.derived_from]
     related = OKF_LINKS + "\n".join(f"- [{id}](./{_build_name(id)})" for id in links) if links else ""
     return "\n".join(("---", *lines, "---", "", record.words + related)) + "\n"

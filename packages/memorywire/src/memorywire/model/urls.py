@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from urllib.parse import SplitResult, unquote_plus, urlsplit
 
 from memorywire.model.errors import InvalidRequest
@@ -117,3 +118,12 @@ def _is_secret_name(name: str) -> bool:
 def _is_literal(value: str) -> bool:
     """Whether it holds more than references to a secret that is kept elsewhere."""
     return bool(_PLACEHOLDER.sub("", unquote_plus(value)))
+
+
+def path_of(path: str) -> Path:
+    """The path of a URL: `/~/` begins one in the home of whoever asks, `/./` and `/../` one from here."""
+    if path.startswith("/~/"):
+        return Path(path[1:]).expanduser()
+    if path.startswith(("/./", "/../")):
+        return Path(path[1:]).absolute()
+    return Path(path)

@@ -18,7 +18,7 @@ from memorywire.pipeline.outbox import anchor_of
 from memorywire.pipeline.verify_hits import Believed, believe, trusted
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
-from memorywire.search.names import without_names
+from memorywire.search.question import without_names
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
 from memorywire.stores.contract import FallsBack, Fanned, Found, SupportsDeferredQuery

@@ -36,7 +36,7 @@ from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
 from memorywire.pipeline.remember import draft_record, known, remember
 from memorywire.stores.contract import SupportsHistory
-from memorywire.stores.wrappers.breaker import Breaker
+from memorywire.stores.wrappers.resilience import Breaker
 
 AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
 """Errors that say nothing about the memory: it cannot be kept now, but may be later."""

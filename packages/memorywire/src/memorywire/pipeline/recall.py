@@ -20,14 +20,11 @@ from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
 from memorywire.pipeline.permit_recall import permit, worded, write_down
 from memorywire.search.admit import Admission, admit, level
-from memorywire.search.boilerplate import aside, asks_of_the_past, counts_back
 from memorywire.search.dates import stretches
-from memorywire.search.dedup import lookalikes, repeats, statement
+from memorywire.search.duplicates import lookalikes, repeats, statement
 from memorywire.search.embed import Embedder
-from memorywire.search.hops import follow, linked
-from memorywire.search.names import asks_more, names
-from memorywire.search.rank import RECALLS, counts_recalls, rank
-from memorywire.search.subquestions import things
+from memorywire.search.question import aside, asks_more, asks_of_the_past, counts_back, names, things
+from memorywire.search.rank import RECALLS, counts_recalls, follow, linked, rank
 from memorywire.search.token_budget import pack
 from memorywire.stores.contract import RecallCounter, Tracker
 

@@ -1,5 +1,6 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import itemgetter, not_
@@ -189,3 +190,61 @@ def _verdict(admitted: Sequence[_Weighed], floors: Floors) -> Verdict:
 
 def _odds(share: float) -> float:
     return share / (1 - share)
+
+
+KEEP = 0.98
+"""The share of answerable questions that a fitted floor still answers, at least."""
+
+_GRID = tuple(step / 20 for step in range(20))
+_STEPS = 1000
+
+
+class Cut(Struct, frozen=True, kw_only=True):
+    """What a floor would do: the share of answerable questions it keeps, and of the others it cuts."""
+
+    floor: float
+    kept: float
+    cut: float
+
+
+def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
+    """The floor for the best relevance of each question; neither list may be empty.
+
+    Among the floors that keep enough of the answerable questions, some cut the most of the others. Their
+    range is taken, and the middle of it is the floor.
+    """
+    highest = _least_kept(answerable)
+    below = [relevance for relevance in (*answerable, *others) if relevance < highest]
+    floor = (highest + max(below)) / 2 if below else highest
+    return math.floor(floor * _STEPS) / _STEPS
+
+
+def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
+    """From where on an answer is a match: as far above the floor as that implies, but no further up than the
+    least relevance to be kept. None under a floor that tells nothing."""
+    implied = match_above(floor)
+    if implied is None:
+        return None
+    return math.floor(min(implied, _least_kept(answerable)) * _STEPS) / _STEPS
+
+
+def strictest(same: Sequence[float]) -> float:
+    """The highest threshold, to two digits, that still recognises enough of the pairs that are the same."""
+    return math.floor(_least_kept(same) * 100) / 100
+
+
+def _least_kept(wanted: Sequence[float]) -> float:
+    return sorted(wanted)[int(len(wanted) * (1 - KEEP) + 1e-9)]
+
+
+def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
+    return Cut(
+        floor=floor,
+        kept=sum(relevance >= floor for relevance in answerable) / len(answerable),
+        cut=sum(relevance < floor for relevance in others) / len(others),
+    )
+
+
+def table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
+    """What the fitted floor and others around it would do, from low to high."""
+    return [cut_at(step, answerable, others) for step in sorted({*_GRID, floor})]

@@ -10,7 +10,7 @@ from functools import partial
 
 from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
 from memorywire.model.record import Json
-from memorywire.stores.remote.link import Link, locate
+from memorywire.stores.remote.client import Link, locate
 from memorywire.testing.expect import Broken
 from memorywire.testing.run import Mark, Report, Result, attempt
 from memorywire.testing.samples import a_name

@@ -29,7 +29,7 @@ from memorywire.model.where import Where
 from memorywire.policy.patterns import names
 from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store
-from memorywire.stores.remote.link import Link, Place, locate
+from memorywire.stores.remote.client import Link, Place, locate
 from memorywire.stores.remote.store import RemoteStore
 from memorywire.stores.wrappers import with_breaker, with_patience
 from memorywire.stores.wrappers.wrapper import with_name

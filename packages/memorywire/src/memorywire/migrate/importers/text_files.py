@@ -26,9 +26,8 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
 from memorywire.model.spreadsheet import from_cell
 from memorywire.stores.markdown.folder import is_inside
-from memorywire.stores.markdown.sheet import Broken, Defaults
+from memorywire.stores.markdown.sheet import BadFrontMatter, Broken, Defaults, read_fields
 from memorywire.stores.markdown.sheet import read as read_sheet
-from memorywire.stores.markdown.yaml import Unreadable, read_fields
 
 _SUFFIX = ".md"
 _NAMES_SHOWN = 5
@@ -101,7 +100,7 @@ def _read_page(file: Path, name: str) -> Page:
     match = _FRONT_MATTER.match(text)
     fields: dict[str, Json] = {}
     if match is not None:
-        with suppress(Unreadable):  # front matter that is not YAML is dropped
+        with suppress(BadFrontMatter):  # front matter that is not YAML is dropped
             fields = read_fields(match[1])
     return Page(path=file, name=name, fields=fields, body=text if match is None else match[2], text=text)
 

@@ -3,10 +3,8 @@
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.search.embed.batching import Together
-from memorywire.search.embed.contract import Embedder
+from memorywire.search.embed.embedder import Embedder, NoEmbedder, Together
 from memorywire.search.embed.minilm import MiniLmEmbedder
-from memorywire.search.embed.none import NoEmbedder
 
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536

@@ -25,8 +25,7 @@ from memorywire.server.http.app import Mounted
 from memorywire.server.http.endpoint import Door, Limits, caller_of
 from memorywire.server.http.requests import read_body
 from memorywire.stores.contract import Store, SupportsHistory
-from memorywire.stores.remote.problems import problem_of
-from memorywire.stores.remote.verbs import PATH, VERBS, About, Verb
+from memorywire.stores.remote.protocol import PATH, VERBS, About, Verb, problem_of
 
 
 def store_mount(container: Container) -> Mounted:

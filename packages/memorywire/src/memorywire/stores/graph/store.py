@@ -10,11 +10,22 @@ from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.search.relevance import relevance, weight
 from memorywire.search.text import name_words
-from memorywire.stores.graph.edges import Edge, Kind, are_kept, catch_up, forget_erased, hashes, is_current
-from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
+from memorywire.stores.graph.edges import (
+    Edge,
+    Kind,
+    Reached,
+    are_kept,
+    catch_up,
+    edges_at,
+    forget_erased,
+    hashes,
+    is_current,
+    namesakes,
+    walk,
+)
 from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.apply import Settled
 from memorywire.stores.sqlite.migrate import add_tables, migrations
-from memorywire.stores.sqlite.together import Settled
 from memorywire.stores.sqlite.writer import Work
 
 SEEDS = 8

@@ -4,10 +4,8 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
 from memorywire.stores.markdown.folder import Folder
 from memorywire.stores.markdown.store import MarkdownStore
-from memorywire.stores.vendors.place import locate
-from memorywire.stores.vendors.sidecar import Books
-from memorywire.stores.vendors.thread import OneThread
-from memorywire.stores.vendors.turn import Turn
+from memorywire.stores.products.product import OneThread, locate
+from memorywire.stores.products.sidecar import Books, Turn
 
 __all__ = ["MarkdownStore", "open_store"]
 

@@ -4,8 +4,10 @@ What is written is YAML that any reader takes, and it is read back to an equal r
 hand may be simpler: everything but the text has a default.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -13,8 +15,83 @@ from msgspec import Struct
 
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import MemorywireError
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Standing, Trust
-from memorywire.stores.markdown.yaml import Unreadable, read_fields, written
+
+_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(?:[ \t]+(.*))?")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+_COMMENT = re.compile(r"[ \t]+#.*$")
+_KEYWORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+
+
+class BadFrontMatter(ValueError):
+    """A line that is not what front matter may hold."""
+
+
+def write_value(value: Json) -> str:
+    """A value on one line."""
+    if isinstance(value, str) and (_is_word(value) or _MOMENT.fullmatch(value)):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, str) and _is_word(one) for one in value):
+        return f"[{', '.join(value)}]"
+    return _CONTROL.sub(_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
+def _is_word(text: str) -> bool:
+    return _WORD.fullmatch(text) is not None and text.lower() not in _KEYWORDS
+
+
+def read_fields(text: str) -> dict[str, Json]:
+    """Every field of the front matter; Unreadable names the line that is none."""
+    fields: dict[str, Json] = {}
+    name = None
+    for number, line in _lines(text):
+        item, field = _ITEM.fullmatch(line), _FIELD.fullmatch(line)
+        if item and name and (fields[name] is None or isinstance(fields[name], list)):
+            fields[name] = [*(fields[name] or []), _parse_value(item[1], number)]
+        elif field and field[1] not in fields:
+            name = field[1]
+            fields[name] = _parse_value(field[2] or "", number)
+        else:
+            raise BadFrontMatter(f"line {number} of the front matter is not `name: value`")
+    return fields
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    # Not `splitlines`: it would cut a value at signs that end no line in a file.
+    for number, line in enumerate(re.split(r"\r?\n", text), 2):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line.rstrip()
+
+
+def _parse_value(text: str, number: int) -> Json:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return _parse_plain(_COMMENT.sub("", text).strip(), number)
+
+
+def _parse_plain(text: str, number: int) -> Json:
+    """A value as people write it."""
+    if text in ("", "~"):
+        return None
+    with suppress(ValueError):
+        return parse_json(text)  # what stood before a comment
+    if text.startswith("[") and text.endswith("]"):
+        return [_parse_value(part.strip(), number) for part in text[1:-1].split(",") if part.strip()]
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    if text[0] in "[{\"'&*!|>%@`":
+        raise BadFrontMatter(f"line {number} of the front matter cannot be read; write its value as JSON")
+    return text
+
 
 _FENCE = "---"
 _PARTS = re.compile(rf"{_FENCE}\r?\n(.*?)^{_FENCE}[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
@@ -51,7 +128,7 @@ class Defaults(Struct, frozen=True, kw_only=True):
 
 def sheet(record: Record) -> str:
     """The record as text."""
-    lines = [f"{name}: {written(value)}" for name, value in _fields(record).items()]
+    lines = [f"{name}: {write_value(value)}" for name, value in _fields(record).items()]
     body = record.content if isinstance(record.content, str) else ""
     return "\n".join((_FENCE, *lines, _FENCE, body)) + "\n"
 
@@ -91,7 +168,7 @@ def read(text: str, defaults: Defaults) -> Record:
         raise Broken("there is no front matter between two lines of ---")
     try:
         said = read_fields(found[1])
-    except Unreadable as error:
+    except BadFrontMatter as error:
         raise Broken(str(error)) from error
     return _record(_known(said), found[2].removesuffix("\n"), defaults)
 

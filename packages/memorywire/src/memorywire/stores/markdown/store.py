@@ -14,16 +14,13 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.search.reference import Candidate, floats, rank
-from memorywire.stores.markdown.folder import Folder, fingerprint
-from memorywire.stores.markdown.index import Index
-from memorywire.stores.markdown.reading import AgentIndex, Reader
+from memorywire.stores.markdown.folder import Folder, Index, fingerprint
+from memorywire.stores.markdown.reader import AgentIndex, Reader
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
-from memorywire.stores.vendors.drafting import Draft, Line, draft, version_like
-from memorywire.stores.vendors.product import Ref, half
-from memorywire.stores.vendors.sidecar import Books
-from memorywire.stores.vendors.store import VENDOR_FEATURES, fitting, no_history
-from memorywire.stores.vendors.thread import OneThread
-from memorywire.stores.vendors.turn import Turn
+from memorywire.stores.products.drafts import Draft, Line, draft, version_like
+from memorywire.stores.products.product import OneThread, Ref, half
+from memorywire.stores.products.sidecar import Books, Turn
+from memorywire.stores.products.store import VENDOR_FEATURES, fitting, no_history
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from memorywire.search.relevance import K1, NEIGHBOURS, TOP, idf
 from memorywire.search.text import name_words, query_terms, spoken_by
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.filters import Conditions
-from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.rows import halves, scope_row, term_key
+from memorywire.stores.postgres.rows import QUERIES, halves, scope_row, term_key
 
 # For each place in the answer so many contenders of each kind.
 _GENEROSITY = 4

@@ -13,8 +13,8 @@ from msgspec import Struct
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.where import FIELDS, Compare, Filter, Operator, Where
-from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
+from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
 
 # Below this a decimal number and the binary one it was read into compare with others alike.
 _EXACT = 2**53

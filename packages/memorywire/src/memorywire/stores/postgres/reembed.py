@@ -25,8 +25,7 @@ from memorywire.stores.postgres.database import (
 )
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
-from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.rows import RECORD, halves, record_of
+from memorywire.stores.postgres.rows import QUERIES, RECORD, halves, record_of
 
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
 Progress: TypeAlias = Callable[[int, int], None]

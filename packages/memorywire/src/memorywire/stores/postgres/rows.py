@@ -19,6 +19,7 @@ from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
 from memorywire.search.text import ASKED, name_words, spoken_by, tenths_asked, terms
 from memorywire.stores.postgres.database import Row
+from memorywire.stores.sql import Document
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {
@@ -228,3 +229,6 @@ def _within_64_bits(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
             raise InvalidRequest("the number does not fit into 64 bits", field=name)
     return row
+
+
+QUERIES = Document(__package__, "queries.sql")

@@ -26,9 +26,8 @@ from memorywire.stores.postgres.candidates import choose_candidates
 from memorywire.stores.postgres.database import Connection, Database, Row, fetch
 from memorywire.stores.postgres.filters import conditions
 from memorywire.stores.postgres.migrate import refuse_if_reembedded
-from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.reading import at_positions, positions, records_at
-from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some, term_key
+from memorywire.stores.postgres.reads import at_positions, positions, records_at
+from memorywire.stores.postgres.rows import QUERIES, floats, kept, record_of, scope_row, some, term_key
 
 # As the server sends arrays: behind a header, each number behind its own size.
 _ARRAY_HEADER = 20

@@ -10,12 +10,11 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.postgres import applying, reading
+from memorywire.stores.postgres import apply, reads
 from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
-from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.rows import kept
+from memorywire.stores.postgres.rows import QUERIES, kept
 from memorywire.stores.postgres.search import Searcher
 
 EXACT = 20_000
@@ -87,28 +86,26 @@ class PostgresStore:
 
     def applying(self, change: Change) -> Callable[[Connection], Awaitable[int]]:
         """The work of a change, for `database.write` of its tenant, alone or together with other works."""
-        return applying.applying(change, self._space, announce=self.database.location.notify)
+        return apply.applying(change, self._space, announce=self.database.location.notify)
 
     async def write(self, change: Change) -> int:
-        work = await applying.aside(len(change.put), self.applying, change)
+        work = await apply.aside(len(change.put), self.applying, change)
         return await self.database.write(kept(change.scope.tenant), work)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        return await self._read(scope, lambda db: reading.get(db, scope, ids))
+        return await self._read(scope, lambda db: reads.get(db, scope, ids))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        return await self._seen(where.scope, lambda db: reading.find(db, where, after, limit))
+        return await self._seen(where.scope, lambda db: reads.find(db, where, after, limit))
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        return await self._seen(
-            where.scope, lambda db: reading.find(db, where, before, limit, backwards=True)
-        )
+        return await self._seen(where.scope, lambda db: reads.find(db, where, before, limit, backwards=True))
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        return await self.database.read(kept(tenant), lambda db: reading.owners(db, tenant))
+        return await self.database.read(kept(tenant), lambda db: reads.owners(db, tenant))
 
     async def count(self, where: Where) -> int:
-        return await self._seen(where.scope, lambda db: reading.count(db, where))
+        return await self._seen(where.scope, lambda db: reads.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         self._searcher.refuse_others(query)
@@ -121,43 +118,43 @@ class PostgresStore:
         return await database.look(tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        return await self._read(record.scope, lambda db: reading.duplicate(db, record, at))
+        return await self._read(record.scope, lambda db: reads.duplicate(db, record, at))
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
-        return await self._read(scope, lambda db: reading.history(db, scope, id))
+        return await self._read(scope, lambda db: reads.history(db, scope, id))
 
     async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
-        return await self._read(scope, lambda db: reading.footprint(db, scope, change_id))
+        return await self._read(scope, lambda db: reads.footprint(db, scope, change_id))
 
     async def committed(self, scope: Scope, key: str) -> Footprint | None:
-        return await self._read(scope, lambda db: reading.committed(db, scope, key))
+        return await self._read(scope, lambda db: reads.committed(db, scope, key))
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
-        return await self._read(scope, lambda db: reading.changes(db, scope, limit))
+        return await self._read(scope, lambda db: reads.changes(db, scope, limit))
 
     async def agents(self, tenant: str) -> list[str]:
-        return await self.database.read(kept(tenant), lambda db: reading.agents(db, tenant))
+        return await self.database.read(kept(tenant), lambda db: reads.agents(db, tenant))
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
-        return await self._read(scope, lambda db: reading.log(db, scope, after, limit))
+        return await self._read(scope, lambda db: reads.log(db, scope, after, limit))
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.database.read(kept(tenant), lambda db: reading.origins(db, tenant, ids))
+        return await self.database.read(kept(tenant), lambda db: reads.origins(db, tenant, ids))
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.database.read(kept(tenant), lambda db: reading.known(db, tenant, change_ids))
+        return await self.database.read(kept(tenant), lambda db: reads.known(db, tenant, change_ids))
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-        return await self.database.read(kept(tenant), lambda db: reading.vectors(db, tenant, versions))
+        return await self.database.read(kept(tenant), lambda db: reads.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        await self.database.write(kept(scope.tenant), lambda db: applying.touch(db, scope, ids, at), _LAZILY)
+        await self.database.write(kept(scope.tenant), lambda db: apply.touch(db, scope, ids, at), _LAZILY)
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         counts: dict[tuple[str, str], int] = {}
         for tenant in {record.scope.tenant for record in records}:
             ids = [record.id for record in records if record.scope.tenant == tenant]
-            work = partial(reading.recalls, tenant=tenant, ids=ids)
+            work = partial(reads.recalls, tenant=tenant, ids=ids)
             found = await self.database.read(kept(tenant), work)
             counts |= {(tenant, id): count for id, count in zip(ids, found, strict=True)}
         return [counts[record.scope.tenant, record.id] for record in records]

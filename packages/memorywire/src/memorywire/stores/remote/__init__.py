@@ -16,7 +16,7 @@ __all__ = ["open_store"]
 
 async def open_store(url: str, *, space: Space) -> "RemoteStore":
     """The store behind this URL; its vectors are of `space`, or SpaceMismatch is raised."""
-    from memorywire.stores.remote.link import Link, locate
+    from memorywire.stores.remote.client import Link, locate
     from memorywire.stores.remote.store import RemoteStore
 
     return await RemoteStore.opened(Link(locate(url)), space)

@@ -24,8 +24,8 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.remote.link import Link
-from memorywire.stores.remote.verbs import COUNTER, HISTORIAN, PATH, TRACKER, VERBS, About
+from memorywire.stores.remote.client import Link
+from memorywire.stores.remote.protocol import COUNTER, HISTORIAN, PATH, TRACKER, VERBS, About
 
 NAME = "remote"
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from hashlib import md5
 from typing import Any, Self
 
 import psycopg
@@ -11,10 +12,24 @@ from psycopg_pool import AsyncConnectionPool
 
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.urls import expand_variables
-from memorywire.stores.documents import Document
 from memorywire.stores.postgres.database import Connection, map_errors
 from memorywire.stores.postgres.location import Location, locate
-from memorywire.stores.shards.buckets import BUCKETS
+from memorywire.stores.postgres.rows import kept
+from memorywire.stores.sql import Document
+
+BUCKETS = 1024
+
+
+def bucket_of(agent: str) -> int:
+    digest = md5(kept(agent).encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:2], "big") % BUCKETS
+
+
+def in_bucket(bucket: int, agent: str = "agent") -> str:
+    """The condition, in SQL, that the agent named by a column is in the bucket."""
+    high, low = (f"get_byte(decode(md5({agent}), 'hex'), {place})" for place in (0, 1))
+    return f"((({high} * 256 + {low}) & {BUCKETS - 1}) = {bucket})"
+
 
 QUERIES = Document(__package__, "queries.sql")
 SCHEMA = "memorywire_shards"

@@ -14,8 +14,7 @@ from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.postgres.database import AgentElsewhere
 from memorywire.stores.postgres.store import PostgresStore
-from memorywire.stores.shards.buckets import bucket_of
-from memorywire.stores.shards.directory import Directory, Map, Shard
+from memorywire.stores.shards.directory import Directory, Map, Shard, bucket_of
 
 T = TypeVar("T")
 

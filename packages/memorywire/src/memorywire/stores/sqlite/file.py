@@ -4,7 +4,10 @@ Whoever keeps tables in the same file shares its `SqliteFile`, and with it the w
 """
 
 import asyncio
+import os
+import time
 from collections.abc import Callable
+from pathlib import Path
 from queue import Empty
 from typing import TypeVar
 
@@ -12,7 +15,6 @@ import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
-from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
     Connect,
     Pool,
@@ -25,10 +27,47 @@ from memorywire.stores.sqlite.connection import (
     unwritable,
     writing,
 )
-from memorywire.stores.sqlite.identity import Identity
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.stores.sqlite.writer import Deferred, Writer
+from memorywire.stores.sqlite.writer import Checkpoints, Deferred, Writer
+
+_SECONDS = 1.0
+
+
+class Identity:
+    """Which file stood under the path when it was opened."""
+
+    __slots__ = ("_file", "_looked_at", "_path")
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = None if path is None else os.fspath(path)
+        self._file = self._present()  # None in memory, and on a file system of a test
+        self._looked_at = time.monotonic()
+
+    def check(self) -> None:
+        """Raise StoreUnavailable when another file, or none, stands under the path now."""
+        if self._file is not None and self._present() != self._file:
+            raise StoreUnavailable(
+                f"{self._path} was moved, removed or replaced while it was open",
+                fix="restart this process, so that it opens the file that is there now",
+            )
+
+    def check_now_and_then(self) -> None:
+        """The same once a second: for reads, which are many."""
+        now = time.monotonic()
+        if now - self._looked_at >= _SECONDS:
+            self.check()
+            self._looked_at = now
+
+    def _present(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from msgspec.structs import asdict
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.checksums import vector_checksum
+from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, writing
-from memorywire.stores.sqlite.location import locate
-from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space
-from memorywire.stores.sqlite.rows import position_of, record_of
+from memorywire.stores.sqlite.location import Location, locate
+from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space, words_of
+from memorywire.stores.sqlite.rows import indexed, position_of, record_of, vector_checksum
 from memorywire.stores.sqlite.sql import QUERIES
 
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
@@ -108,3 +108,46 @@ class _Desk:
             self._db.execute(QUERIES["reembed_done"])
             self._db.execute(QUERIES["drop_packs"])
         return True
+
+
+async def reword(url: str, on_progress: Progress) -> int:
+    """Index every version anew unless that was done; gives how many had other words.
+
+    `on_progress` hears how many were looked at, and of how many.
+    """
+    location = locate(url)
+    if location.path is None or not location.path.exists():
+        raise NotFound(f"there is no file {location}", field="store")
+    return await asyncio.to_thread(_reworded, location, on_progress)
+
+
+def _reworded(location: Location, on_progress: Progress) -> int:
+    patience = RetryPolicy()
+    with map_errors(location):
+        db = connect(location)
+        try:
+            bring_up_to_date(db, location, patience)
+            if words_of(db) >= EDITION:
+                return 0
+            changed = _each(db, patience, on_progress)
+            with writing(db, patience):
+                if changed:
+                    db.execute(QUERIES["drop_packs"])
+                db.execute(QUERIES["reembed_meta"], ("words", str(EDITION)))
+            return changed
+        finally:
+            db.close()
+
+
+def _each(db: apsw.Connection, patience: RetryPolicy, on_progress: Progress) -> int:
+    changed = after = done = 0
+    total = int(db.execute(QUERIES["reword_total"]).get)
+    while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():
+        rows = [(*indexed(record_of(row)), position_of(row)) for row in batch]
+        with writing(db, patience):
+            before = db.total_changes()
+            db.executemany(QUERIES["reword_keep"], rows)
+            changed += db.total_changes() - before
+        after, done = position_of(batch[-1]), done + len(batch)
+        on_progress(done, max(done, total))
+    return changed

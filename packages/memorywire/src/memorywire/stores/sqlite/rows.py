@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -17,7 +18,35 @@ from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.search.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
-from memorywire.stores.sqlite.checksums import CHANGE, row_checksum, vector_checksum
+
+RECORD = (
+    *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
+    *("updated_at", "occurred_at", "expires_at", "trust", "source", "session", "structured", "tags"),
+    *("metadata", "supersedes", "merged_from", "derived_from", "content"),
+)
+"""The columns of a version that its checksum covers: what it says. Its end is added by `end_checksum`."""
+
+CHANGE = (
+    *("id", "tenant", "agent", "user", "operation", "at", "key", "fingerprint", "reason", "undoes"),
+    *("about", "puts"),
+)
+"""The columns of a change that its checksum covers."""
+
+
+def row_checksum(values: Sequence[object]) -> int:
+    """The checksum of the values of a row."""
+    return crc32("\x1f".join(map(str, values)).encode(errors="surrogatepass"))
+
+
+def end_checksum(ended: int, reason: str, into: str | None) -> int:
+    """What the end of a version changes in its checksum, by exclusive or."""
+    return row_checksum((ended, reason, into))
+
+
+def vector_checksum(vector: bytes | None) -> int | None:
+    """The checksum of a vector as the file keeps it."""
+    return None if vector is None else crc32(vector)
+
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Columns: TypeAlias = list[Row]

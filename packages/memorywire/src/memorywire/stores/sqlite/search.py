@@ -20,7 +20,7 @@ from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
-from memorywire.stores.sqlite.reading import at_positions, ids_at, positions
+from memorywire.stores.sqlite.reads import at_positions, ids_at, positions
 from memorywire.stores.sqlite.rows import Bindings, Row, Seen, as_written, term_hash
 from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ranges, read_segments
 from memorywire.stores.sqlite.sql import QUERIES

@@ -23,10 +23,9 @@ from memorywire.index.cache import IndexCache
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.checksums import row_checksum
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
-from memorywire.stores.sqlite.rows import Bindings, Row
+from memorywire.stores.sqlite.rows import Bindings, Row, row_checksum
 from memorywire.stores.sqlite.sql import QUERIES
 
 if TYPE_CHECKING:  # numpy is loaded when a segment is made or read

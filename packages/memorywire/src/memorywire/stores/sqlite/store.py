@@ -15,17 +15,16 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.contract import Glimpse
-from memorywire.stores.sqlite import history, reading
-from memorywire.stores.sqlite.applying import apply, is_brief, prepare
+from memorywire.stores.sqlite import reads
+from memorywire.stores.sqlite.apply import Settled, apply, apply_each, is_brief, prepare, prepare_each, tried
 from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
-from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.health import examine
 from memorywire.stores.sqlite.last_recalled import Touch, Touches, seen_on
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
 from memorywire.stores.sqlite.rows import Seen
 from memorywire.stores.sqlite.segments import Compactor
-from memorywire.stores.sqlite.together import Settled, apply_each, prepare_each, tried
 from memorywire.stores.sqlite.writer import Work
 
 if TYPE_CHECKING:  # numpy is loaded by the first search
@@ -125,7 +124,7 @@ class SqliteStore:
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         def work(db: apsw.Connection) -> list[Record]:  # by one statement, which is a snapshot by itself
-            return reading.get(db, scope, ids)
+            return reads.get(db, scope, ids)
 
         seen, found = self._touches.seen(), None
         if len(ids) <= _FEW:
@@ -136,23 +135,23 @@ class SqliteStore:
         return [seen_on(record, seen) for record in found]
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
-        return await self.file.run(partial(reading.glance, scope=scope, ids=ids, name=name))
+        return await self.file.run(partial(reads.glance, scope=scope, ids=ids, name=name))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         await self._settle_touches(where)
-        return await self._records(lambda db: reading.find(db, where, after, limit))
+        return await self._records(lambda db: reads.find(db, where, after, limit))
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
         await self._settle_touches(where)
-        work = partial(reading.find, where=where, after=before, limit=limit, backwards=True)
+        work = partial(reads.find, where=where, after=before, limit=limit, backwards=True)
         return await self._records(work)
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        return await self.file.read(lambda db: reading.owners(db, tenant))
+        return await self.file.read(lambda db: reads.owners(db, tenant))
 
     async def count(self, where: Where) -> int:
         await self._settle_touches(where)
-        return await self.file.read(lambda db: reading.count(db, where))
+        return await self.file.read(lambda db: reads.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         return await self.search_late(query, lambda: query, limit, brief=True)
@@ -180,7 +179,7 @@ class SqliteStore:
         return found
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        found = await self._records(lambda db: reading.duplicate(db, record, at))
+        found = await self._records(lambda db: reads.duplicate(db, record, at))
         return found[0] if found else None
 
     async def health(self) -> Mapping[str, Json]:
@@ -188,31 +187,31 @@ class SqliteStore:
         return await self.file.run(lambda db: examine(db, self.file.location))
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
-        return await self.file.read(lambda db: history.history(db, scope, id))
+        return await self.file.read(lambda db: reads.history(db, scope, id))
 
     async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
-        return await self.file.read(lambda db: history.footprint(db, scope, change_id))
+        return await self.file.read(lambda db: reads.footprint(db, scope, change_id))
 
     async def committed(self, scope: Scope, key: str) -> Footprint | None:
-        return await self.file.read(lambda db: history.committed(db, scope, key))
+        return await self.file.read(lambda db: reads.committed(db, scope, key))
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
-        return await self.file.read(lambda db: history.changes(db, scope, limit))
+        return await self.file.read(lambda db: reads.changes(db, scope, limit))
 
     async def agents(self, tenant: str) -> list[str]:
-        return await self.file.read(lambda db: history.agents(db, tenant))
+        return await self.file.read(lambda db: reads.agents(db, tenant))
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
-        return await self.file.read(lambda db: history.log(db, scope, after, limit))
+        return await self.file.read(lambda db: reads.log(db, scope, after, limit))
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.file.read(lambda db: history.origins(db, tenant, ids))
+        return await self.file.read(lambda db: reads.origins(db, tenant, ids))
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.file.read(lambda db: history.known(db, tenant, change_ids))
+        return await self.file.read(lambda db: reads.known(db, tenant, change_ids))
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-        return await self.file.read(lambda db: history.vectors(db, tenant, versions))
+        return await self.file.read(lambda db: reads.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         """Written with the next change, or after a moment, or at close: a recall waits for no disk.
@@ -225,7 +224,7 @@ class SqliteStore:
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         pending = [self._touches.counted_on(record) for record in records]
-        written = await self.file.read(lambda db: reading.recalls(db, records))
+        written = await self.file.read(lambda db: reads.recalls(db, records))
         return [sum(counts) for counts in zip(written, pending, strict=True)]
 
     async def close(self) -> None:

@@ -1,11 +1,8 @@
 """Policy around a store: each wrapper is a store itself, with the abilities of the one inside."""
 
-from memorywire.stores.wrappers.absent import absent
-from memorywire.stores.wrappers.breaker import Breaker, with_breaker
 from memorywire.stores.wrappers.faults import Fault, Faults, with_faults
-from memorywire.stores.wrappers.hedge import with_hedge
+from memorywire.stores.wrappers.resilience import Breaker, absent, with_breaker, with_hedge, with_patience
 from memorywire.stores.wrappers.seal import with_seal
-from memorywire.stores.wrappers.timeout import with_patience
 from memorywire.stores.wrappers.wrapper import with_name
 
 __all__ = [

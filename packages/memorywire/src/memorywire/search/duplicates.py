@@ -1,0 +1,261 @@
+"""What a memory states, taken apart so that two look-alikes can be told from one memory said twice.
+
+A cosine does not see a changed number, a swapped name or a "not". So the words are compared first: who
+said it, which names, numbers and denials, and in what order. Words that only decorate are passed over.
+"""
+
+import json
+import re
+import struct
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.model.query import Scored
+from memorywire.model.record import MemoryType, Record
+from memorywire.search.text import STOP_WORDS, terms
+
+_TOKEN = re.compile(
+    r"(?<!\w)[-+−]?\d+(?:[.,:/]\d+)*(?!\w)"  # 5, -5, 1,000, 10:30, 3.11
+    r"|[^\W_]+(?:['’][^\W_]+)*[+#]*"  # words, don't, C++
+    r"|[^\w\s.,;:!'\"“”‘’„«»()\[\]{}\-–—…*`#/\\。、，！]"  # signs that say something: $, ?, an emoji
+)
+_SENTENCE_END = re.compile(r"[.!?:;\n]\s*$")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+_CONTRACTED = {"won't": ("will", "not"), "can't": ("can", "not"), "cannot": ("can", "not")}
+_ENDINGS = {"n't": ("not",), "'m": (), "'re": (), "'ve": (), "'s": (), "'ll": ("will",), "'d": ("would",)}
+
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+_UNITS += "sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {
+    **{word: number for number, word in enumerate(_UNITS.split())},
+    **{word: 10 * number for number, word in enumerate(_TENS.split(), 2)},
+    "dozen": 12,
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 1_000_000,
+}
+_ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
+    )
+}
+
+_DENIALS = frozenset(
+    "no not never none nobody nothing nowhere neither nor without "
+    "hardly barely scarcely rarely seldom".split()
+)
+# Stop words to an index, but they turn what a sentence says.
+_TURNING = frozenset(
+    "before after over up out from into or than more most all some any if because can could should would "
+    "will was were had did i you he she we they my your his her our their".split()
+)
+# Little words that tell who, where and when. "For" is none: where it is exchanged, the other one tells.
+_RELATING = frozenset(
+    "me us him them hers ours to with by at in on of about as who whom what which when where why how "
+    "this these those then".split()
+)
+_DECORATION = frozenset("also indeed just now please quite really so then too very".split())
+
+_SHORT = 4
+"""Below this many words, a changed order is a changed statement."""
+
+
+class Slots(Struct, frozen=True):
+    """The parts in which two statements must agree to be the same.
+
+    `said` are the words of substance in order, `told` the same with the little words between. Where `steps`
+    is set, no beginning may have been moved to the end.
+    """
+
+    owner: tuple[str | None, ...]
+    said: tuple[str, ...]
+    told: tuple[str, ...]
+    past: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+    steps: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """A key that is equal for all statements that could agree, so that only those are compared."""
+        return self.owner, self.past, tuple(sorted(self.told))
+
+
+def slots(record: Record) -> Slots:
+    """What the record states, and for whom: type, user and speaker, and of an event also its moment."""
+    moment = str(record.occurred_at) if record.type is MemoryType.EPISODIC else None
+    owner = (record.type.value, record.scope.user, record.speaker, moment)
+    return stated(plain(record), owner, steps=record.type is MemoryType.PROCEDURAL)
+
+
+def plain(record: Record) -> str:
+    """The content alone as text, numbers included."""
+    if isinstance(record.content, str):
+        return record.content
+    return json.dumps(record.content, ensure_ascii=False, sort_keys=True)
+
+
+def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
+    """The slots of a text."""
+    tokens, names = _tokens(unicodedata.normalize("NFKC", text))
+    counted = _counted(tokens)
+    return Slots(
+        owner=owner,
+        said=tuple(term for token in counted for term in _meant(token)),
+        told=tuple(term for token in counted for term in ((token,) if token in _RELATING else _meant(token))),
+        past=frozenset(term for token in counted if token.endswith("ed") for term in terms(token)),
+        names=frozenset(names),
+        words=frozenset(tokens),
+        steps=steps,
+    )
+
+
+def agree(one: Slots, other: Slots) -> bool:
+    """Whether both say the same of the same; only then may a cosine decide that they are one."""
+    return (
+        one.key == other.key
+        and one.names <= other.words
+        and other.names <= one.words
+        and (one.told == other.told or (not one.steps and _turned_around(one.told, other.told)))
+    )
+
+
+def _turned_around(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether a beginning was moved to the end: "on Friday we ship", "we ship on Friday"."""
+    starts = (at for at in range(1, len(one)) if one[at] == other[0])
+    return len(one) >= _SHORT and any(one[at:] + one[:at] == other for at in starts)
+
+
+def _tokens(text: str) -> tuple[list[str], set[str]]:
+    """Lower-case tokens in order, and which of them are names: capitals that no sentence begins with.
+
+    A capital A inside a sentence names something, too: a vitamin, a plan.
+    """
+    tokens: list[str] = []
+    names: set[str] = set()
+    for match in _TOKEN.finditer(text):
+        parts = _expanded(match.group().lower().replace("’", "'"))
+        begins = not tokens or _SENTENCE_END.search(text, max(match.start() - 8, 0), match.start())
+        meant = parts and (parts[0] not in STOP_WORDS or match.group() == "A")
+        if meant and match.group()[0].isupper() and not begins:
+            names.add(parts[0])
+        tokens.extend(parts)
+    return tokens, names
+
+
+def _expanded(word: str) -> tuple[str, ...]:
+    if word in _CONTRACTED:
+        return _CONTRACTED[word]
+    for ending, meant in _ENDINGS.items():
+        if word.endswith(ending):
+            return (word.removesuffix(ending), *meant)
+    if _THOUSANDS.fullmatch(word):
+        return (word.replace(",", ""),)
+    ordinal = _ORDINAL.fullmatch(word)
+    return (f"#{ordinal[1]}",) if ordinal else (word,)
+
+
+def _counted(tokens: list[str]) -> list[str]:
+    """The tokens with spelled-out numbers as digits: "twenty five" is 25, "third" is #3."""
+    counted: list[str] = []
+    for spelled, run in groupby(tokens, key=_NUMBERS.__contains__):
+        if spelled:
+            counted.extend(_digits(run))
+        else:
+            counted.extend(f"#{_ORDINALS[token]}" if token in _ORDINALS else token for token in run)
+    return counted
+
+
+def _digits(run: Iterable[str]) -> list[str]:
+    found: list[int] = []
+    for word in run:
+        number = _NUMBERS[word]
+        last = found[-1] if found else None
+        if last is not None and number >= 100:
+            found[-1] = last * number if last < number else last + number
+        elif last is not None and _takes(last, number):
+            found[-1] = last + number
+        else:
+            found.append(number)
+    return [str(number) for number in found]
+
+
+def _takes(last: int, number: int) -> bool:
+    """Whether a number word continues: "twenty" takes "five", "hundred" takes "twenty", "one" nothing."""
+    return (last >= 100 and last % 100 == 0) or (last % 100 >= 20 and last % 10 == 0 and 0 < number < 10)
+
+
+def _meant(token: str) -> tuple[str, ...]:
+    if token in _DENIALS or token in _TURNING or not token[0].isalnum():
+        return (token,)
+    if token in _DECORATION:
+        return ()
+    return tuple(terms(token)) if token.isalnum() else (token,)
+
+
+_ROUNDING = 1e-6
+"""What float32 may lose of the cosine of equal texts."""
+
+
+Stated: TypeAlias = tuple[Record, Slots]
+
+
+def lookalikes(ranked: Sequence[Scored]) -> list[list[Stated]]:
+    """Groups whose members may say the same, best first; only within a group need vectors be compared."""
+    groups: dict[tuple[object, ...], list[Stated]] = {}
+    for scored in ranked:
+        stated = slots(scored.record)
+        groups.setdefault(stated.key, []).append((scored.record, stated))
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def statement(record: Record) -> str:
+    """The words that are compared: content and speaker, without the time it was said and the full stop."""
+    said = replace(record, occurred_at=None).text
+    return said.rstrip(" .!\n") or said
+
+
+def repeats(
+    groups: Iterable[Sequence[Stated]], vectors: Mapping[str, bytes], threshold: float
+) -> dict[str, str]:
+    """For each record that repeats a better one, the id of that one.
+
+    Two say the same when they agree in every slot and their vectors are at least `threshold` alike.
+    """
+    found: dict[str, str] = {}
+    for group in groups:
+        kept: list[Stated] = []
+        for record, stated in group:
+            better = _better(record, stated, kept, vectors, threshold - _ROUNDING)
+            if better is None:
+                kept.append((record, stated))
+            else:
+                found[record.id] = better
+    return found
+
+
+def _better(
+    record: Record, stated: Slots, kept: Iterable[Stated], vectors: Mapping[str, bytes], least: float
+) -> str | None:
+    for other, its in kept:
+        if agree(its, stated) and cosine(vectors[other.id], vectors[record.id]) >= least:
+            return other.id
+    return None
+
+
+def cosine(one: bytes, other: bytes) -> float:
+    """The cosine of two unit vectors, float32 little-endian."""
+    return sum(a * b for a, b in zip(_floats(one), _floats(other), strict=True))
+
+
+def _floats(vector: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)

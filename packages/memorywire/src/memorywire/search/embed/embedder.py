@@ -1,0 +1,158 @@
+"""What an embedder promises."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct, field
+
+from memorywire.model.errors import EmbedderNotConfigured, MemorywireError
+from memorywire.model.space import NO_SPACE, Space
+from memorywire.runtime.protocols import Ability
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one embedding space.
+
+    A vector depends on its text alone, not on the others asked for with it. What goes wrong is
+    raised as `EmbedderFailed`.
+    """
+
+    @property
+    def space(self) -> Space:
+        """The space its vectors lie in; known before anything is loaded."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector for each text, in order: float32 little-endian, of length one."""
+
+    async def close(self) -> None:
+        """Lets go of what it holds; closing twice is fine."""
+
+
+@runtime_checkable
+class EmbedsHere(Protocol, metaclass=Ability):
+    """An embedder that can also work on the caller's own thread."""
+
+    def embed_here(self, texts: Sequence[str]) -> list[bytes]:
+        """As `embed`, blocking this thread."""
+        ...
+
+
+@runtime_checkable
+class BeginsHere(EmbedsHere, Protocol, metaclass=Ability):
+    """An embedder that can begin, so that the caller does something else meanwhile."""
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        """A function to call once, on any thread: it blocks until the vectors are there, and gives them."""
+        ...
+
+
+class NoEmbedder:
+    """Satisfies Embedder, but embeds nothing."""
+
+    space = NO_SPACE
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        raise EmbedderNotConfigured(
+            "the embedder is `none`, which is for keys and values alone: nothing is remembered or recalled",
+            field="embedder",
+            fix="set MEMORYWIRE_EMBEDDER=minilm, and `memorywire reembed` a file that has none",
+        )
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+AT_ONCE = 4
+MOST_TEXTS = 64
+
+
+class _Asked(Struct, frozen=True):
+    texts: Sequence[str]
+    vectors: asyncio.Future[list[bytes]] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+class Together:
+    """Puts an embedder behind a queue: nobody waits to be joined, but those who have to wait are joined.
+
+    At most `at_once` questions are under way; what is asked meanwhile goes out together when one of them has
+    come back. When a joined question fails, each caller's texts are asked alone, so that a text the embedder
+    cannot take concerns nobody else.
+    """
+
+    def __init__(self, inner: Embedder, *, at_once: int = AT_ONCE) -> None:
+        self.space = inner.space
+        self._inner = inner
+        self._free = at_once
+        self._waiting: deque[_Asked] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        if not self._free:
+            self._waiting.append(asked := _Asked(texts))
+            return await asked.vectors
+        self._free -= 1
+        try:
+            return await self._inner.embed(texts)
+        finally:
+            self._next()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _next(self) -> None:
+        """Called when a question came back: ask the next one, for all who wait."""
+        company = self._company()
+        if not company:
+            self._free += 1
+            return
+        # A task, because it is nobody's alone: whoever gives up must not take the others with them.
+        task = asyncio.get_running_loop().create_task(self._ask(company))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _company(self) -> list[_Asked]:
+        company: list[_Asked] = []
+        room = MOST_TEXTS
+        while self._waiting and (not company or len(self._waiting[0].texts) <= room):
+            asked = self._waiting.popleft()
+            if not asked.vectors.done():  # else they have given up
+                company.append(asked)
+                room -= len(asked.texts)
+        return company
+
+    async def _ask(self, company: Sequence[_Asked]) -> None:
+        try:
+            vectors = iter(await self._inner.embed([text for asked in company for text in asked.texts]))
+            for asked in company:
+                _tell(asked, [next(vectors) for _ in asked.texts])
+        except MemorywireError as error:
+            await self._ask_alone(company, error)
+        finally:
+            self._next()
+
+    async def _ask_alone(self, company: Sequence[_Asked], error: MemorywireError) -> None:
+        if len(company) == 1:
+            _tell(company[0], error)
+            return
+        for asked in company:
+            try:
+                _tell(asked, await self._inner.embed(asked.texts))
+            except MemorywireError as own:
+                _tell(asked, own)
+
+
+def _tell(asked: _Asked, answer: list[bytes] | MemorywireError) -> None:
+    if asked.vectors.done():
+        return
+    if isinstance(answer, MemorywireError):
+        asked.vectors.set_exception(answer)
+    else:
+        asked.vectors.set_result(answer)

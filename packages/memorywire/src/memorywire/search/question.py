@@ -1,0 +1,106 @@
+"""Finds the words of a question that only ask, and say nothing of what it is about.
+
+English only, and deliberately modest: what is not understood is simply not used.
+"""
+
+import re
+from functools import lru_cache
+
+from memorywire.search.text import terms
+
+_AGO = r"(?:how many|couple of|\w+) (?:days?|weeks?|months?) ago"
+_COUNTED = re.compile(rf"\b{_AGO}\b", re.IGNORECASE)
+_ASIDE = re.compile(
+    rf"\b(?:{_AGO}"
+    r"|(?:can|could|would) you (?:please )?(?:suggest|recommend|remind me|tell me|help me)"
+    r"|any (?:\w+ )?(?:suggestions?|recommendations?|tips?|advice|ideas?|thoughts)"
+    r"|do you (?:think|know|remember|recall)"
+    r"|(?:a|any) good idea"
+    r"|i(?:['’]m| am|['’]ve been| have been| was) "
+    r"(?:thinking (?:about|of)|planning|wondering|looking (?:for|back at)|going (?:back to|through))"
+    r"|i['’](?:m|ve|d|ll)"
+    r"|our (?:previous|last|earlier) (?:conversation|chat|discussion)"
+    r"|(?:kind|type|sort)s? of"
+    r")\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\W*(?:when|why) (?:did|was|were|had|has|have)\b", re.IGNORECASE)
+_LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def aside(text: str) -> frozenset[str]:
+    """The index terms that only serve to ask ("any tips"); none if nothing else would be left."""
+    said = _ASIDE.sub(" ", text)
+    if said == text:
+        return frozenset()
+    kept = terms(said).keys()
+    return frozenset(terms(text).keys() - kept) if kept else frozenset()
+
+
+def counts_back(text: str) -> bool:
+    """Whether the text tells a time by how long ago it was: "three weeks ago"."""
+    return "ago" in text.lower() and _COUNTED.search(text) is not None
+
+
+def asks_of_the_past(text: str) -> bool:
+    """Whether the text asks when or why something happened: later mentions do not change that answer."""
+    return _PAST.match(text) is not None and not _LATEST.search(text)
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s$")
+_BEGINNING = re.compile(r"(?:^|[.!?]\s)\W*$")
+_LOOK_BACK = 8
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Every word with a capital letter that begins no sentence, or is a possessive; in order, once each."""
+    return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _naming(text)))
+
+
+def without_names(text: str) -> str | None:
+    """The text without names; None when it has none, or when nothing meaningful would be left."""
+    return _rest(text)[0]
+
+
+def asks_more(text: str) -> bool:
+    """Whether the text asks for more than a person: two meaningful words or more beside the names."""
+    return _rest(text)[1] > 1
+
+
+@lru_cache(maxsize=256)
+def _rest(text: str) -> tuple[str | None, int]:
+    """The text without names, if it has any, and how many meaningful words are left."""
+    rest, end = [], 0
+    for match in _naming(text):
+        rest.append(text[end : match.start()])
+        end = match.end()
+    if not rest:
+        return None, 0
+    left = " ".join("".join((*rest, text[end:])).split())
+    meaning = len(terms(left))
+    return (left if meaning else None), meaning
+
+
+@lru_cache(maxsize=256)
+def _naming(text: str) -> tuple[re.Match[str], ...]:
+    written = [match for match in _WORD.finditer(text) if not match.group().islower()]  # as most are
+    return tuple([match for match in written if _names_somebody(match, text)])
+
+
+def _names_somebody(match: re.Match[str], text: str) -> bool:
+    word = match.group()
+    name = _POSSESSIVE.sub("", word)
+    before = text[max(match.start() - _LOOK_BACK, 0) : match.start()]
+    begins = _BEGINNING.search(before) is not None
+    return len(name) > 1 and name.istitle() and (not begins or name != word)
+
+
+_QUESTIONS = re.compile(r"\band (?:\w+ )?(?:who|whom|whose|what|which|when|where|why|how)\b", re.IGNORECASE)
+_NAMES = re.compile(r"\b[A-Z]\w+(?:, and| and|,) (?=[A-Z])")
+
+
+def things(text: str) -> int:
+    """How many things a text asks for: 1, and 1 more for each question behind an "and", each joined name."""
+    return 1 + len(_QUESTIONS.findall(text)) + len(_NAMES.findall(text))

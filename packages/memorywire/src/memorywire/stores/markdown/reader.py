@@ -1,0 +1,166 @@
+"""What the files of an agent say, beside what the books remember of them: hand edits are found here."""
+
+from collections import Counter
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from memorywire.model.kv import saying
+from memorywire.model.record import Record, Scope
+from memorywire.search.reference import Candidate, Vector, floats
+from memorywire.stores.markdown.folder import Folder, Index, Stamp, fingerprint
+from memorywire.stores.markdown.sheet import Broken, Defaults, read
+from memorywire.stores.products.drafts import Line, State
+from memorywire.stores.products.product import floats_of
+from memorywire.stores.products.sidecar import Books
+
+_EVERYBODY = 1_000_000_000
+
+
+class Page(Struct, frozen=True):
+    """A file as it was read: the record in it, or what is wrong with it."""
+
+    stamp: Stamp
+    fingerprint: str
+    record: Record | None
+    terms: Counter[str]
+    vector: Vector | None = None
+    broken: str | None = None
+
+
+class AgentIndex(Struct):
+    """The memories of an agent, as files and books agree on them, and the files that hold none."""
+
+    listing: dict[str, Stamp] = field(default_factory=dict)
+    memories: dict[str, Candidate] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    edition: int = -1
+
+
+class Reader:
+    """Reads what changed since it last looked, and brings the books up to date with it."""
+
+    def __init__(self, folder: Folder, books: Books, index: Index) -> None:
+        self._folder = folder
+        self._books = books
+        self._index = index
+        self._pages: dict[Scope, dict[str, Page]] = {}
+        self._shelves: dict[Scope, AgentIndex] = {}
+
+    def agent_index(self, scope: Scope) -> AgentIndex:
+        """The agent's shelf as its files are now."""
+        agent = replace(scope, user=None)
+        listing = self._folder.listing(agent)
+        known = self._shelves.get(agent)
+        if known is None or known.listing != listing or known.edition != self._books.edition():
+            known = self._shelves[agent] = self._look(agent, listing)
+        return known
+
+    def forget(self, scope: Scope) -> None:
+        """Look again the next time, whatever the files say."""
+        self._shelves.pop(replace(scope, user=None), None)
+
+    def fingerprints(self) -> set[str]:
+        """Of every file that has been read and is still there."""
+        return {page.fingerprint for pages in self._pages.values() for page in pages.values()}
+
+    def _look(self, agent: Scope, listing: dict[str, Stamp]) -> AgentIndex:
+        agent_index = AgentIndex(listing=listing, edition=self._books.edition())
+        lines = {line.id: line for line in self._books.page(agent, None, _EVERYBODY)}
+        found = self._claims(self._read_all(agent, listing), agent_index, lines)
+        missing = [self._settled(page, place, lines, agent_index) for place, page in found.items()]
+        claimed = {page.record.id for page in found.values() if page.record is not None}
+        gone = [line for line in lines.values() if line.id not in claimed and line.key not in listing]
+        amended = [line for line in missing if line is not None]
+        amended += [replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in gone]
+        if amended:
+            self._books.amend(amended)
+        return agent_index
+
+    def _read_all(self, agent: Scope, listing: dict[str, Stamp]) -> dict[str, Page]:
+        """Every file of the agent, read again only if it changed."""
+        before = self._pages.get(agent, {})
+        self._pages[agent] = {
+            place: before[place]
+            if place in before and before[place].stamp == stamp
+            else self._read(agent, place, stamp)
+            for place, stamp in listing.items()
+        }
+        return self._pages[agent]
+
+    def _claims(
+        self, pages: dict[str, Page], agent_index: AgentIndex, lines: dict[str, Line]
+    ) -> dict[str, Page]:
+        """The file of each memory; where two files claim one id, the place known to the books wins."""
+        found: dict[str, Page] = {}
+        owner: dict[str, str] = {}
+        known = {line.key for line in lines.values()}
+        for place, page in sorted(pages.items(), key=lambda one: (one[0] not in known, one[0])):
+            if page.record is None:
+                agent_index.broken[place] = str(page.broken)
+            elif page.record.id in owner:
+                agent_index.broken[place] = f"its id is also in {owner[page.record.id]}"
+            else:
+                owner[page.record.id] = place
+                found[place] = page
+        return found
+
+    def _read(self, agent: Scope, place: str, stamp: Stamp) -> Page:
+        content = self._folder.read(place)
+        name = fingerprint(content)
+        named = place.rsplit("/", 1)[-1].removesuffix(".md")
+        defaults = Defaults(scope=agent, id=named, written_at=stamp[2] // 1_000_000)
+        try:
+            record = read(content.decode(), defaults)
+        except UnicodeDecodeError:
+            return Page(stamp, name, None, Counter(), broken="it is not UTF-8")
+        except Broken as broken:
+            return Page(stamp, name, None, Counter(), broken=broken.detail)
+        # A file that people wrote has none: it is found by its words.
+        halved = self._books.vector(name)
+        vector = None if halved is None else floats(floats_of(halved))
+        return Page(stamp, name, record, self._index.of(name, record.text), vector)
+
+    def _settled(
+        self, page: Page, place: str, lines: dict[str, Line], agent_index: AgentIndex
+    ) -> Line | None:
+        """Put the memory of the file on the shelf; gives the line that the books still lack, if any."""
+        record = page.record
+        if record is None:
+            return None
+        line = lines.get(record.id) or self._books.line(record.scope.tenant, record.id)
+        refusal = _refusal(record, line)
+        if refusal is not None:
+            agent_index.broken[place] = refusal
+            return None
+        known = line is not None and line.live and line.handle == page.fingerprint
+        version = record.version if line is None else line.version + (0 if known else 1)
+        recalled = None if line is None else line.recalled_at
+        current = replace(record, version=version, recalled_at=recalled)
+        agent_index.memories[record.id] = Candidate(current, page.vector, page.terms)
+        if known and line is not None and line.key == place:
+            return None
+        return _line(current, place, page.fingerprint)
+
+
+def _line(record: Record, place: str, name: str) -> Line:
+    return Line(
+        id=record.id,
+        scope=record.scope,
+        version=record.version,
+        digest=saying(record),
+        expires_at=record.expires_at,
+        key=place,
+        handle=name,
+        recalled_at=record.recalled_at,
+    )
+
+
+def _refusal(record: Record, line: Line | None) -> str | None:
+    if line is None:
+        return None
+    if line.state is State.ERASED:
+        return "its memory was erased; remove the file"
+    if line.scope != record.scope:
+        return "its id belongs to another agent or user"
+    return None

@@ -1,0 +1,260 @@
+"""Applies a change inside a transaction that its caller began."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
+from memorywire.model.kv import saying
+from memorywire.model.record import Record, Scope
+from memorywire.model.space import Space
+from memorywire.stores.postgres.database import Connection, Row
+from memorywire.stores.postgres.migrate import refuse_if_reembedded
+from memorywire.stores.postgres.rows import (
+    QUERIES,
+    change_row,
+    dumps,
+    kept,
+    said,
+    scope_row,
+    some,
+    version_row,
+)
+
+T = TypeVar("T")
+
+_GROUP = 500  # versions go to the server at once
+_MANY = 8  # are more than should be prepared between two steps of an event loop
+
+
+class _Head(Struct, frozen=True):
+    """The last version under an id; `begun` is its index among the versions that this change begins."""
+
+    scope: Scope
+    number: int
+    live: bool
+    erased: bool
+    begun: int | None = None
+
+
+class _Saying(Struct, frozen=True):
+    """What a live record says, as far as the question of duplicates goes."""
+
+    scope: Scope
+    digest: str
+    expires_at: int | None
+
+    def repeats(self, record: Record, digest: str, at: int) -> bool:
+        alive = self.expires_at is None or at < self.expires_at
+        return alive and self.digest == digest and self.scope == record.scope
+
+
+def applying(
+    change: Change, space: Space, *, announce: bool = False
+) -> Callable[[Connection], Awaitable[int]]:
+    """The work of a change, with everything slow done beforehand: it commits all of it, or raises.
+
+    Raises InvalidRequest at once for what no row can hold. `announce` tells other processes of the commit.
+    """
+    row, rows = change_row(change), [version_row(put, space) for put in change.put]
+
+    async def work(db: Connection) -> int:
+        known, sequence, draft = await _look(db, change, row, rows, space)
+        if known is not None:
+            return known
+        draft.plan()
+        await _write(db, draft, row | {"seq": sequence})
+        if announce:
+            await db.execute(QUERIES["announce"], {"seq": sequence})
+        return sequence
+
+    return work
+
+
+async def _look(
+    db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]], space: Space
+) -> tuple[int | None, int, "_Draft"]:
+    """Everything the change depends on, read once it is this writer's turn."""
+    named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
+    digests = {saying(put.record) for put in change.put if put.unique}
+    asked = {
+        "ids": sorted(named | {put["id"] for put in rows}),
+        "digests": [bytes.fromhex(digest) for digest in digests if digest is not None],
+    }
+    async with db.pipeline():
+        await db.execute(QUERIES["lock_agent"], row)
+        known = await db.execute(QUERIES["known_changes"], row)
+        sequence = await db.execute(QUERIES["next_sequence"])
+        heads = await db.execute(QUERIES["heads"], row | asked)
+        sayings = await db.execute(QUERIES["sayings"], row | asked)
+        # Last: from the queries before it on, the versions keep the vectors they have.
+        reembedded = await db.execute(QUERIES["reembedded_to"])
+    refuse_if_reembedded(next((str(to) for (to,) in await reembedded.fetchall()), None), space)
+    before = await known.fetchall()
+    again = next((int(seq) for seq, id in before if id == row["id"]), None)
+    if before and again is None:
+        raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
+    [(number,)] = await sequence.fetchall()
+    draft = _Draft(change, rows, int(number), await heads.fetchall(), await sayings.fetchall())
+    return again, int(number), draft
+
+
+class _Draft:
+    """A change applied to what was read: it raises, or knows what to end, begin and erase."""
+
+    def __init__(
+        self,
+        change: Change,
+        rows: Sequence[dict[str, Any]],
+        sequence: int,
+        heads: Sequence[Row],
+        sayings: Sequence[Row],
+    ) -> None:
+        self.ended: list[tuple[str, EndReason, str | None]] = []
+        self.begun: list[dict[str, Any]] = []
+        self.erased: list[str] = []
+        self._change = change
+        self._rows = rows
+        self._sequence = sequence
+        tenant, agent = change.scope.tenant, change.scope.agent
+        self._heads = {
+            said(id): _Head(
+                Scope(tenant=tenant, agent=said(owner), user=None if user is None else said(user)), *rest
+            )
+            for id, owner, user, *rest in heads
+        }
+        self._sayings = {
+            said(id): _Saying(
+                Scope(tenant=tenant, agent=agent, user=None if user is None else said(user)),
+                digest.hex(),
+                expires_at,
+            )
+            for id, user, digest, expires_at in sayings
+        }
+        self._sayers: defaultdict[str, set[str]] = defaultdict(set)
+        for id, known in self._sayings.items():
+            self._sayers[known.digest].add(id)
+        self._made: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def plan(self) -> None:
+        """Ends first, so that a put may say again what its own change retires."""
+        for end in self._change.end:
+            self._end(end)
+        for put, row in zip(self._change.put, self._rows, strict=True):
+            self._put(put, row)
+        for id in self._change.erase:
+            self._erase(id)
+
+    def _end(self, end: End) -> None:
+        head = self._covered(end.id)
+        if head is None or head.erased:
+            raise Conflict("no memory has this id", field="id")
+        if not head.live or head.number != end.version:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+        self._end_live(end.id, head, end.reason, end.into)
+
+    def _end_live(self, id: str, head: _Head, reason: EndReason, into: str | None) -> None:
+        if head.begun is None:
+            self.ended.append((id, reason, into))
+        else:
+            ending = {"ended": self._sequence, "reason": reason.value, "into": some(into)}
+            self.begun[head.begun] |= ending
+        self._heads[id] = replace(head, live=False)
+        self._sayings.pop(id, None)
+
+    def _put(self, put: Put, row: dict[str, Any]) -> None:
+        record = put.record
+        head = self._base(put)
+        if put.unique and row["digest"] is not None:
+            self._refuse_repetition(record, row["digest"])
+        if row["like"] is not None:
+            row = row | self._vector_of(head, row)
+        if head is not None and head.live:
+            self._end_live(record.id, head, EndReason.REPLACED, None)
+        self._heads[record.id] = _Head(record.scope, record.version, True, False, begun=len(self.begun))
+        if row["digest"] is not None:
+            self._sayings[record.id] = _Saying(record.scope, row["digest"], record.expires_at)
+            self._sayers[row["digest"]].add(record.id)
+        row = row | {"began": self._sequence, "ended": None, "reason": None, "into": None}
+        self._made[row["id"], record.version] = row
+        self.begun.append(row)
+
+    def _base(self, put: Put) -> _Head | None:
+        """What stands under the id, once it is what the put expects."""
+        record = put.record
+        head = self._heads.get(record.id)
+        if not self._change.scope.covers(record.scope) or (put.base is Base.NOTHING and head is not None):
+            raise Conflict("the id is taken", field="id")
+        if put.base is not Base.NOTHING and (head is None or head.erased or head.scope != record.scope):
+            raise Conflict("no memory has this id", field="id")
+        number, live = (0, False) if head is None else (head.number, head.live)
+        if live != (put.base is Base.LIVE) or record.version != number + 1:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+        return head
+
+    def _vector_of(self, head: _Head | None, row: dict[str, Any]) -> dict[str, Any]:
+        """Where the vector is to be taken from; a version of this very change is not in the table yet."""
+        like = row["like"]
+        if head is None or not 1 <= like <= head.number:
+            raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
+        own = self._made.get((row["id"], like))
+        return {} if own is None else {"vector": own["vector"], "like": own["like"]}
+
+    def _refuse_repetition(self, record: Record, digest: str) -> None:
+        others = [(id, self._sayings.get(id)) for id in self._sayers[digest] - {record.id}]
+        same = [id for id, known in others if known and known.repeats(record, digest, self._change.at)]
+        if same:
+            raise Duplicate(min(same))
+
+    def _erase(self, id: str) -> None:
+        head = self._covered(id)
+        if head is not None:
+            if head.live:
+                self._end_live(id, head, EndReason.ERASED, None)
+            self._heads[id] = replace(self._heads[id], erased=True)
+            self.erased.append(id)
+
+    def _covered(self, id: str) -> _Head | None:
+        head = self._heads.get(id)
+        return head if head is not None and self._change.scope.covers(head.scope) else None
+
+
+async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
+    async with db.pipeline():
+        await db.execute(QUERIES["begin_change"], row)
+        if draft.ended:
+            ids, reasons, intos = zip(*draft.ended, strict=True)
+            named = {
+                "ids": [kept(id) for id in ids],
+                "reasons": [reason.value for reason in reasons],
+                "intos": [some(into) for into in intos],
+            }
+            await db.execute(QUERIES["end_live"], row | named)
+        if draft.begun:
+            for versions in await aside(len(draft.begun), _in_groups, draft.begun):
+                await db.execute(QUERIES["begin_versions"], row | {"versions": versions})
+            live = [version["length"] for version in draft.begun if version["ended"] is None]
+            await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
+        if draft.erased:
+            erased = row | {"ids": [kept(id) for id in draft.erased]}
+            for query in ("erase_fingerprints", "erase_postings", "erase_versions", "erase_recalls"):
+                await db.execute(QUERIES[query], erased)
+
+
+def _in_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
+    return [dumps(versions[start : start + _GROUP]) for start in range(0, len(versions), _GROUP)]
+
+
+async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
+    """The result of `work`; large work is done on a thread, so that it does not hold up the event loop."""
+    return await asyncio.to_thread(work, *arguments) if size > _MANY else work(*arguments)
+
+
+async def touch(db: Connection, scope: Scope, ids: Sequence[str], at: int) -> None:
+    """Remember that these were recalled, as far as the scope covers them and they are live."""
+    await db.execute(QUERIES["touch"], scope_row(scope) | {"ids": [kept(id) for id in ids], "at": at})

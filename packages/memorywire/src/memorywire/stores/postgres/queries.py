@@ -1,5 +1,0 @@
-"""The SQL of this store as named documents."""
-
-from memorywire.stores.documents import Document
-
-QUERIES = Document(__package__, "queries.sql")

@@ -1,0 +1,175 @@
+"""Reads records, chains of versions and changes, inside a transaction that the caller holds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.kv import saying
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.postgres.database import Asked, Connection, Row, fetch
+from memorywire.stores.postgres.filters import Conditions, conditions
+from memorywire.stores.postgres.rows import (
+    CHANGE,
+    QUERIES,
+    RECORD,
+    VERSION,
+    change_of,
+    kept,
+    record_of,
+    said,
+    scope_row,
+    some,
+    version_of,
+)
+
+_PAGE = 256
+
+
+async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
+    asked = scope_row(scope) | {"ids": [kept(id) for id in ids]}
+    return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), asked)]
+
+
+async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
+    """How often each was recalled."""
+    asked = {"tenant": kept(tenant), "ids": [kept(id) for id in ids]}
+    return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], asked)]
+
+
+async def find(
+    db: Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
+) -> list[Record]:
+    """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+    query, sign = ("find_backwards", "<") if backwards else ("find", ">")
+    asked = conditions(where)
+    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
+    found: list[Record] = []
+    while len(found) < limit:
+        behind = asked.sql if after is None else f"{asked.sql} AND version.id {sign} %(after)s"
+        page_of = QUERIES[query].format(record=RECORD, conditions=behind)
+        rows = await fetch(db, page_of, asked.bindings | {"after": some(after), "limit": page})
+        records = [record_of(row) for row in rows]
+        found += [record for record in records if asked.rest.matches(record)]
+        if len(rows) < page:
+            break
+        after = records[-1].id
+    return found[:limit]
+
+
+async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
+    rows = await fetch(db, QUERIES["owners"], {"tenant": kept(tenant)})
+    return sorted((said(agent), int(live)) for agent, live in rows)
+
+
+async def count(db: Connection, where: Where) -> int:
+    asked = conditions(where)
+    if asked.rest != EVERYTHING:
+        return len(await positions(db, asked))
+    [(number,)] = await fetch(db, QUERIES["count"].format(conditions=asked.sql), asked.bindings)
+    return int(number)
+
+
+async def positions(db: Connection, asked: Conditions) -> list[int]:
+    """Where the matching versions stand."""
+    if asked.rest == EVERYTHING:
+        query = QUERIES["positions"].format(conditions=asked.sql)
+        return [int(position) for (position,) in await fetch(db, query, asked.bindings)]
+    rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=asked.sql), asked.bindings)
+    return [int(row[0]) for row in rows if asked.rest.matches(record_of(row))]
+
+
+async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
+    """The rows there, in the columns of RECORD; one that was erased is not there any more."""
+    return {int(row[0]): row for row in await fetch(db, *records_at(tenant, positions))}
+
+
+def records_at(tenant: str, positions: Sequence[int]) -> Asked:
+    """The query for the rows there."""
+    bindings = {"tenant": kept(tenant), "positions": list(positions)}
+    return QUERIES["at_positions"].format(record=RECORD), bindings
+
+
+async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
+    """The oldest live record of exactly this scope that says the same thing."""
+    digest = saying(record)
+    if digest is None:
+        return None
+    name = scope_row(record.scope) | {"id": kept(record.id), "digest": bytes.fromhex(digest), "at": at}
+    [(id,)] = await fetch(db, QUERIES["same_content"], name)
+    return None if id is None else (await get(db, record.scope, [said(id)]))[0]
+
+
+async def history(db: Connection, scope: Scope, id: str) -> list[Version]:
+    covered = "version.tenant = %(tenant)s AND version.agent = %(agent)s AND version.id = %(id)s"
+    user = "(%(user)s::text IS NULL OR version.user_id = %(user)s::text)"
+    return await _versions(db, f"{covered} AND {user}", scope_row(scope) | {"id": kept(id)})
+
+
+async def footprint(db: Connection, scope: Scope, change_id: str) -> Footprint | None:
+    name = {"tenant": kept(scope.tenant), "id": kept(change_id)}
+    rows = await fetch(db, QUERIES["change_by_id"].format(change=CHANGE), name)
+    return await _footprint(db, rows[0]) if rows and scope.covers(change_of(rows[0]).scope) else None
+
+
+async def committed(db: Connection, scope: Scope, key: str) -> Footprint | None:
+    name = scope_row(scope) | {"key": kept(key)}
+    rows = await fetch(db, QUERIES["change_by_key"].format(change=CHANGE), name)
+    return await _footprint(db, rows[0]) if rows else None
+
+
+async def changes(db: Connection, scope: Scope, limit: int) -> list[Change]:
+    query = QUERIES["newest_changes"].format(change=CHANGE)
+    return [change_of(row) for row in await fetch(db, query, scope_row(scope) | {"limit": limit})]
+
+
+async def agents(db: Connection, tenant: str) -> list[str]:
+    rows = await fetch(db, QUERIES["agents"], {"tenant": kept(tenant)})
+    return sorted(said(agent) for (agent,) in rows)
+
+
+async def log(db: Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
+    page = scope_row(scope) | {"after": after, "limit": limit}
+    return [await _footprint(db, row) for row in await fetch(db, QUERIES["log"].format(change=CHANGE), page)]
+
+
+async def origins(db: Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    return await _named(db, "origins", tenant, ids)
+
+
+async def known(db: Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
+    return await _named(db, "owners_of_changes", tenant, change_ids)
+
+
+async def _named(db: Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    rows = await fetch(db, QUERIES[query], {"tenant": kept(tenant), "ids": [kept(id) for id in ids]})
+    return {said(id): said(answer) for id, answer in rows}
+
+
+async def vectors(db: Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+    asked = {"tenant": kept(tenant), "ids": [kept(id) for id, _ in versions]}
+    rows = await fetch(db, QUERIES["vectors_of"], asked | {"numbers": [number for _, number in versions]})
+    return [None if text is None else _floats(text) for (text,) in rows]
+
+
+def _floats(text: str) -> bytes:
+    return np.array(text.strip("[]").split(","), "<f4").tobytes()
+
+
+async def _footprint(db: Connection, row: Row) -> Footprint:
+    change, sequence = change_of(row), int(row[0])
+    made = scope_row(change.scope) | {"seq": sequence}
+    agent = "version.tenant = %(tenant)s AND version.agent = %(agent)s"
+    return Footprint(
+        change=change,
+        sequence=sequence,
+        began=tuple(await _versions(db, f"{agent} AND version.began = %(seq)s AND version.began > 0", made)),
+        ended=tuple(await _versions(db, f"{agent} AND version.ended = %(seq)s", made)),
+    )
+
+
+async def _versions(db: Connection, which: str, bindings: dict[str, Any]) -> list[Version]:
+    query = QUERIES["history"].format(version=VERSION, conditions=which)
+    return [version_of(row) for row in await fetch(db, query, bindings)]

@@ -1,0 +1,46 @@
+"""What the adapters to other products share: an adapter is a Product, and VendorStore makes it a store."""
+
+from memorywire.stores.products.product import (
+    Entry,
+    Extractor,
+    Kept,
+    OneThread,
+    Place,
+    Product,
+    Ref,
+    Scrubber,
+    Seen,
+    agent_label,
+    answered,
+    direction,
+    half,
+    key_of,
+    locate,
+    need,
+    spelled,
+    user_label,
+)
+from memorywire.stores.products.store import ExtractingStore, VendorStore
+
+__all__ = [
+    "Entry",
+    "ExtractingStore",
+    "Extractor",
+    "Kept",
+    "OneThread",
+    "Place",
+    "Product",
+    "Ref",
+    "Scrubber",
+    "Seen",
+    "VendorStore",
+    "agent_label",
+    "answered",
+    "direction",
+    "half",
+    "key_of",
+    "locate",
+    "need",
+    "spelled",
+    "user_label",
+]

@@ -1,0 +1,266 @@
+"""The small SQLite file beside a product, with what no product keeps for us.
+
+It holds who has which id, which change did what, and the product's own ids; but no content. Also what is
+still to be removed from the product. A transaction here is the moment at which a change is committed.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import apsw
+
+from memorywire.model.change import Change
+from memorywire.model.errors import IdempotencyConflict, SpaceMismatch, StoreBusy, StoreNewer
+from memorywire.model.record import Record, Scope
+from memorywire.model.space import Space
+from memorywire.stores.products.drafts import Line, State
+from memorywire.stores.products.product import Ref
+from memorywire.stores.sql import Document
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
+from memorywire.stores.sqlite.location import Location
+
+_QUERIES = Document(__package__, "queries.sql")
+_EDITION = 1
+_APPLICATION = 0x4D656D42  # "MemB"
+
+
+class Books:
+    """One connection, for one thread at a time."""
+
+    def __init__(self, path: Path | None, space: Space) -> None:
+        self._location = Location(path=path)
+        self._patience = RetryPolicy()
+        with map_errors(self._location):
+            self._db = connect(self._location)
+            self._patience.try_for("open the books", lambda: self._prepare(space))
+
+    def _prepare(self, space: Space) -> None:
+        if self._location.path is not None:
+            log_ahead(self._db, self._location)
+        with writing(self._db, self._patience):
+            edition = int(self._db.pragma("user_version"))
+            if edition > _EDITION:
+                raise StoreNewer(
+                    f"the books are of edition {edition}; this release knows up to {_EDITION}",
+                    fix="upgrade memorywire, or open them with the release that wrote them",
+                )
+            self._db.execute(_QUERIES["schema"])
+            self._db.execute(f"PRAGMA user_version = {_EDITION}")
+            self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self._settle(space)
+
+    def _settle(self, space: Space) -> None:
+        found = self._ask("about", key="space").get
+        if found is None:
+            self._ask("say_about", key="space", value=str(space))
+        elif found != str(space):
+            raise SpaceMismatch(
+                f"the store holds vectors of {found}, not of {space}",
+                field="store",
+                fix="open it with the embedder it was made with, or begin another store",
+            )
+
+    def _ask(self, name: str, **values: Any) -> apsw.Cursor:
+        return self._db.execute(_QUERIES[name], values)
+
+    def sequence(self, change: Change) -> int | None:
+        """The sequence of a change that is committed; IdempotencyConflict when another one used its key."""
+        scope = change.scope
+        found = self._ask("sequence", tenant=scope.tenant, change=change.id).get
+        if found is not None:
+            return int(found)
+        used = self._ask("key_used", tenant=scope.tenant, agent=scope.agent, key=change.key).get
+        if change.key is not None and used:
+            raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
+        return None
+
+    def line(self, tenant: str, id: str) -> Line | None:
+        return self.lines(tenant, [id]).get(id)
+
+    def lines(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Line]:
+        found = self._ask("lines", tenant=tenant, ids=json.dumps(list(ids)))
+        return {line.id: line for line in map(_line, found)}
+
+    def saying(self, scope: Scope, digest: str) -> list[Line]:
+        return [_line(row) for row in self._ask("saying", digest=digest, **_whose(scope))]
+
+    def page(self, scope: Scope, after: str | None, limit: int, *, backwards: bool = False) -> list[Line]:
+        """The live memories the scope covers, by id, or with the greatest first."""
+        query = "page_backwards" if backwards else "page"
+        return [_line(row) for row in self._ask(query, after=after, limit=limit, **_whose(scope))]
+
+    def owners(self, tenant: str) -> list[tuple[str, int]]:
+        """The agents of a tenant that have live memories, by name, and how many."""
+        return [(agent, int(count)) for agent, count in self._ask("owners", tenant=tenant)]
+
+    def size(self, scope: Scope) -> int:
+        return int(self._ask("size", **_whose(scope)).get)
+
+    def totals(self) -> dict[str, int]:
+        return {
+            "records": int(self._ask("live").get),
+            "to_remove": int(self._ask("litters").get),
+        }
+
+    def announce(self, refs: Iterable[Ref]) -> None:
+        """Note entries before they are kept: unless a commit follows, they are litter to be removed."""
+        with writing(self._db, self._patience):
+            self._drop_later(refs)
+
+    def commit(self, change: Change, lines: Iterable[Line], retired: Iterable[Ref]) -> int:
+        """Write the change and these lines; what they retire becomes litter."""
+        scope = change.scope
+        with writing(self._db, self._patience):
+            for line in lines:
+                self._ask("keep", **_row(line))
+                if line.key is not None:
+                    self._ask("dropped", keys=json.dumps([line.key]))
+            self._drop_later(retired)
+            written = self._ask(
+                "write_down", tenant=scope.tenant, change=change.id, agent=scope.agent, key=change.key
+            )
+            return int(written.get)
+
+    def amend(self, lines: Iterable[Line]) -> None:
+        """Write these lines without a change: they say what somebody else did, such as an edit by hand."""
+        with writing(self._db, self._patience):
+            for line in lines:
+                self._ask("keep", **_row(line))
+
+    def agents(self) -> list[Scope]:
+        """All agents that the books know."""
+        return [Scope(tenant=tenant, agent=agent) for tenant, agent in self._ask("agents")]
+
+    def edition(self) -> int:
+        """A number that changes when another connection writes."""
+        return int(self._db.pragma("data_version"))
+
+    def _drop_later(self, refs: Iterable[Ref]) -> None:
+        for ref in refs:
+            self._ask("drop_later", key=ref.key, handle=ref.handle, **_whose(ref.scope))
+
+    def litter(self) -> list[Ref]:
+        return [
+            Ref(key=key, scope=Scope(tenant=tenant, agent=agent, user=user), handle=handle)
+            for key, tenant, agent, user, handle in self._ask("litter")
+        ]
+
+    def dropped(self, refs: Iterable[Ref]) -> None:
+        with writing(self._db, self._patience):
+            self._ask("dropped", keys=json.dumps([ref.key for ref in refs]))
+
+    def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        with writing(self._db, self._patience):
+            self._ask("touch", at=at, ids=json.dumps(list(ids)), **_whose(scope))
+
+    def recalls(self, records: Sequence[Record]) -> list[int]:
+        return [
+            int(self._ask("recalls", tenant=record.scope.tenant, id=record.id).get or 0) for record in records
+        ]
+
+    def keep_vectors(self, vectors: Iterable[tuple[str | None, bytes | None]]) -> None:
+        """Keep vectors of entries that hold none themselves, by the fingerprint of a version."""
+        with writing(self._db, self._patience):
+            for fingerprint, half in vectors:
+                if fingerprint is not None and half is not None:
+                    self._ask("keep_vector", fingerprint=fingerprint, half=half)
+
+    def vector(self, fingerprint: str | None) -> bytes | None:
+        found: bytes | None = self._ask("vector", fingerprint=fingerprint).get
+        return found
+
+    def keep_only_vectors(self, fingerprints: Iterable[str]) -> None:
+        with writing(self._db, self._patience):
+            self._ask("drop_vectors", kept=json.dumps(sorted(fingerprints)))
+
+    def scrub(self) -> None:
+        """Truncate the log of the file, which still holds what was deleted."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _whose(scope: Scope) -> dict[str, str | None]:
+    return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
+
+
+def _row(line: Line) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "version": line.version,
+        "state": line.state.value,
+        "digest": line.digest,
+        "expires_at": line.expires_at,
+        "key": line.key,
+        "handle": line.handle,
+        "recalled_at": line.recalled_at,
+        **_whose(line.scope),
+    }
+
+
+def _line(row: Sequence[Any]) -> Line:
+    id, tenant, agent, user, version, state, digest, expires_at, key, handle, recalled_at = row
+    return Line(
+        id=id,
+        scope=Scope(tenant=tenant, agent=agent, user=user),
+        version=version,
+        state=State(state),
+        digest=digest,
+        expires_at=expires_at,
+        key=key,
+        handle=handle,
+        recalled_at=recalled_at,
+    )
+
+
+_PAUSE = 0.005
+_BUDGET = 30.0
+
+
+class Turn:
+    """A lock across tasks and processes (`async with turn:`); a process that dies gives it back."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._here = asyncio.Lock()
+        # An empty database: its exclusive lock ends with the process, on every system.
+        self._file = None if path is None else apsw.Connection(os.fspath(path))
+
+    async def __aenter__(self) -> None:
+        await self._here.acquire()
+        try:
+            await self._take()
+        except BaseException:
+            self._here.release()
+            raise
+
+    async def _take(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _BUDGET
+        while self._file is not None:
+            try:
+                self._file.execute("BEGIN EXCLUSIVE")  # answers at once, whoever holds it
+            except apsw.BusyError as error:
+                if loop.time() >= deadline:
+                    raise StoreBusy(
+                        f"another process has been writing for {_BUDGET:g} s", field="store", fix="retry"
+                    ) from error
+                await asyncio.sleep(_PAUSE)
+            else:
+                return
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.execute("ROLLBACK")
+        self._here.release()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,316 @@
+"""A store made of a product, which keeps the words, and of books, which keep our promises about them."""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Self, TypeVar
+
+from msgspec.structs import replace
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Put
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    InvalidRequest,
+    MemorywireError,
+    StoreUnavailable,
+)
+from memorywire.model.kv import saying
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.search.reference import Candidate, floats, rank
+from memorywire.search.text import terms
+from memorywire.stores.products.drafts import Draft, Line, draft, version_like
+from memorywire.stores.products.product import (
+    Entry,
+    Extractor,
+    Kept,
+    OneThread,
+    Product,
+    Ref,
+    Scrubber,
+    Seen,
+    answered,
+    floats_of,
+)
+from memorywire.stores.products.sidecar import Books, Turn
+
+T = TypeVar("T")
+
+POOL = 500
+"""How many of the nearest are looked at; in a scope with no more than that the ranking is exact."""
+
+_PAGE = 200
+VENDOR_FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, Feature.RECALL_TRACKING})
+"""The features that books and our own ranking give to anything that keeps entries."""
+
+
+class VendorStore:
+    """Satisfies Store, Tracker, RecallCounter and Surveyor.
+
+    There is no history: what has ended leaves the product.
+
+    A change is committed by one transaction of the books, after its new entries are in the product and before
+    its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
+    """
+
+    def __init__(self, product: Product, books: Books, turn: Turn, desk: OneThread, space: Space) -> None:
+        self._product = product
+        self._books = books
+        self._turn = turn
+        self._desk = desk
+        self._space = space
+        self.name = product.name
+        self.features: frozenset[Feature] = VENDOR_FEATURES
+
+    @classmethod
+    async def opened(
+        cls, product: Product, space: Space, *, books: Path | None, lacks: frozenset[Feature] = frozenset()
+    ) -> Self:
+        """The open product with books in this file; without one, they end with the process.
+
+        `lacks` names what every product here is taken to do and this one does not.
+        """
+        desk = OneThread(f"{product.name}-books")
+        try:
+            opened = await desk.do(lambda: Books(books, space))
+        except MemorywireError:
+            desk.end()
+            await product.close()  # it may hold its folder to itself
+            raise
+        turn = Turn(None if books is None else books.with_name(f"{books.name}-turn"))
+        store = cls(product, opened, turn, desk, space)
+        durable = frozenset() if books is None else frozenset({Feature.DURABLE})
+        store.features = (VENDOR_FEATURES | durable) - lacks
+        return store
+
+    async def write(self, change: Change) -> int:
+        async with self._turn:
+            known = await self._desk.do(lambda: self._books.sequence(change))
+            if known is None:
+                plan = await self._desk.do(lambda: draft(change, self._books))
+                entries = [await self._entry(put) for put in plan.puts.values()]
+                await self._sweep()
+                known = await self._commit(change, plan, entries)
+            await self._clear_away(bool(change.erase))
+            return known
+
+    async def _clear_away(self, for_good: bool) -> None:
+        """Remove ended entries from the product, later if it fails; `for_good` insists, files and all."""
+        try:
+            await self._sweep(for_good=for_good)
+            if for_good and isinstance(self._product, Scrubber):
+                await self._ask(self._product.scrub())
+        except StoreUnavailable:
+            if for_good:
+                raise
+
+    async def _commit(self, change: Change, plan: Draft, entries: Sequence[Entry]) -> int:
+        handles = await self._keep(entries)
+        lines = [
+            replace(line, key=key, handle=handle)
+            for line in plan.lines.values()
+            for key, handle in [handles.get(line.id, (None, None))]
+        ]
+        retired = await self._retired(change.scope.tenant, list(plan.lines))
+        return await self._desk.do(lambda: self._books.commit(change, lines, retired))
+
+    async def _keep(self, entries: Sequence[Entry]) -> Mapping[str, tuple[str, str]]:
+        if not entries:
+            return {}
+        announced = [Ref(key=entry.key, scope=entry.record.scope) for entry in entries]
+        await self._desk.do(lambda: self._books.announce(announced))
+        try:
+            handles = await self._ask(self._product.keep(entries))
+        except MemorywireError:
+            with contextlib.suppress(StoreUnavailable):  # the next writer tries again
+                await self._sweep()
+            raise
+        pairs = zip(entries, handles, strict=True)
+        return {entry.record.id: (entry.key, handle) for entry, handle in pairs}
+
+    async def _retired(self, tenant: str, ids: Sequence[str]) -> list[Ref]:
+        lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
+        return [_ref(line) for line in lines.values() if line.key is not None]
+
+    async def _sweep(self, *, for_good: bool = False) -> None:
+        """Remove entries that no line of the books mentions; `for_good` checks that they are gone."""
+        litter = await self._desk.do(self._books.litter)
+        if litter:
+            await self._ask(self._product.drop(litter))
+            left = await self._ask(self._product.fetch(litter)) if for_good else ()
+            if left:
+                raise StoreUnavailable(
+                    f"{self.name} still has what it was told to erase",
+                    fix="try again; if it stays, the product does not delete, and must be cleaned by hand",
+                )
+            await self._desk.do(lambda: self._books.dropped(litter))
+
+    async def _entry(self, put: Put) -> Entry:
+        vector = put.vector
+        if vector is None and put.like is not None:
+            vector = await self._like(put.record, put.like)
+        fitted = None if vector is None else fitting(vector, self._space)
+        return Entry(record=replace(put.record, recalled_at=None), vector=fitted)
+
+    async def _like(self, record: Record, version: int) -> bytes | None:
+        line = await self._desk.do(lambda: self._books.line(record.scope.tenant, record.id))
+        same = version_like(version, line)
+        if same is None:
+            return None
+        [kept] = await self._kept([same]) or [Kept(record=record)]
+        return None if kept.vector is None else floats_of(kept.vector)
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        lines = await self._desk.do(lambda: self._books.lines(scope.tenant, ids))
+        covered = [line for line in lines.values() if line.live and scope.covers(line.scope)]
+        found = {kept.record.id: kept.record for kept in await self._kept(covered)}
+        return [found[id] for id in ids if id in found]
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await _first(limit, self._matching(where, after))
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        return await _first(limit, self._matching(where, before, backwards=True))
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        return await self._desk.do(lambda: self._books.owners(tenant))
+
+    async def count(self, where: Where) -> int:
+        return len([kept async for kept in self._matching(where)])
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        candidates = await self._candidates(query, limit)
+        asked = None if query.vector is None else floats(query.vector)
+        return rank([_candidate(kept) for kept in candidates], asked, query, limit)
+
+    async def _candidates(self, query: Query, limit: int) -> list[Kept]:
+        """The product's nearest entries, or everything in the scope when those are too few."""
+        where = query.where
+        size = await self._desk.do(lambda: self._books.size(where.scope))
+        if query.vector is not None and size:
+            _refuse_the_past(where)
+            seen = await self._ask(self._product.nearest(query, max(POOL, 4 * limit)))
+            believed = await self._believed(where.scope.tenant, seen)
+            matching = [kept for kept in believed if where.matches(kept.record)]
+            if len(believed) >= size or (size > POOL and len(matching) >= limit):
+                return matching
+        return [kept async for kept in self._matching(where)]
+
+    async def _believed(self, tenant: str, seen: Sequence[Seen]) -> list[Kept]:
+        """The entries that are current versions of their memories, each once."""
+        read = {one.key: Kept.read(one.payload) for one in seen}
+        ids = [kept.record.id for kept in read.values()]
+        lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
+        current = {line.key: line for line in lines.values() if line.live}
+        return [_as_known(kept, current[key]) for key, kept in read.items() if key in current]
+
+    async def _matching(
+        self, where: Where, after: str | None = None, *, backwards: bool = False
+    ) -> AsyncIterator[Kept]:
+        _refuse_the_past(where)
+        page = partial(self._books.page, where.scope, limit=_PAGE, backwards=backwards)
+        while lines := await self._desk.do(partial(page, after)):
+            for kept in await self._kept(lines):
+                if where.matches(kept.record):
+                    yield kept
+            after = lines[-1].id
+
+    async def _kept(self, lines: Sequence[Line]) -> list[Kept]:
+        """What the product keeps for these live lines, in their order; one it has lost is left out."""
+        found = await self._fetch(lines)
+        lost = [line for line in lines if line.id not in found]
+        if lost:  # by a change that was committed meanwhile, as a rule
+            fresh = await self._desk.do(
+                lambda: self._books.lines(lost[0].scope.tenant, [line.id for line in lost])
+            )
+            found |= await self._fetch([line for line in fresh.values() if line.live])
+        return [found[line.id] for line in lines if line.id in found]
+
+    async def _fetch(self, lines: Sequence[Line]) -> dict[str, Kept]:
+        if not lines:
+            return {}
+        current = {line.key: line for line in lines}
+        seen = await self._ask(self._product.fetch([_ref(line) for line in lines]))
+        kept = {one.key: Kept.read(one.payload) for one in seen if one.key in current}
+        return {current[key].id: _as_known(one, current[key]) for key, one in kept.items()}
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        digest = saying(record)
+        if digest is None:
+            return None
+        lines = await self._desk.do(lambda: self._books.saying(record.scope, digest))
+        same = [line for line in lines if line.id != record.id and line.alive(at)]
+        kept = await self._kept(sorted(same, key=lambda line: line.id)[:1])
+        return kept[0].record if kept else None
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        await self._desk.do(lambda: self._books.touch(scope, ids, at))
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        return await self._desk.do(lambda: self._books.recalls(records))
+
+    async def health(self) -> Mapping[str, Json]:
+        said = await self._ask(self._product.health())
+        return {**said, **await self._desk.do(self._books.totals)}
+
+    async def close(self) -> None:
+        await self._product.close()
+        await self._desk.do(self._books.close)
+        self._desk.end()
+        self._turn.close()
+
+    async def _ask(self, call: Awaitable[T]) -> T:
+        return await answered(self._product, call)
+
+
+class ExtractingStore(VendorStore):
+    """Satisfies Ingester as well: its product is an Extractor."""
+
+    _product: Extractor
+
+    async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
+        return await self._ask(self._product.extract(scope, messages))
+
+
+async def _first(limit: int, matching: AsyncIterator[Kept]) -> list[Record]:
+    found: list[Record] = []
+    if limit > 0:
+        async for kept in matching:
+            found.append(kept.record)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _ref(line: Line) -> Ref:
+    return Ref(key=str(line.key), scope=line.scope, handle=line.handle)
+
+
+def _as_known(kept: Kept, line: Line) -> Kept:
+    """The entry with what only the books know: when it was last recalled."""
+    return replace(kept, record=replace(kept.record, recalled_at=line.recalled_at))
+
+
+def _candidate(kept: Kept) -> Candidate:
+    vector = None if kept.vector is None else floats(floats_of(kept.vector))
+    return Candidate(kept.record, vector, terms(kept.record.text))
+
+
+def _refuse_the_past(where: Where) -> None:
+    if where.as_of is not None:
+        raise no_history()
+
+
+def no_history() -> CapabilityUnsupported:
+    return CapabilityUnsupported("as_of is not available: the store keeps no history", field="as_of")
+
+
+def fitting(vector: bytes, space: Space) -> bytes:
+    """The vector, if it has the size of the space's."""
+    if len(vector) != 4 * space.dimension:
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+    return vector

@@ -1,0 +1,164 @@
+"""JSON requests to another memorywire, and the parsing of its address."""
+
+import json
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
+
+from memorywire.model.errors import InvalidRequest, MemorywireError, StoreCorrupt, StoreUnavailable
+from memorywire.model.record import Json
+from memorywire.runtime.http import HttpClient, HttpError, PlainHttp, Resolve, Response, ResponseTooLarge
+from memorywire.stores.remote.protocol import error_of
+
+_MOST_BYTES = 64 * 1024 * 1024
+_DONE = range(200, 300)
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where the other memorywire is, and which tenant is meant there; shown without the token."""
+
+    scheme: str
+    host: str
+    port: int | None = None
+    path: str = ""
+    token: str | None = None
+    tenant: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Place({self.scheme}://{self.host})"
+
+    @property
+    def origin(self) -> str:
+        """The scheme, host and port, as a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" if self.port is None else f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that say who asks, and for which tenant."""
+        known = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return known if self.tenant is None else {**known, "Memorywire-Tenant": self.tenant}
+
+
+def locate(url: str, token: str | None = None) -> Place:
+    """The place an http or https URL names; it may hold the token, before the host, and `?tenant=NAME`."""
+    try:
+        parts = urlsplit(url)
+        host, port, tenant = parts.hostname, parts.port, _tenant(parts.query)
+    except (ValueError, AttributeError):  # the latter of what is no text
+        host, port, tenant = None, None, None
+    if host is None or parts.scheme not in ("http", "https"):
+        raise InvalidRequest(
+            "this is no address of another memorywire",
+            field="store",
+            fix="write http://HOST:8377, https://TOKEN@HOST, or https://TOKEN@HOST?tenant=NAME",
+        )
+    given = unquote(parts.password or parts.username or "") or token
+    path = parts.path.rstrip("/")
+    return Place(scheme=parts.scheme, host=host, port=port, path=path, token=given, tenant=tenant)
+
+
+def tenant_named(urls: Iterable[str]) -> str | None:
+    """The tenant that the addresses name, if any of them does; InvalidRequest when they name several."""
+    named = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
+    if len(named) > 1:
+        raise InvalidRequest(
+            f"the stores are of several tenants: {', '.join(named)}",
+            field="store",
+            fix="name stores of one tenant",
+        )
+    return named[0] if named else None
+
+
+def _tenant(query: str) -> str | None:
+    """The tenant that a query names; ValueError for anything else, or for what no header can say."""
+    if not query:
+        return None
+    ((option, name),) = parse_qsl(query, strict_parsing=True)
+    if option != "tenant" or not (name.isascii() and name.isprintable()):
+        raise ValueError
+    return name
+
+
+class Link:
+    """Sends JSON to another memorywire and returns its JSON, or raises the error that came instead."""
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        timeout: float = 30.0,
+        keep: int = 8,
+        most_bytes: int = _MOST_BYTES,
+        resolve: Resolve | None = None,
+    ) -> None:
+        """`timeout`, `keep` and `resolve` are as in `HttpClient`; responses are read up to `most_bytes`."""
+        self._place = place
+        self._http = HttpClient(
+            place.origin, timeout=timeout, max_bytes=most_bytes, keep_alive=keep, resolve=resolve
+        )
+        self._closed = False
+
+    async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
+        """The answer to a document."""
+        return await self.ask("POST", path, document, tenant=tenant)
+
+    async def ask(self, method: str, path: str, document: Json = None, *, tenant: str | None = None) -> Json:
+        """The answer of an address; without a document there is no body."""
+        headers = {"Accept": "application/json", **self._place.headers}
+        if document is not None:
+            headers["Content-Type"] = "application/json"
+        if tenant is not None:
+            headers["Memorywire-Tenant"] = tenant
+        body = None if document is None else _encode(document)
+        if self._closed:
+            raise StoreUnavailable("the connection to the other memorywire was closed")
+        try:
+            response = await self._http.send(method, f"{self._place.path}{path}", body, headers)
+        except ResponseTooLarge as error:
+            raise self._problem(error.status, None) from error
+        except HttpError as error:
+            raise self._unanswered(error) from error
+        return self._read(response)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._http.close()
+
+    def _unanswered(self, error: HttpError) -> StoreUnavailable:
+        if isinstance(error, PlainHttp):
+            return StoreUnavailable(
+                f"{self._place.host} does not speak https at this port",
+                fix="say http:// in its address, or name the port where it speaks https",
+            )
+        return StoreUnavailable(
+            f"{self._place.host} did not answer: {error.reason}",
+            fix="is it running? start it with `memorywire serve`, or check the address and its port",
+        )
+
+    def _read(self, response: Response) -> Json:
+        try:
+            document = json.loads(response.body)
+        except (ValueError, RecursionError):
+            document = None
+        if response.is_ok and document is not None:
+            return document
+        raise self._problem(response.status, document)
+
+    def _problem(self, status: int, document: Json) -> MemorywireError:
+        if status not in _DONE and isinstance(document, dict) and "code" in document:
+            return error_of(document)
+        return StoreCorrupt(
+            f"{self._place.host} answered with status {status} and nothing a memorywire says",
+            fix="check the address",
+        )
+
+
+def _encode(document: Json) -> bytes:
+    try:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(
+            "this cannot be said in JSON", fix="send text, numbers, lists and objects"
+        ) from error

@@ -1,0 +1,97 @@
+"""SQL as named documents: a file of blocks, each under a line `-- name: live`."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from memorywire.model.packaged import folder
+from memorywire.model.record import Json
+from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or
+
+_HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+class Document(Mapping[str, str]):
+    """A file of named blocks, read when the first of them is asked for."""
+
+    def __init__(self, package: str, file: str) -> None:
+        self._package = package
+        self._file = file
+
+    @cached_property
+    def _blocks(self) -> dict[str, str]:
+        text = (folder(self._package) / self._file).read_text(encoding="utf-8")
+        _, *parts = _HEADING.split(text)
+        return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+    def __getitem__(self, name: str) -> str:
+        return self._blocks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+
+ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
+
+# Engines limit the depth of an expression; a filter this long is cheaper in Python anyway.
+_MOST_NODES = 100
+
+
+class NoSql(Exception):
+    """This part of a filter has no SQL that means exactly the same."""
+
+
+class Compiler(ABC):
+    """Collects expressions and the values they are bound to; a store says how it compares."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.bindings: dict[str, Any] = {}
+        self._nodes = 0
+
+    @abstractmethod
+    def compare(self, part: Compare) -> str:
+        """One comparison as SQL, or NoSql."""
+
+    def take(self, whole: Filter) -> Filter:
+        """Compile the parts that have exact SQL, and give the rest for Python to check."""
+        parts = whole.parts if isinstance(whole, And) else (whole,)
+        rest = tuple(part for part in parts if not self._push(part))
+        return And(rest) if rest else EVERYTHING
+
+    def _push(self, part: Filter) -> bool:
+        try:
+            self.parts.append(self._compile(part))
+        except NoSql:
+            return False
+        return True
+
+    def _compile(self, part: Filter) -> str:
+        self.count(1)
+        match part:
+            case Compare():
+                return self.compare(part)
+            case And(parts):
+                return f"({' AND '.join(map(self._compile, parts)) or 'true'})"
+            case Or(parts):
+                return f"({' OR '.join(map(self._compile, parts)) or 'false'})"
+            case Not(inner):
+                return f"(NOT {self._compile(inner)})"
+
+    def count(self, nodes: int) -> None:
+        """Refuse what would become too long."""
+        self._nodes += nodes
+        if self._nodes > _MOST_NODES:
+            raise NoSql
+
+
+def checked(value: Json, kind: type) -> Json:
+    """The value, if it is of the kind that the operator needs."""
+    if not isinstance(value, kind):
+        raise NoSql
+    return value

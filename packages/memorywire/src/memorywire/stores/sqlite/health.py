@@ -1,0 +1,198 @@
+"""Finds what is damaged in a file: pages, indexes that disagree with their tables, rows, vectors.
+
+Everything here reads the whole file.
+"""
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+
+import apsw
+
+from memorywire.model.change import EndReason
+from memorywire.model.errors import StoreCorrupt
+from memorywire.model.record import Json
+from memorywire.search.text import EDITION
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.migrate import kept_space, migrations, words_of
+from memorywire.stores.sqlite.rows import (
+    CHANGE,
+    RECORD,
+    Row,
+    end_checksum,
+    indexed,
+    record_of,
+    row_checksum,
+    vector_checksum,
+)
+from memorywire.stores.sqlite.segments import find_damaged_segments
+from memorywire.stores.sqlite.sql import QUERIES
+
+_MOST = 5  # problems are named
+_BATCH = 4096
+_REASONS = frozenset(reason.value for reason in EndReason)
+
+
+def find_damage(db: apsw.Connection) -> list[str]:
+    """What is wrong with the file, in words; nothing when every page, index, row and vector is sound."""
+    return find_damaged_pages(db) or find_damaged_rows(db)
+
+
+def find_damaged_pages(db: apsw.Connection) -> list[str]:
+    """What is wrong with pages and indexes: each index is compared with its table."""
+    try:
+        lines = [row[0] for row in db.execute(f"PRAGMA integrity_check({_MOST})")]
+    except apsw.CorruptError as error:
+        return [str(error)]
+    return [line for line in lines if line != "ok"]
+
+
+def find_damaged_rows(db: apsw.Connection) -> list[str]:
+    """What is wrong with the rows of the store: with their checksums, index terms, vectors and places."""
+    if not db.table_exists("main", "version"):
+        return []  # a journal without a store
+    checks: Sequence[Callable[[apsw.Connection], Iterator[str]]] = (
+        _schema_problems,
+        _version_problems,
+        _change_problems,
+        _recall_problems,
+        _segment_problems,
+    )
+    return list(islice(chain.from_iterable(check(db) for check in checks), _MOST))
+
+
+def count_unchecked(db: apsw.Connection) -> int:
+    """How many versions have no checksum, because an earlier release wrote them."""
+    if not db.table_exists("main", "version"):
+        return 0
+    return int(db.execute(QUERIES["unchecked_rows"]).get)
+
+
+def _schema_problems(db: apsw.Connection) -> Iterator[str]:
+    present = _schema(db)
+    for name, sql in _expected_schema().items():
+        if present.get(name) != sql:
+            yield f"the schema of {name} is not the one of this release"
+    if words_of(db) > EDITION:
+        yield "the edition of the index terms is unknown"
+
+
+@cache
+def _expected_schema() -> dict[str, str]:
+    with closing(apsw.Connection(":memory:")) as db:
+        for _, script in migrations():
+            db.execute(script).fetchall()
+        return _schema(db)
+
+
+def _schema(db: apsw.Connection) -> dict[str, str]:
+    return {str(name): str(sql) for name, sql in db.execute(QUERIES["schema"])}
+
+
+def _version_problems(db: apsw.Connection) -> Iterator[str]:
+    space, is_current = kept_space(db), words_of(db) == EDITION
+    for batch in _batches(db):
+        for row in batch:
+            problem = _row_problem(row) or (is_current and _term_problem(row))
+            if problem:
+                yield f"version {row[4]} of {row[3]}: {problem}"
+        if space is not None:
+            yield from _vector_problems(batch, space.dimension)
+
+
+def _row_problem(row: Row) -> str | None:
+    _, ended, reason, into, checksum, vector_sum, _, vector, _ = row[len(RECORD) :]
+    if reason is not None and reason not in _REASONS:
+        return "it ended for an unknown reason"
+    expected = row_checksum(row[: len(RECORD)])
+    if ended is not None:
+        expected ^= end_checksum(ended, reason, into)
+    if checksum is not None and checksum != expected:
+        return "it does not match its checksum"
+    if vector_sum is not None and vector_sum != vector_checksum(vector):
+        return "its vector does not match its checksum"
+    return None
+
+
+def _term_problem(row: Row) -> str | None:
+    length, _, terms = row[-3:]
+    if terms is None:
+        return None  # it was erased
+    try:
+        expected = indexed(record_of((*row[: len(RECORD)], None)))
+    except StoreCorrupt:
+        return "it cannot be read"
+    return None if (length, terms) == expected else "its index terms are not those of its words"
+
+
+def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
+    from memorywire.index.vectors import decode_vectors  # numpy is slow to load
+
+    _, _, damaged = decode_vectors([row[-2] for row in batch], dimension)
+    for row, is_damaged in zip(batch, damaged.tolist(), strict=True):
+        if is_damaged:
+            yield f"version {row[4]} of {row[3]}: its vector is not of length one"
+
+
+def _change_problems(db: apsw.Connection) -> Iterator[str]:
+    for row in db.execute(QUERIES["examined_changes"]):
+        if row_checksum(row[: len(CHANGE)]) != row[-1]:
+            yield f"change {row[0]} does not match its checksum"
+    for (sequence,) in db.execute(QUERIES["misplaced_versions"]):
+        yield f"commit {sequence} does not have the versions that it says"
+
+
+def _recall_problems(db: apsw.Connection) -> Iterator[str]:
+    for (id,) in db.execute(QUERIES["damaged_recall"]):
+        yield f"the count of recalls of {id} is damaged"
+
+
+def _segment_problems(db: apsw.Connection) -> Iterator[str]:
+    for agent in find_damaged_segments(db):
+        yield f"a part of the search index of {agent} is damaged, and is not used"
+
+
+def _batches(db: apsw.Connection) -> Iterator[list[Row]]:
+    after = 0
+    batch: list[Row]
+    while batch := db.execute(QUERIES["examined_versions"], {"after": after, "limit": _BATCH}).fetchall():
+        yield batch
+        after = int(batch[-1][len(RECORD)])
+
+
+_SYNCHRONOUS = {0: "off", 1: "normal", 2: "full", 3: "extra"}
+
+
+def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
+    """A full check of every page and index, and the figures an operator asks for."""
+    problems = find_damaged_pages(db)
+    records, versions, embedded_anew = db.execute(QUERIES["sizes"]).fetchall()[0]
+    return {
+        "ok": not problems,
+        "path": str(location),
+        "sqlite": apsw.sqlite_lib_version(),
+        "journal_mode": db.execute("PRAGMA journal_mode").get,
+        "synchronous": _SYNCHRONOUS[db.execute("PRAGMA synchronous").get],
+        "user_version": db.execute("PRAGMA user_version").get,
+        "integrity": "; ".join(problems) or "ok",
+        "records": records,
+        "versions": versions,
+        "embedded_anew": embedded_anew,
+        "words": words_of(db),
+        "erase_pending": db.execute(QUERIES["scrub_owed"]).get is not None,
+        **_on_disk(location.path),
+    }
+
+
+def _on_disk(path: Path | None) -> dict[str, Json]:
+    if path is None:
+        return {"bytes": 0, "wal_bytes": 0, "mode": None}
+    log = path.with_name(f"{path.name}-wal")
+    return {
+        "bytes": path.stat().st_size,
+        "wal_bytes": log.stat().st_size if log.exists() else 0,
+        "mode": f"{stat.S_IMODE(path.stat().st_mode):04o}",
+    }

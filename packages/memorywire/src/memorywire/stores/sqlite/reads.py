@@ -1,0 +1,180 @@
+"""Reads records inside a snapshot that the caller holds."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.jsontext import encoder
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.contract import Glimpse
+from memorywire.stores.sqlite.filters import Conditions, conditions
+from memorywire.stores.sqlite.rows import (
+    Bindings,
+    Row,
+    Seen,
+    change_of,
+    digest_of,
+    position_of,
+    record_of,
+    scope_row,
+    version_of,
+)
+from memorywire.stores.sqlite.sql import QUERIES
+
+_PAGE = 256
+_listed = encoder()
+
+
+def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
+    rows = db.execute(QUERIES["get"], scope_row(scope) | {"ids": json.dumps(ids)})
+    return [record_of(row) for row in rows]
+
+
+def glance(db: apsw.Connection, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
+    asked = scope_row(scope) | {"ids": json.dumps(ids), "name": name}
+    found: list[Any] = db.execute(QUERIES["glance"], asked).fetchall()
+    return found
+
+
+def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
+    asked = json.dumps([(record.scope.tenant, record.id) for record in records])
+    return [count for (count,) in db.execute(QUERIES["recalls"], {"asked": asked})]
+
+
+def find(
+    db: apsw.Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
+) -> list[Record]:
+    """A page of matching records, by id; pages of rows are fetched until it is full or nothing is left."""
+    asked = conditions(where)
+    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
+    found: list[Record] = []
+    while len(found) < limit:
+        rows = _page(db, asked, after, page, backwards=backwards)
+        found += [record for record in rows if asked.rest.matches(record)]
+        if len(rows) < page:
+            break
+        after = rows[-1].id
+    return found[:limit]
+
+
+def _page(
+    db: apsw.Connection, asked: Conditions, after: str | None, limit: int, *, backwards: bool
+) -> list[Record]:
+    behind = "<" if backwards else ">"
+    sql = asked.sql if after is None else f"{asked.sql} AND {asked.id} {behind} :after"
+    bindings = asked.bindings | {"after": after, "limit": limit}
+    query = QUERIES["find_backwards" if backwards else "find"].format(conditions=sql)
+    return [record_of(row) for row in db.execute(query, bindings)]
+
+
+def owners(db: apsw.Connection, tenant: str) -> list[tuple[str, int]]:
+    return [(agent, count) for agent, count in db.execute(QUERIES["owners"], {"tenant": tenant})]
+
+
+def count(db: apsw.Connection, where: Where) -> int:
+    asked = conditions(where)
+    if asked.rest == EVERYTHING:
+        return int(db.execute(QUERIES["count"].format(conditions=asked.sql), asked.bindings).get)
+    return sum(1 for _ in _checked_positions(db, asked))
+
+
+def positions(db: apsw.Connection, where: Where) -> list[int]:
+    """Where the matching versions stand in the file, in ascending order."""
+    asked = conditions(where)
+    if asked.rest == EVERYTHING:
+        rows = db.execute(QUERIES["positions"].format(conditions=asked.sql), asked.bindings)
+        return sorted(position for (position,) in rows)
+    return sorted(_checked_positions(db, asked))
+
+
+def _checked_positions(db: apsw.Connection, asked: Conditions) -> Iterator[int]:
+    for row in db.execute(QUERIES["scan"].format(conditions=asked.sql), asked.bindings):
+        if asked.rest.matches(record_of(row)):
+            yield position_of(row)
+
+
+def at_positions(db: apsw.Connection, positions: Sequence[int], seen: Seen) -> dict[int, Record]:
+    rows = db.execute(QUERIES["by_position"], {"positions": _listed(list(positions))})
+    return {position_of(row): record_of(row, seen) for row in rows}
+
+
+def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
+    """The ids of these versions, in this order."""
+    return [id for (id,) in db.execute(QUERIES["ids_at"], {"positions": json.dumps(positions)})]
+
+
+def duplicate(db: apsw.Connection, record: Record, at: int) -> list[Record]:
+    """The oldest live record of exactly this scope that says the same thing, if there is one."""
+    name = scope_row(record.scope) | {"id": record.id, "digest": digest_of(record), "at": at}
+    id = db.execute(QUERIES["same_content"], name).get
+    return [] if id is None else get(db, record.scope, [str(id)])
+
+
+def history(db: apsw.Connection, scope: Scope, id: str) -> list[Version]:
+    return _versions(db, "history", scope_row(scope) | {"id": id})
+
+
+def footprint(db: apsw.Connection, scope: Scope, change_id: str) -> Footprint | None:
+    row = db.execute(QUERIES["committed_by_id"], {"tenant": scope.tenant, "id": change_id}).fetchone()
+    return None if row is None or not scope.covers(change_of(row).scope) else _footprint(db, row)
+
+
+def committed(db: apsw.Connection, scope: Scope, key: str) -> Footprint | None:
+    name = {"tenant": scope.tenant, "agent": scope.agent, "key": key}
+    row = db.execute(QUERIES["committed_by_key"], name).fetchone()
+    return None if row is None else _footprint(db, row)
+
+
+def changes(db: apsw.Connection, scope: Scope, limit: int) -> list[Change]:
+    return [
+        change_of(row) for row in db.execute(QUERIES["newest_changes"], scope_row(scope) | {"limit": limit})
+    ]
+
+
+def agents(db: apsw.Connection, tenant: str) -> list[str]:
+    return sorted(agent for (agent,) in db.execute(QUERIES["agents"], {"tenant": tenant}))
+
+
+def log(db: apsw.Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
+    page = db.execute(QUERIES["log"], scope_row(scope) | {"after": after, "limit": limit}).fetchall()
+    return [_footprint(db, row) for row in page]
+
+
+def origins(db: apsw.Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    return _named(db, "origins", tenant, ids)
+
+
+def known(db: apsw.Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
+    return _named(db, "known_changes", tenant, change_ids)
+
+
+def _named(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    asked: Bindings = {"tenant": tenant, "ids": json.dumps(list(ids))}
+    return {str(id): str(answer) for id, answer in db.execute(QUERIES[query], asked)}
+
+
+def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+    import numpy as np  # slow to load, and a process that asks one thing rarely needs arrays
+
+    names = [{"tenant": tenant, "id": id, "number": number} for id, number in versions]
+    found = [db.execute(QUERIES["vector_of"], name).get for name in names]
+    return [None if half is None else np.frombuffer(half, "<f2").astype("<f4").tobytes() for half in found]
+
+
+def _footprint(db: apsw.Connection, row: Row) -> Footprint:
+    change, sequence = change_of(row), int(row[0])
+    made: Bindings = {"tenant": change.scope.tenant, "agent": change.scope.agent, "seq": sequence}
+    return Footprint(
+        change=change,
+        sequence=sequence,
+        began=tuple(_versions(db, "began_by", made)),
+        ended=tuple(_versions(db, "ended_by", made)),
+    )
+
+
+def _versions(db: apsw.Connection, query: str, bindings: Bindings) -> list[Version]:
+    return [version_of(row) for row in db.execute(QUERIES[query], bindings)]
