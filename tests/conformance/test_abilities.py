@@ -14,7 +14,8 @@ from memorywire.stores.contract import Glimpse
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import ABLE
-from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.report import Mark, Report
+from memorywire.testing.run import examine
 from memorywire.testing.samples import SPACE
 
 

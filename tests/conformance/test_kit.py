@@ -13,13 +13,12 @@ from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
 from memorywire.testing import oracle, paper, report
 from memorywire.testing.checks import CHECKS, LASTING
-from memorywire.testing.exemptions import exemptions
-from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.report import Mark, Report
+from memorywire.testing.run import examine, examine_url, load_exemptions, select_checks
 from memorywire.testing.samples import SPACE
-from memorywire.testing.subject import chosen, examine_url
 from tests.conformance.broken import Fleeting, Forgetful, Late, Leaky, Overlapping, Simple, Trimming
 
-SHARING = chosen(("another_agent", "crowd", "filters_apply"))
+SHARING = select_checks(("another_agent", "crowd", "filters_apply"))
 
 
 async def _sound() -> MemoryStore:
@@ -79,9 +78,9 @@ def test_a_failure_says_which_verb_was_asked_and_what_differs() -> None:
     async def trimming() -> MemoryStore:
         return Trimming(SPACE)
 
-    (leak,) = asyncio.run(examine(_leaky, chosen(("another_agent_sees",)))).failures
+    (leak,) = asyncio.run(examine(_leaky, select_checks(("another_agent_sees",)))).failures
     assert re.search(r"\[sharing\.py:\d+: .*store\.get\(", str(leak.detail))
-    (trimmed,) = asyncio.run(examine(trimming, chosen(("every_script",)))).failures
+    (trimmed,) = asyncio.run(examine(trimming, select_checks(("every_script",)))).failures
     assert str(trimmed.detail).startswith("content of ")
     assert "created_at" not in str(trimmed.detail)
 
@@ -90,7 +89,7 @@ def test_a_store_whose_pages_overlap_fails_and_is_not_asked_for_ever() -> None:
     async def overlapping() -> MemoryStore:
         return Overlapping(SPACE)
 
-    found = asyncio.run(examine(overlapping, chosen(("paging_by_id",))))
+    found = asyncio.run(examine(overlapping, select_checks(("paging_by_id",))))
     assert "the page behind" in str(found.failures[0].detail)
 
 
@@ -114,8 +113,8 @@ def test_an_exemption_excuses_a_failure_but_not_a_success() -> None:
 def test_exemptions_are_data_with_reasons(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[redis]\nthe_user_is_a_field = "users are not kept"\n', encoding="utf-8")
-    assert exemptions("redis", file) == {"the_user_is_a_field": "users are not kept"}
-    assert exemptions("other", file) == {}
+    assert load_exemptions("redis", file) == {"the_user_is_a_field": "users are not kept"}
+    assert load_exemptions("other", file) == {}
     for text, problem in (
         ('[redis]\nno_such_check = "x"\n', "no check is called"),
         ('[redis]\nthe_user_is_a_field = " "\n', "without a reason"),
@@ -123,7 +122,7 @@ def test_exemptions_are_data_with_reasons(tmp_path: Path) -> None:
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(InvalidRequest, match=problem):
-            exemptions("redis", file)
+            load_exemptions("redis", file)
 
 
 def test_every_shipped_exemption_names_a_check_and_a_reason() -> None:
@@ -132,7 +131,7 @@ def test_every_shipped_exemption_names_a_check_and_a_reason() -> None:
 
     text = (files("memorywire.testing") / "exemptions.toml").read_text(encoding="utf-8")
     for scheme in tomllib.loads(text):
-        assert exemptions(scheme)
+        assert load_exemptions(scheme)
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite://"])

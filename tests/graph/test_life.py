@@ -4,7 +4,7 @@ import asyncio
 
 from memorywire.stores.graph import GraphStore, open_store
 from memorywire.testing import oracle
-from memorywire.testing.run import Mark
+from memorywire.testing.report import Mark
 from memorywire.testing.samples import SPACE
 
 

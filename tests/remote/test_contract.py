@@ -8,7 +8,8 @@ import pytest
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import CHECKS
-from memorywire.testing.run import Mark, examine
+from memorywire.testing.report import Mark
+from memorywire.testing.run import examine
 from memorywire.testing.samples import SPACE
 from tests.http.server import Server
 from tests.remote.peer import Mute, peer
@@ -34,7 +35,7 @@ def test_every_check_holds_and_the_ledger_of_the_other_knows_what_came_in(
     report = asyncio.run(examine(opening))
     others = [result for result in report.results if result.mark is not Mark.PASSED]
     assert {result.mark for result in others} == {Mark.SKIPPED}
-    assert {result.detail for result in others} == {f"needs the verbs of {verbs}" for verbs in NOT_SPOKEN}
+    assert {result.detail for result in others} == {f"needs the methods of {verbs}" for verbs in NOT_SPOKEN}
     assert other.client.get("/v0/audit/verify").json["entries"] > len(CHECKS)
 
 

@@ -8,13 +8,13 @@ import pytest
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, SupportsListing, Tracker
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import CHECKS, Check
-from memorywire.testing.exemptions import exemptions
 from memorywire.testing.expect import Broken
+from memorywire.testing.run import load_exemptions
 from memorywire.testing.samples import SPACE
 from tests.postgres.desk import Server, rows
 from tests.shards.spread import spread
 
-EXEMPT = exemptions("shards+postgresql")
+EXEMPT = load_exemptions("shards+postgresql")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from memorywire.index.cache import IndexCache
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import filters
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.testing import changing, finding, sharing
+from memorywire.testing import filters, scopes, writes
 from memorywire.testing.expect import Broken
 from tests.sqlite.desk import opened, run
 
@@ -33,11 +33,11 @@ def _holds(claim: Claim) -> bool:
 @pytest.mark.parametrize(
     ("predicate", "claim"),
     [
-        ("tenant = :tenant", sharing.another_tenant_sees_nothing),
-        ("agent = :agent", sharing.another_agent_sees_nothing),
-        ("user = :user", sharing.a_user_sees_exactly_its_own),
-        ("expires_at", finding.a_memory_is_dead_from_the_moment_it_expires),
-        ("ended IS NULL", changing.an_ended_memory_is_gone_from_every_reader),
+        ("tenant = :tenant", scopes.another_tenant_sees_nothing),
+        ("agent = :agent", scopes.another_agent_sees_nothing),
+        ("user = :user", scopes.a_user_sees_exactly_its_own),
+        ("expires_at", filters.a_memory_is_dead_from_the_moment_it_expires),
+        ("ended IS NULL", writes.an_ended_memory_is_gone_from_every_reader),
     ],
 )
 def test_a_find_without_a_predicate_is_caught(
@@ -56,12 +56,12 @@ def test_a_find_without_a_predicate_is_caught(
 @pytest.mark.parametrize(
     ("query", "predicate", "claim"),
     [
-        ("get", "tenant = :tenant AND", sharing.another_tenant_sees_nothing),
-        ("get", "agent = :agent AND", sharing.another_agent_sees_nothing),
-        ("get", "AND (:user IS NULL OR user = :user)", sharing.a_user_sees_exactly_its_own),
-        ("index_live", "tenant = :tenant AND", sharing.a_crowd_of_another_tenant_does_not_hide_mine),
-        ("index_live", "agent = :agent AND", sharing.a_crowd_of_another_agent_does_not_hide_mine),
-        ("history", "AND record.agent = :agent", sharing.history_is_hidden_from_strangers),
+        ("get", "tenant = :tenant AND", scopes.another_tenant_sees_nothing),
+        ("get", "agent = :agent AND", scopes.another_agent_sees_nothing),
+        ("get", "AND (:user IS NULL OR user = :user)", scopes.a_user_sees_exactly_its_own),
+        ("index_live", "tenant = :tenant AND", scopes.a_crowd_of_another_tenant_does_not_hide_mine),
+        ("index_live", "agent = :agent AND", scopes.a_crowd_of_another_agent_does_not_hide_mine),
+        ("history", "AND record.agent = :agent", scopes.history_is_hidden_from_strangers),
     ],
 )
 def test_a_query_without_a_predicate_is_caught(
@@ -76,10 +76,10 @@ def test_a_query_without_a_predicate_is_caught(
 @pytest.mark.parametrize(
     "claim",
     [
-        sharing.a_crowd_of_another_user_does_not_hide_mine,
-        sharing.a_crowd_of_expired_memories_does_not_hide_mine,
-        sharing.a_crowd_of_archived_memories_does_not_hide_mine,
-        sharing.a_crowd_of_another_type_does_not_hide_mine,
+        scopes.a_crowd_of_another_user_does_not_hide_mine,
+        scopes.a_crowd_of_expired_memories_does_not_hide_mine,
+        scopes.a_crowd_of_archived_memories_does_not_hide_mine,
+        scopes.a_crowd_of_another_type_does_not_hide_mine,
     ],
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:

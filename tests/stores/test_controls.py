@@ -13,7 +13,8 @@ from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.report import Mark, Report
+from memorywire.testing.run import examine
 from memorywire.testing.samples import SPACE
 
 

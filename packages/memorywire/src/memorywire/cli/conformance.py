@@ -11,7 +11,7 @@ from memorywire.cli.terminal import Progress
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from memorywire.testing.run import Report
+    from memorywire.testing.report import Report
 
 _BROKEN = 1
 _STDOUT = "-"
@@ -89,7 +89,7 @@ def _refuse_lost(places: Iterable[str | Path | None]) -> None:
 def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
     import asyncio
 
-    from memorywire.testing.subject import examine_url
+    from memorywire.testing.run import examine_url
 
     with Progress("examining", None) as progress:
         return asyncio.run(
@@ -107,7 +107,7 @@ def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: 
 def _examined_over_the_wire(url: str) -> "Report":
     import asyncio
 
-    from memorywire.testing.endpoint import examine_endpoint
+    from memorywire.testing.scenario import examine_endpoint
 
     return asyncio.run(examine_endpoint(url))
 

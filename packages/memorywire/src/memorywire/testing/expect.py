@@ -1,4 +1,4 @@
-"""Assertions for checks, with messages that say what was expected."""
+"""Assertions for checks; their messages name the expected and the actual value."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +14,20 @@ from memorywire.stores.contract import Store, SupportsHistory, Tracker
 T = TypeVar("T")
 E = TypeVar("E", bound=MemorywireError)
 
-_SHOWN = 500
-_FEW = 10
-_CODE = 160
+_CHARS_SHOWN = 500
+_ITEMS_SHOWN = 10
+_CODE_CHARS = 160
 _KIT = Path(__file__).parent
-_OF_NO_CHECK = frozenset({"expect.py", "run.py", "samples.py"})
+_HELPER_FILES = frozenset({"expect.py", "report.py", "run.py", "samples.py"})
 
 
 class Broken(Exception):
-    """The store did not keep a promise; the message says what it did instead."""
+    """The store violates the contract; the message says what it did."""
 
 
 def same(actual: object, wanted: object) -> None:
     if actual != wanted:
-        raise Broken(_told(actual, wanted))
+        raise Broken(_describe_difference(actual, wanted))
 
 
 def close_to(actual: float, wanted: float, tolerance: float = 1e-3) -> None:
@@ -48,16 +48,16 @@ def present(value: T | None, what: str) -> T:
 
 
 def historian(store: Store) -> SupportsHistory:
-    """The store by the verbs that its features promise."""
+    """The store as SupportsHistory, which its features promise."""
     if not isinstance(store, SupportsHistory):
-        raise Broken("the features promise a history, but its verbs are not there")
+        raise Broken("the features promise a history, but its methods are missing")
     return store
 
 
 def tracker(store: Store) -> Tracker:
-    """The store by the verb that its features promise."""
+    """The store as Tracker, which its features promise."""
     if not isinstance(store, Tracker):
-        raise Broken("the features promise recall tracking, but its verb is not there")
+        raise Broken("the features promise recall tracking, but its method is missing")
     return store
 
 
@@ -76,49 +76,51 @@ def refused(error: type[E], *, field: str | None = None) -> Iterator[list[E]]:
 
 
 def place(error: BaseException) -> str:
-    """The line of the check at which the store failed, for it says which verb was asked, and what for."""
+    """The line of the check at which the store failed: it shows the call and its arguments."""
     frames = [
         frame
         for frame in extract_tb(error.__traceback__)
-        if Path(frame.filename).parent == _KIT and Path(frame.filename).name not in _OF_NO_CHECK
+        if Path(frame.filename).parent == _KIT and Path(frame.filename).name not in _HELPER_FILES
     ]
     if not frames or frames[-1].lineno is None:
         return ""
     first, file = frames[-1].lineno, frames[-1].filename
     last = frames[-1].end_lineno or first
     code = "".join(getline(file, line).strip() for line in range(first, last + 1))
-    return f" [{Path(file).name}:{first}: {code[:_CODE]}]"
+    return f" [{Path(file).name}:{first}: {code[:_CODE_CHARS]}]"
 
 
-def _told(actual: object, wanted: object) -> str:
-    """Both of them; of records, only what is not alike."""
-    ours, theirs = _records(wanted), _records(actual)
+def _describe_difference(actual: object, wanted: object) -> str:
+    """Both values; of records, only the fields that differ."""
+    ours, theirs = _only_records(wanted), _only_records(actual)
     if not ours or not theirs:
-        return f"expected {_shown(wanted)}, got {_shown(actual)}"
+        return f"expected {_show(wanted)}, got {_show(actual)}"
     names, others = [one.id for one in ours], [one.id for one in theirs]
     if names != others:
-        return f"expected the records {_shown(names)}, got {_shown(others)}"
-    return _clipped("; ".join(part for pair in zip(ours, theirs, strict=True) for part in _apart(*pair)))
+        return f"expected the records {_show(names)}, got {_show(others)}"
+    return _clip(
+        "; ".join(part for pair in zip(ours, theirs, strict=True) for part in _list_differences(*pair))
+    )
 
 
-def _apart(ours: Record, theirs: Record) -> Iterator[str]:
+def _list_differences(ours: Record, theirs: Record) -> Iterator[str]:
     for name in Record.__struct_fields__:
-        wanted, actual = getattr(ours, name), getattr(theirs, name)
-        if wanted != actual:
-            yield f"{name} of {ours.id}: expected {_shown(wanted)}, got {_shown(actual)}"
+        expected, actual = getattr(ours, name), getattr(theirs, name)
+        if expected != actual:
+            yield f"{name} of {ours.id}: expected {_show(expected)}, got {_show(actual)}"
 
 
-def _records(value: object) -> list[Record]:
-    """The records this is made of, if it is made of nothing else."""
+def _only_records(value: object) -> list[Record]:
+    """The records in the value; empty unless it consists of records only."""
     items = list(value) if isinstance(value, list | tuple) else [value]
-    found = [item for item in items if isinstance(item, Record)]
-    return found if len(found) == len(items) else []
+    results = [item for item in items if isinstance(item, Record)]
+    return results if len(results) == len(items) else []
 
 
-def _shown(value: object) -> str:
-    counted = f"{len(value)} of them: " if isinstance(value, list) and len(value) > _FEW else ""
-    return counted + _clipped(repr(value))
+def _show(value: object) -> str:
+    prefix = f"{len(value)} of them: " if isinstance(value, list) and len(value) > _ITEMS_SHOWN else ""
+    return prefix + _clip(repr(value))
 
 
-def _clipped(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+def _clip(text: str) -> str:
+    return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}... ({len(text)} characters)"

@@ -1,6 +1,6 @@
-"""A life at random: a store and the oracle are led through the same changes and must answer alike.
+"""Random histories: a store and the oracle get the same changes and must give the same answers.
 
-Everything follows from the seed, so a disagreement can be had again.
+The seed determines everything, so a difference can be reproduced.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.testing.expect import Broken, same
-from memorywire.testing.run import Report, attempt
+from memorywire.testing.report import Report, attempt
 from memorywire.testing.samples import NOW, SPACE, a_name, a_vector
 
 GROUP = "oracle"
@@ -39,7 +39,7 @@ _ENDS = (EndReason.FORGOTTEN, EndReason.SUPERSEDED, EndReason.EXPIRED)
 
 
 class _Life(Struct):
-    """Two stores, the dice, and the clock; every change is made for both."""
+    """One random history: the store, the oracle, the random generator and the clock."""
 
     store: Store
     dice: np.random.Generator
@@ -50,7 +50,7 @@ class _Life(Struct):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Few, so that everything meets everything; an id belongs to one agent of a tenant."""
+        """Few ids, so that changes collide; an id belongs to one agent of a tenant."""
         return tuple(f"{self.agent}-m{number}" for number in range(_MEMORIES))
 
     def one_of(self, choices: Any) -> Any:
@@ -86,17 +86,17 @@ class _Life(Struct):
             await self._change(self.scope(), erase=(self.one_of(self.names),))
 
     async def look(self) -> None:
-        """Ask both stores every reading verb in the same words, and compare the answers."""
+        """Call every reading method of both stores with the same arguments, and compare the answers."""
         scope, after = self.scope(), self.one_of((None, *self.names))
         where = Where(scope=scope, alive_at=self.now, standings=self.one_of(_STANDINGS))
         same(await self.store.get(scope, self.names), await self.oracle.get(scope, self.names))
         same(await self.store.find(where, after, 5), await self.oracle.find(where, after, 5))
         same(await self.store.count(where), await self.oracle.count(where))
         query = Query(where=where, text=self.one_of(_WORDS), vector=self.one_of(_VECTORS))
-        found = await self.store.search(query, _MEMORIES)
+        results = await self.store.search(query, _MEMORIES)
         expected = await self.oracle.search(query, _MEMORIES)
         same(
-            sorted((hit.record.id, hit.record.version) for hit in found),
+            sorted((hit.record.id, hit.record.version) for hit in results),
             sorted((hit.record.id, hit.record.version) for hit in expected),
         )
 
@@ -115,29 +115,29 @@ class _Life(Struct):
         )
 
     async def _some(self) -> list[Record]:
-        """One memory that is alive, or none."""
-        found = await self.oracle.get(Scope(agent=self.agent), self.names)
-        return [self.one_of(found)] if found else []
+        """One live memory, or none."""
+        results = await self.oracle.get(Scope(agent=self.agent), self.names)
+        return [self.one_of(results)] if results else []
 
     async def _change(self, scope: Scope, **parts: Any) -> None:
         self.changes += 1
         change = Change(
             id=f"{self.agent}-{self.changes}", operation="live", scope=scope, at=self.now, **parts
         )
-        ours, theirs = await _refusal(self.oracle, change), await _refusal(self.store, change)
+        ours, theirs = await _try_write(self.oracle, change), await _try_write(self.store, change)
         if ours != theirs:
             raise Broken(
                 f"change {self.changes}: the oracle says {ours or 'yes'}, the store {theirs or 'yes'}"
             )
-        # Now and then only: a change that is lost must not always get a second chance.
+        # Not always: a repeated write would hide a lost change.
         if ours is None and self.dice.integers(4) == 0:
-            same(await _refusal(self.store, replace(change)), None)
+            same(await _try_write(self.store, replace(change)), None)
 
 
 _STANDINGS = (frozenset(Standing), frozenset({Standing.ACTIVE, Standing.DEMOTED}))
 
 
-async def _refusal(store: Store, change: Change) -> str | None:
+async def _try_write(store: Store, change: Change) -> str | None:
     try:
         await store.write(change)
     except Conflict as refusal:
@@ -146,7 +146,7 @@ async def _refusal(store: Store, change: Change) -> str | None:
 
 
 async def live(open_store: Callable[[], Any], *, seed: int, lives: int = 3, steps: int = STEPS) -> Report:
-    """So many lives of so many steps; each is one result."""
+    """Run this many histories of this many steps; each is one result."""
     results = []
     name = "unknown"
     for number in range(lives):

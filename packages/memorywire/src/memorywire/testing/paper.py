@@ -1,6 +1,6 @@
 """The sixteen scenarios of the paper, by their names, on the five operations over any store.
 
-Each asks at least what the paper asks, and where an empty answer would have passed there, it does not here.
+Each checks at least what the paper checks; an answer without hits does not pass.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,9 +16,8 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
 from memorywire.testing.expect import holds, refused, same
-from memorywire.testing.run import Report, attempt
-from memorywire.testing.samples import NOW, a_name
-from memorywire.testing.words import WordEmbedder
+from memorywire.testing.report import Report, attempt
+from memorywire.testing.samples import NOW, WordEmbedder, a_name
 
 GROUP = "paper"
 
@@ -34,18 +33,18 @@ class Hand:
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """A memory of an agent nobody has heard of, its user alice, and the clock."""
+    """The memory of a new agent, its user alice, and the clock."""
 
     memory: Memory
     clock: Hand
 
     async def tell(self, *facts: str, **options: Any) -> list[str]:
-        given: dict[str, Any] = {"user_id": "alice", **options}
-        return [(await self.memory.remember(fact, **given)).id for fact in facts]
+        arguments: dict[str, Any] = {"user_id": "alice", **options}
+        return [(await self.memory.remember(fact, **arguments)).id for fact in facts]
 
     async def ask(self, query: str, k: int = 5, **options: Any) -> Recalled:
-        given: dict[str, Any] = {"user_id": "alice", "min_relevance": "off", **options}
-        return await self.memory.recall(query, k=k, **given)
+        arguments: dict[str, Any] = {"user_id": "alice", "min_relevance": "off", **options}
+        return await self.memory.recall(query, k=k, **arguments)
 
     async def texts(self, query: str, k: int = 5, **options: Any) -> list[str]:
         return [str(hit.content).lower() for hit in await self.ask(query, k, **options)]
@@ -65,8 +64,8 @@ async def remember_recall_by_user_filter(stage: Stage) -> None:
 async def type_filter(stage: Stage) -> None:
     await stage.tell("Tea is a drink.")
     await stage.tell("We drank tea on Monday.", type="episodic")
-    found = await stage.ask("tea", types=["semantic"])
-    same([hit.record.type.value for hit in found], ["semantic"])
+    results = await stage.ask("tea", types=["semantic"])
+    same([hit.record.type.value for hit in results], ["semantic"])
 
 
 async def forget_by_ids(stage: Stage) -> None:
@@ -118,7 +117,7 @@ async def approval_required_pending(stage: Stage) -> None:
 async def capabilities_declared(stage: Stage) -> None:
     wired = await stage.memory.capabilities()
     holds(bool(wired.stores), "no store is declared")
-    holds(wired.features <= frozenset(Feature), "a feature is declared that nobody knows")
+    holds(wired.features <= frozenset(Feature), "an unknown feature is declared")
 
 
 async def health_returns_status(stage: Stage) -> None:
@@ -171,7 +170,7 @@ SCENARIOS: Sequence[Callable[[Stage], Awaitable[None]]] = (
 
 
 async def play(open_store: Callable[[], Awaitable[Store]]) -> Report:
-    """The sixteen scenarios, each by an agent of its own."""
+    """Run the sixteen scenarios, each with an agent of its own."""
     results = []
     name = "unknown"
     for scenario in SCENARIOS:

@@ -62,13 +62,13 @@ def memorywire_check(request: pytest.FixtureRequest, memorywire_url: str) -> Cal
     import asyncio
 
     from memorywire.stores.registry import open_store
-    from memorywire.testing.exemptions import exemptions
-    from memorywire.testing.run import Mark, examine
+    from memorywire.testing.report import Mark
+    from memorywire.testing.run import examine, load_exemptions
     from memorywire.testing.samples import SPACE
 
     check: Any = request.param
-    named = request.config.getoption("--memorywire-exempt")
-    exempt = exemptions(memorywire_url.partition(":")[0], None if named is None else Path(str(named)))
+    name = request.config.getoption("--memorywire-exempt")
+    exempt = load_exemptions(memorywire_url.partition(":")[0], None if name is None else Path(str(name)))
 
     def run() -> None:
         report = asyncio.run(

@@ -1,25 +1,75 @@
-"""A report in the forms people and machines read: lines, JSON, JUnit, a page, a badge."""
+"""Results of checks, and a report of them as lines, JSON, JUnit, HTML or a badge."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from enum import StrEnum
 from html import escape
 from xml.sax.saxutils import quoteattr
 
+from msgspec import Struct
+
 from memorywire.model.record import Json
-from memorywire.testing.run import Mark, Report, Result
+from memorywire.testing.expect import Broken, place
+
+
+class Mark(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    EXEMPT = "exempt"
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """The result of one check; `detail` has the failure, missing features or an exemption."""
+
+    check: str
+    mark: Mark
+    detail: str | None = None
+    group: str = "contract"
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    store: str
+    results: tuple[Result, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[Result, ...]:
+        return self.marked(Mark.FAILED)
+
+    def marked(self, mark: Mark) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.mark is mark)
+
+
+async def attempt(name: str, run: Callable[[], Awaitable[object]], group: str = "contract") -> Result:
+    """Run one claim about a store and return its result."""
+    try:
+        await run()
+    except Broken as broken:
+        text = f"{broken}{place(broken)}"
+        return Result(check=name, mark=Mark.FAILED, detail=text, group=group)
+    except Exception as error:  # noqa: BLE001 - the store is foreign code: any error is a finding
+        text = f"{type(error).__name__}: {error}{place(error)}"
+        return Result(check=name, mark=Mark.FAILED, detail=text, group=group)
+    return Result(check=name, mark=Mark.PASSED, group=group)
+
 
 _COLOURS = {True: "#2e7d32", False: "#c62828"}
 
 
-def joined(reports: Sequence[Report]) -> Report:
-    """Several examinations of one store as one."""
+def join_reports(reports: Sequence[Report]) -> Report:
+    """One report of several about the same store."""
     return Report(store=reports[0].store, results=tuple(r for report in reports for r in report.results))
 
 
 def counts(report: Report) -> dict[str, int]:
-    found = Counter(result.mark for result in report.results)
-    return {mark.value: found[mark] for mark in Mark}
+    results = Counter(result.mark for result in report.results)
+    return {mark.value: results[mark] for mark in Mark}
 
 
 def document(report: Report) -> dict[str, Json]:
@@ -39,44 +89,42 @@ def as_json(report: Report) -> str:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """What did not simply pass, and the sum."""
+    """A line for each result that is not `passed`, and one with the counts."""
     for one in report.results:
         if one.mark is not Mark.PASSED:
             yield f"{one.mark.value:8} {_sentence(one.check)}: {one.detail}"
-    said = ", ".join(f"{count} {mark}" for mark, count in counts(report).items() if count)
-    yield f"{report.store}: {said}"
+    text = ", ".join(f"{count} {mark}" for mark, count in counts(report).items() if count)
+    yield f"{report.store}: {text}"
 
 
 def as_junit(report: Report) -> str:
-    """The form that build servers show."""
-    found = counts(report)
-    left_out = found[Mark.SKIPPED] + found[Mark.EXEMPT]
+    """The report as JUnit XML."""
+    results = counts(report)
+    left_out = results[Mark.SKIPPED] + results[Mark.EXEMPT]
     cases = "\n".join(_case(report.store, one) for one in report.results)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<testsuite name={quoteattr(f"conformance of {report.store}")} tests="{len(report.results)}" '
-        f'failures="{found[Mark.FAILED]}" skipped="{left_out}">\n{cases}\n</testsuite>\n'
+        f'failures="{results[Mark.FAILED]}" skipped="{left_out}">\n{cases}\n</testsuite>\n'
     )
 
 
 def _case(store: str, one: Result) -> str:
-    named = f"  <testcase classname={quoteattr(f'{store}.{one.group}')} name={quoteattr(one.check)}"
+    name = f"  <testcase classname={quoteattr(f'{store}.{one.group}')} name={quoteattr(one.check)}"
     kind = {Mark.FAILED: "failure", Mark.SKIPPED: "skipped", Mark.EXEMPT: "skipped"}.get(one.mark)
     return (
-        f"{named}/>"
-        if kind is None
-        else f"{named}><{kind} message={quoteattr(one.detail or '')}/></testcase>"
+        f"{name}/>" if kind is None else f"{name}><{kind} message={quoteattr(one.detail or '')}/></testcase>"
     )
 
 
 def as_html(report: Report) -> str:
-    """One page that needs nothing else."""
+    """The report as one self-contained HTML page."""
     rows = "\n".join(
         f'<tr class="{one.mark.value}"><td>{escape(one.group)}</td><td>{escape(_sentence(one.check))}</td>'
         f"<td>{one.mark.value}</td><td>{escape(one.detail or '')}</td></tr>"
         for one in report.results
     )
-    said = ", ".join(f"{count} {mark}" for mark, count in counts(report).items())
+    text = ", ".join(f"{count} {mark}" for mark, count in counts(report).items())
     title = f"Conformance of {escape(report.store)}"
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -85,7 +133,7 @@ table {{ border-collapse: collapse; width: 100%; }}
 td, th {{ border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left; vertical-align: top; }}
 .failed td:nth-child(3) {{ color: {_COLOURS[False]}; font-weight: 600; }}
 .passed td:nth-child(3) {{ color: {_COLOURS[True]}; }}
-</style></head><body><h1>{title}</h1><p>{said}</p>
+</style></head><body><h1>{title}</h1><p>{text}</p>
 <table><thead><tr><th>Group</th><th>Claim</th><th>Mark</th><th>Detail</th></tr></thead><tbody>
 {rows}
 </tbody></table></body></html>
@@ -93,20 +141,20 @@ td, th {{ border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left;
 
 
 def badge(report: Report) -> str:
-    """A small picture: how many of the checks that apply hold."""
-    found = counts(report)
-    total = found[Mark.PASSED] + found[Mark.FAILED]
-    said, colour = f"{found[Mark.PASSED]}/{total}", _COLOURS[report.passed]
-    left, right = 150, 8 * len(said) + 12
-    width = left + right
+    """An SVG badge with the number of checks that pass, of those that apply."""
+    results = counts(report)
+    total = results[Mark.PASSED] + results[Mark.FAILED]
+    text, colour = f"{results[Mark.PASSED]}/{total}", _COLOURS[report.passed]
+    others, right = 150, 8 * len(text) + 12
+    width = others + right
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" '
-        f'aria-label="memorywire conformance: {said}">'
-        f'<rect width="{left}" height="20" fill="#444"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        f'aria-label="memorywire conformance: {text}">'
+        f'<rect width="{others}" height="20" fill="#444"/>'
+        f'<rect x="{others}" width="{right}" height="20" fill="{colour}"/>'
         '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{left // 2}" y="14">memorywire conformance</text>'
-        f'<text x="{left + right // 2}" y="14">{said}</text></g></svg>\n'
+        f'<text x="{others // 2}" y="14">memorywire conformance</text>'
+        f'<text x="{others + right // 2}" y="14">{text}</text></g></svg>\n'
     )
 
 

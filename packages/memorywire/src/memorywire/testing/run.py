@@ -1,49 +1,20 @@
-"""Examines a store: every check on it, and a report that says what held."""
+"""Runs the checks of the contract, the paper's scenarios and random histories on a store."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from enum import StrEnum
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from msgspec import Struct
-
+from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
+from memorywire.stores.registry import open_store
+from memorywire.testing import oracle, paper
 from memorywire.testing.checks import EVERY, Check, Lasting
-from memorywire.testing.expect import Broken, place
-from memorywire.testing.lasting import Opener
-
-
-class Mark(StrEnum):
-    PASSED = "passed"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    EXEMPT = "exempt"
-
-
-class Result(Struct, frozen=True, kw_only=True):
-    """How one check ended; `detail` says what failed, which features it would need, or why it is exempt."""
-
-    check: str
-    mark: Mark
-    detail: str | None = None
-    group: str = "contract"
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    store: str
-    results: tuple[Result, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing failed."""
-        return not self.failures
-
-    @property
-    def failures(self) -> tuple[Result, ...]:
-        return self.marked(Mark.FAILED)
-
-    def marked(self, mark: Mark) -> tuple[Result, ...]:
-        return tuple(result for result in self.results if result.mark is mark)
-
+from memorywire.testing.optional import Opener
+from memorywire.testing.report import Mark, Report, Result, attempt, join_reports
+from memorywire.testing.samples import SPACE
 
 Watch = Callable[[int, int], None]
 
@@ -57,19 +28,19 @@ async def examine(
 ) -> Report:
     """Run the checks, each on a store of its own; `open_store` may open the same shared one every time.
 
-    `exempt` names checks that the product behind the store cannot pass, and why. They are run all the same:
-    one that passes needs no exemption, and fails for having one.
+    `exempt` names checks that the product behind the store cannot pass, and why. They run all the same:
+    an exemption for a check that passes is reported as a failure.
     """
     results = []
     name = "unknown"
     for number, check in enumerate(checks):
         watch(number, len(checks))
         name, result = await _examine(open_store, check)
-        results.append(_excused(result, exempt or {}))
+        results.append(_apply_exemption(result, exempt or {}))
     return Report(store=name, results=tuple(results))
 
 
-def _excused(result: Result, exempt: Mapping[str, str]) -> Result:
+def _apply_exemption(result: Result, exempt: Mapping[str, str]) -> Result:
     if result.check not in exempt or result.mark is Mark.SKIPPED:
         return result
     if result.mark is Mark.PASSED:
@@ -79,10 +50,10 @@ def _excused(result: Result, exempt: Mapping[str, str]) -> Result:
 
 
 async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Result]:
-    """How the check ended, and what the store calls itself."""
+    """The name of the store and the result of the check."""
     store = await open_store()
     try:
-        missing = _missing(store, check)
+        missing = _list_missing(store, check)
         if missing:
             return store.name, Result(check=check.name, mark=Mark.SKIPPED, detail=f"needs {missing}")
         if isinstance(check, Check):
@@ -92,21 +63,90 @@ async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Res
     return store.name, await attempt(check.name, partial(check.run, open_store))
 
 
-def _missing(store: Store, check: Check | Lasting) -> str:
-    """What the store would have to claim, or to have, for the check to be about it."""
+def _list_missing(store: Store, check: Check | Lasting) -> str:
+    """The protocol or features that the store lacks for this check; empty if it lacks none."""
     if isinstance(check, Check) and check.ability and not isinstance(store, check.ability):
-        return f"the verbs of {check.ability.__name__}"
+        return f"the methods of {check.ability.__name__}"
     return ", ".join(sorted(check.requires - store.features))
 
 
-async def attempt(name: str, run: Callable[[], Awaitable[object]], group: str = "contract") -> Result:
-    """How one claim about foreign code ended."""
+_OWN_EXEMPTIONS = "exemptions.toml"
+
+
+def load_exemptions(scheme: str, own: Path | None = None) -> Mapping[str, str]:
+    """The exemptions for a scheme: ours, and those of the file `own`.
+
+    Raises InvalidRequest for an unknown check or an exemption without a reason.
+    """
+    defaults = (files(__package__) / _OWN_EXEMPTIONS).read_text(encoding="utf-8")
+    results = dict(_parse_exemptions(defaults, scheme, _OWN_EXEMPTIONS))
+    if own is not None:
+        results |= _parse_exemptions(_read_text(own), scheme, own.name)
+    return results
+
+
+def _read_text(file: Path) -> str:
     try:
-        await run()
-    except Broken as broken:
-        said = f"{broken}{place(broken)}"
-        return Result(check=name, mark=Mark.FAILED, detail=said, group=group)
-    except Exception as error:  # noqa: BLE001 - the store is foreign code: whatever it raises is a finding
-        said = f"{type(error).__name__}: {error}{place(error)}"
-        return Result(check=name, mark=Mark.FAILED, detail=said, group=group)
-    return Result(check=name, mark=Mark.PASSED, group=group)
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"cannot read {file}", field="exempt") from error
+
+
+def _parse_exemptions(text: str, scheme: str, name: str) -> Mapping[str, str]:
+    try:
+        listing = tomllib.loads(text).get(scheme, {})
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidRequest(f"{name} is not TOML: {error}", field="exempt") from error
+    names = {check.name for check in EVERY}
+    for check, reason in listing.items():
+        if check not in names:
+            raise InvalidRequest(f"{name}: unknown check {check}", field="exempt")
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidRequest(f"{name}: {check} is exempt without a reason", field="exempt")
+    return dict(listing)
+
+
+def select_checks(names: tuple[str, ...]) -> tuple[Check | Lasting, ...]:
+    """The checks whose names contain one of these words; all of them without words."""
+    results = tuple(check for check in EVERY if not names or any(name in check.name for name in names))
+    if not results:
+        raise InvalidRequest("no check has such a name", field="check")
+    return results
+
+
+async def examine_url(
+    url: str,
+    *,
+    seed: int,
+    lives: int = 3,
+    checks: tuple[str, ...] = (),
+    exempt: Path | None = None,
+    watch: Watch = lambda done, of: None,
+) -> Report:
+    """Run the contract, the paper's scenarios and random histories on the store at this URL.
+
+    With `checks`, run only those checks of the contract.
+    """
+    scheme = urlsplit(url).scheme
+
+    async def opened() -> Store:
+        return await open_store(url, space=SPACE)
+
+    exemptions = load_exemptions(scheme, exempt)
+    if checks:
+        return await examine(opened, select_checks(checks), exempt=exemptions, watch=watch)
+    return await examine_opener(opened, exempt=exemptions, seed=seed, lives=lives, watch=watch)
+
+
+async def examine_opener(
+    opener: Opener,
+    *,
+    exempt: Mapping[str, str],
+    seed: int,
+    lives: int = 3,
+    watch: Watch = lambda done, of: None,
+) -> Report:
+    """The same for a store that `opener` opens."""
+    contract = await examine(opener, EVERY, exempt=exempt, watch=watch)
+    scenarios = await paper.play(opener)
+    return join_reports([contract, scenarios, await oracle.live(opener, seed=seed, lives=lives)])

@@ -1,5 +1,6 @@
-"""Records, changes and vectors for checks: each call makes something new that nobody else has."""
+"""Records, changes, vectors and an embedder for checks. Each call makes new ids."""
 
+import hashlib
 import math
 import struct
 import uuid
@@ -24,7 +25,7 @@ def a_name(kind: str) -> str:
 
 
 def a_scope(user: str | None = None, tenant: str = DEFAULT_TENANT) -> Scope:
-    """The scope of an agent nobody has heard of, so that checks can share one store."""
+    """The scope of a new agent, so that checks can share one store."""
     return Scope(agent=a_name("agent"), user=user, tenant=tenant)
 
 
@@ -44,12 +45,12 @@ def a_record(scope: Scope, content: str | Mapping[str, Json] = "the kettle is bl
 
 
 def records(scope: Scope, count: int, content: str = "the kettle is blue", **fields: Any) -> list[Record]:
-    """Many records, each saying something of its own."""
+    """Many records, each with a text of its own."""
     return [a_record(scope, f"{content} {number}", **fields) for number in range(count)]
 
 
 def a_vector(*weights: float) -> bytes:
-    """A unit vector that leans on the first axes by these weights."""
+    """A unit vector with these weights on its first axes."""
     axes = (*weights, *[0.0] * (SPACE.dimension - len(weights)))
     length = math.sqrt(sum(axis * axis for axis in axes))
     return struct.pack(f"<{SPACE.dimension}f", *(axis / length for axis in axes))
@@ -117,3 +118,24 @@ def ids(found: Iterable[Record] | Iterable[Scored]) -> list[str]:
 
 def by_id(kept: Sequence[Record]) -> list[str]:
     return sorted(record.id for record in kept)
+
+
+class WordEmbedder:
+    """An Embedder without a model: each word has a fixed direction, and a text the sum of its words'."""
+
+    space: Space = SPACE
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [_vector(text) for text in texts]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _vector(text: str) -> bytes:
+    axes = [0.0] * SPACE.dimension
+    for word in text.lower().split() or [""]:
+        spun = hashlib.blake2b(word.strip(".,?!").encode(), digest_size=SPACE.dimension).digest()
+        axes = [axis + byte - 127.5 for axis, byte in zip(axes, spun, strict=True)]
+    length = math.sqrt(sum(axis * axis for axis in axes))
+    return struct.pack(f"<{SPACE.dimension}f", *(axis / length for axis in axes))

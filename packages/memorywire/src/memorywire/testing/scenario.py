@@ -1,9 +1,20 @@
-"""Runs one language-neutral scenario through any door; docs/spec/scenarios.md is the format."""
+"""Runs the language-neutral scenarios of the spec: one through any transport, or all on an HTTP endpoint.
 
-from collections.abc import Callable, Iterable, Mapping
+docs/spec/scenarios.md describes the format.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
+from memorywire.model.record import Json
+from memorywire.stores.remote.client import Link, locate
+from memorywire.testing.expect import Broken
+from memorywire.testing.report import Mark, Report, Result, attempt
+from memorywire.testing.samples import a_name
+from memorywire.wire import spec
 
 Call: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -13,7 +24,7 @@ class Differs(AssertionError):
 
 
 class Ticker:
-    """A clock that stands still until it is told to move."""
+    """A clock that only moves when it is set."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -23,28 +34,28 @@ class Ticker:
 
 
 def run(scenario: Mapping[str, Any], call: Call, clock: Ticker) -> None:
-    """Take every step, moving `clock` as the scenario says; Differs names the step that does."""
+    """Run every step, moving `clock` as the scenario says; raises Differs with the step that differs."""
     clock.now = scenario["clock"]
     saved: dict[str, Any] = {}
     for number, step in enumerate(scenario["steps"], 1):
         clock.now += step.get("advance_ms", 0)
         place = f"{scenario['name']}, step {number} ({step['operation']})"
-        answer, problem = _take(call, step["operation"], substitute(step["payload"], saved))
-        difference = _difference(substitute(step, saved), answer, problem)
+        answer, problem = _call(call, step["operation"], substitute(step["payload"], saved))
+        difference = _find_difference(substitute(step, saved), answer, problem)
         if difference is not None:
             raise Differs(f"{place}: {difference}")
         for name, path in step.get("save", {}).items():
-            saved[name] = _read(answer, path)
+            saved[name] = _follow_path(answer, path)
 
 
-def _take(call: Call, operation: str, payload: dict[str, Any]) -> tuple[Any, Any]:
+def _call(call: Call, operation: str, payload: dict[str, Any]) -> tuple[Any, Any]:
     try:
         return call(operation, payload), None
     except MemorywireError as error:
         return None, error.problem()
 
 
-def _difference(step: Mapping[str, Any], answer: Any, problem: Any) -> str | None:
+def _find_difference(step: Mapping[str, Any], answer: Any, problem: Any) -> str | None:
     if "expect_problem" in step:
         if problem is None:
             return f"expected problem {step['expect_problem']}, got the answer {answer}"
@@ -53,7 +64,7 @@ def _difference(step: Mapping[str, Any], answer: Any, problem: Any) -> str | Non
 
 
 def substitute(value: Any, saved: Mapping[str, Any]) -> Any:
-    """The value with every string that is exactly "${name}" replaced by what was saved under that name."""
+    """The value with every string that is exactly "${name}" replaced by the value saved under that name."""
     if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
         return saved[value[2:-1]]
     if isinstance(value, dict):
@@ -64,7 +75,7 @@ def substitute(value: Any, saved: Mapping[str, Any]) -> Any:
 
 
 def matches(fragment: Any, value: Any) -> bool:
-    """Whether the value is what the fragment asks for."""
+    """Whether the value matches the fragment."""
     return mismatch(fragment, value) is None
 
 
@@ -72,22 +83,22 @@ _MISSING = object()
 
 
 def mismatch(fragment: Any, value: Any, path: str = "answer") -> str | None:
-    """The first difference between what a fragment asks for and a value, or None."""
+    """The first difference between a fragment and a value, or None."""
     if isinstance(fragment, dict) and any(key.startswith("$") for key in fragment):
-        return _first(_matcher(name, wanted, value, path) for name, wanted in fragment.items())
+        return _find_first(_matcher(name, expected, value, path) for name, expected in fragment.items())
     if value is _MISSING:
         return f"{path} is missing"
     if isinstance(fragment, dict):
         if not isinstance(value, dict):
             return f"{path} is {value!r}, not an object"
-        return _first(
+        return _find_first(
             mismatch(part, value.get(key, _MISSING), f"{path}.{key}") for key, part in fragment.items()
         )
     if isinstance(fragment, list):
         if not isinstance(value, list) or len(value) != len(fragment):
             return f"{path} is {value!r}, expected {fragment!r}"
         pairs = zip(fragment, value, strict=True)
-        return _first(mismatch(part, inner, f"{path}.{n}") for n, (part, inner) in enumerate(pairs))
+        return _find_first(mismatch(part, inner, f"{path}.{n}") for n, (part, inner) in enumerate(pairs))
     same = value == fragment and isinstance(value, bool) == isinstance(fragment, bool)
     return None if same else f"{path} is {value!r}, expected {fragment!r}"
 
@@ -102,19 +113,119 @@ def _matcher(name: str, wanted: Any, value: Any, path: str) -> str | None:
         "$lte": lambda: _is_number(value) and value <= wanted,
     }
     holds = tests[name]()
-    shown = "missing" if value is _MISSING else repr(value)
-    return None if holds else f"{path} is {shown}, expected {name} {wanted!r}"
+    text = "missing" if value is _MISSING else repr(value)
+    return None if holds else f"{path} is {text}, expected {name} {wanted!r}"
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _first(differences: Iterable[str | None]) -> str | None:
+def _find_first(differences: Iterable[str | None]) -> str | None:
     return next((difference for difference in differences if difference is not None), None)
 
 
-def _read(answer: Any, path: str) -> Any:
+def _follow_path(answer: Any, path: str) -> Any:
     for step in path.split("."):
         answer = answer[int(step)] if isinstance(answer, list) else answer[step]
     return answer
+
+
+GROUP = "wire"
+_TIME_MIN = 10**12
+_NEEDS = {"ties_break_by_id": "a clock that stands still"}
+_OWN = frozenset({"agent_id", "id"})
+
+
+async def examine_endpoint(url: str) -> Report:
+    """Run every scenario that can run there, with agents and ids of their own; check answers by their schema.
+
+    The endpoint has its own clock and policy, so scenarios that need another one are
+    skipped. Raises StoreUnavailable or Unauthenticated if it cannot be asked.
+    """
+    link = Link(locate(url))
+    try:
+        await _check_reachable(link)
+        results = [
+            await _examine_scenario(name, scenario, link) for name, scenario in spec.scenarios().items()
+        ]
+    finally:
+        await link.close()
+    return Report(store=locate(url).host, results=tuple(results))
+
+
+async def _check_reachable(link: Link) -> None:
+    try:
+        await link.post("/v0/capabilities", {})
+    except (StoreUnavailable, Unauthenticated):
+        raise
+    except MemorywireError:
+        return  # it answers; the scenarios tell whether the answers are right
+
+
+async def _examine_scenario(name: str, scenario: dict[str, Json], link: Link) -> Result:
+    needs = _find_need(scenario)
+    if needs is not None:
+        return Result(check=name, mark=Mark.SKIPPED, detail=f"needs {needs}", group=GROUP)
+    loop = asyncio.get_running_loop()
+
+    def call(operation: str, payload: dict[str, Json]) -> dict[str, Json]:
+        request = asyncio.run_coroutine_threadsafe(link.post(f"/v0/{operation}", payload), loop)
+        answer: dict[str, Json] = request.result()
+        _check_schema(operation, answer)
+        return answer
+
+    own = _make_unique(scenario, a_name("")[1:9])
+    return await attempt(name, partial(asyncio.to_thread, run, own, call, Ticker(0)), GROUP)
+
+
+def _find_need(scenario: dict[str, Json]) -> str | None:
+    """What the scenario needs that a foreign endpoint cannot give; None if nothing."""
+    if scenario.get("policy", "open") != "open":
+        return "a policy of its own"
+    if any("advance_ms" in step for step in scenario["steps"]):
+        return "a clock that can be moved"
+    if any(isinstance(value, int) and value >= _TIME_MIN for value in _list_values(scenario["steps"])):
+        return "a clock that can be set"
+    if any(step["operation"] == "agents" for step in scenario["steps"]):
+        return "a memory without other users"
+    if any(f"{step['operation']}.request" not in spec.schemas() for step in scenario["steps"]):
+        return "an endpoint that takes operations by name"
+    return _NEEDS.get(scenario["name"])
+
+
+def _list_values(document: Json) -> Iterator[Json]:
+    if isinstance(document, dict):
+        for inner in document.values():
+            yield from _list_values(inner)
+    elif isinstance(document, list):
+        for inner in document:
+            yield from _list_values(inner)
+    else:
+        yield document
+
+
+def _make_unique(scenario: dict[str, Json], mark: str) -> dict[str, Json]:
+    """The scenario with a mark on each of its agents and ids."""
+    names = {name for step in scenario["steps"] for name in _list_names(step["payload"])}
+    return {**scenario, "steps": _mark_names(scenario["steps"], names, mark)}
+
+
+def _list_names(payload: Json) -> Iterator[str]:
+    if isinstance(payload, dict):
+        for key, value in payload.items():
+            if key in _OWN and isinstance(value, str) and value and not value.startswith("${"):
+                yield value
+
+
+def _mark_names(document: Json, names: set[str], mark: str) -> Json:
+    if isinstance(document, dict):
+        return {key: _mark_names(value, names, mark) for key, value in document.items()}
+    if isinstance(document, list):
+        return [_mark_names(value, names, mark) for value in document]
+    return f"{document}-{mark}" if isinstance(document, str) and document in names else document
+
+
+def _check_schema(operation: str, answer: Json) -> None:
+    for fault in spec.shape(f"{operation}.response").faults(answer):
+        raise Broken(f"the answer to {operation} breaks its schema: {fault}")

@@ -1,4 +1,4 @@
-"""Many tenants, agents and users in one store: each sees its own, as if alone."""
+"""Checks of isolation: tenants, agents and users in one store see only their own memories."""
 
 from memorywire.model.errors import Conflict
 from memorywire.model.record import MemoryType, Record, Scope, Standing
@@ -33,8 +33,8 @@ async def _sees(store: Store, scope: Scope, wanted: list[Record], asked: list[Re
     same(ids(await store.get(scope, asked_ids)), by_id(wanted))
     same(ids(await store.find(everything(scope, standings=everyone))), by_id(wanted))
     same(await store.count(everything(scope, standings=everyone)), len(wanted))
-    found = await store.search(a_query(scope, "kettle", a_vector(1)), 50)
-    same(sorted(ids(found)), by_id(wanted))
+    results = await store.search(a_query(scope, "kettle", a_vector(1)), 50)
+    same(sorted(ids(results)), by_id(wanted))
 
 
 async def another_tenant_sees_nothing(store: Store) -> None:
@@ -56,19 +56,19 @@ async def another_agent_sees_nothing(store: Store) -> None:
 async def a_user_sees_exactly_its_own(store: Store) -> None:
     agent = a_scope()
     ana, ben, nobody = (a_record(user_of(agent, user), f"kettle of {user}") for user in ("ana", "ben", None))
-    kept = [ana, ben, nobody]
-    await keep(store, *kept, vector=a_vector(1))
-    await _sees(store, user_of(agent, "ana"), [ana], kept)
-    await _sees(store, user_of(agent, "ben"), [ben], kept)
-    await _sees(store, user_of(agent, "Ana"), [], kept)
-    await _sees(store, user_of(agent, ""), [], kept)
+    memories = [ana, ben, nobody]
+    await keep(store, *memories, vector=a_vector(1))
+    await _sees(store, user_of(agent, "ana"), [ana], memories)
+    await _sees(store, user_of(agent, "ben"), [ben], memories)
+    await _sees(store, user_of(agent, "Ana"), [], memories)
+    await _sees(store, user_of(agent, ""), [], memories)
 
 
 async def a_request_without_user_sees_all_of_the_agent(store: Store) -> None:
     agent = a_scope()
-    kept = [a_record(user_of(agent, user), f"kettle of {user}") for user in ("ana", "ben", None)]
-    await keep(store, *kept, vector=a_vector(1))
-    await _sees(store, agent, kept, kept)
+    memories = [a_record(user_of(agent, user), f"kettle of {user}") for user in ("ana", "ben", None)]
+    await keep(store, *memories, vector=a_vector(1))
+    await _sees(store, agent, memories, memories)
 
 
 async def history_is_hidden_from_strangers(store: Store) -> None:
@@ -105,12 +105,12 @@ async def strangers_learn_nothing_from_a_refusal(store: Store) -> None:
     record = a_record(a_scope(user="ana"))
     await keep(store, record)
     stranger = a_scope()
-    told = []
+    answer = []
     for id in (record.id, a_name("unknown")):
         with refused(Conflict) as refusals:
             await store.write(a_change(stranger, ending(a_record(stranger, id=id))))
-        told += [refusal.problem() | {"detail": refusal.detail.replace(id, "")} for refusal in refusals]
-    same(told[0], told[1])
+        answer += [refusal.problem() | {"detail": refusal.detail.replace(id, "")} for refusal in refusals]
+    same(answer[0], answer[1])
 
 
 async def a_memory_cannot_move_to_another_user(store: Store) -> None:
@@ -169,8 +169,8 @@ async def a_crowd_of_another_agent_does_not_hide_mine(store: Store) -> None:
 
 async def a_crowd_of_another_tenant_does_not_hide_mine(store: Store) -> None:
     mine = a_record(a_scope(), "once there was a zebra in a longer sentence")
-    crowded = Scope(agent=mine.scope.agent, tenant=a_name("tenant"))
-    await _is_first(store, mine, records(crowded, 300, "zebra"))
+    ranking = Scope(agent=mine.scope.agent, tenant=a_name("tenant"))
+    await _is_first(store, mine, records(ranking, 300, "zebra"))
 
 
 async def a_crowd_of_another_user_does_not_hide_mine(store: Store) -> None:

@@ -1,12 +1,12 @@
-"""Every operator of the filter language, on the values that tempt a store to answer differently."""
+"""Checks of listing, expiry and paging, and of every operator of the filter language."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from memorywire.model.record import Json, MemoryType, Record, Standing
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import same
+from memorywire.testing.expect import holds, same
 from memorywire.testing.samples import (
     NOW,
     a_name,
@@ -16,11 +16,154 @@ from memorywire.testing.samples import (
     a_vector,
     by_id,
     compare,
+    end,
     everything,
     ids,
     keep,
+    records,
     user_of,
 )
+
+
+async def _finds(store: Store, scope: Scope, wanted: list[Record], **conditions: object) -> None:
+    """find, count and search agree on who meets these conditions."""
+    where = everything(scope, **conditions)
+    same(ids(await store.find(where)), by_id(wanted))
+    same(await store.count(where), len(wanted))
+    same(
+        sorted(ids(await store.search(a_query(scope, "kettle", a_vector(1), **conditions), 100))),
+        by_id(wanted),
+    )
+
+
+async def find_is_ordered_by_id(store: Store) -> None:
+    memories = records(a_scope(), 12)
+    for record in memories:
+        await keep(store, record)
+    same(ids(await store.find(everything(memories[0].scope))), by_id(memories))
+
+
+async def paging_by_id_is_complete(store: Store) -> None:
+    memories = records(a_scope(), 25)
+    await keep(store, *memories)
+    same(await _read_pages(store, memories[0].scope, size=7), by_id(memories))
+
+
+async def paging_a_filtered_list_is_complete(store: Store) -> None:
+    scope = a_scope()
+    memories = [a_record(scope, f"kettle {n}", metadata={"even": n % 2 == 0}) for n in range(40)]
+    await keep(store, *memories)
+    even = [record for record in memories if record.metadata["even"]]
+    same(await _read_pages(store, scope, size=6, filter=compare("metadata.even", "eq", True)), by_id(even))
+
+
+async def paging_survives_changes_between_pages(store: Store) -> None:
+    memories = sorted(records(a_scope(), 12), key=lambda record: record.id)
+    scope = memories[0].scope
+    await keep(store, *memories)
+    first = await store.find(everything(scope), limit=5)
+    await end(store, memories[0], memories[4], memories[7])
+    rest = await store.find(everything(scope), after=first[-1].id, limit=50)
+    same(ids(rest), [record.id for record in memories[5:] if record is not memories[7]])
+
+
+async def a_page_begins_behind_any_id(store: Store) -> None:
+    memories = records(a_scope(), 3)
+    await keep(store, *memories)
+    scope = memories[0].scope
+    same(ids(await store.find(everything(scope), after="")), by_id(memories))
+    same(ids(await store.find(everything(scope), after=max(by_id(memories)))), [])
+
+
+async def a_memory_is_dead_from_the_moment_it_expires(store: Store) -> None:
+    record = a_record(a_scope(), expires_at=NOW + 10)
+    await keep(store, record, vector=a_vector(1))
+    await _finds(store, record.scope, [record], alive_at=NOW + 9)
+    await _finds(store, record.scope, [], alive_at=NOW + 10)
+    await _finds(store, record.scope, [], alive_at=NOW + 11)
+
+
+async def a_memory_without_an_end_outlives_every_moment(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record, vector=a_vector(1))
+    await _finds(store, record.scope, [record], alive_at=2**53)
+
+
+async def archived_memories_answer_only_when_asked_for(store: Store) -> None:
+    scope = a_scope()
+    active, demoted, archived = (a_record(scope, f"kettle {s}", standing=s) for s in Standing)
+    await keep(store, active, demoted, archived, vector=a_vector(1))
+    await _finds(store, scope, [active, demoted])
+    await _finds(store, scope, [archived], standings=frozenset({Standing.ARCHIVED}))
+    await _finds(store, scope, [active, demoted, archived], standings=frozenset(Standing))
+
+
+async def types_select(store: Store) -> None:
+    scope = a_scope()
+    memories = {kind: a_record(scope, f"kettle {kind}", type=kind) for kind in MemoryType}
+    await keep(store, *memories.values(), vector=a_vector(1))
+    await _finds(store, scope, list(memories.values()))
+    await _finds(store, scope, [memories[MemoryType.EMOTIONAL]], types=frozenset({MemoryType.EMOTIONAL}))
+    pair = frozenset({MemoryType.SEMANTIC, MemoryType.PROCEDURAL})
+    await _finds(store, scope, [memories[kind] for kind in pair], types=pair)
+
+
+async def bounds_of_creation_are_inclusive(store: Store) -> None:
+    scope = a_scope()
+    early, middle, late = (a_record(scope, f"kettle {t}", created_at=NOW + t) for t in (-1, 0, 1))
+    await keep(store, early, middle, late, vector=a_vector(1))
+    await _finds(store, scope, [middle, late], created_since=NOW)
+    await _finds(store, scope, [early, middle], created_until=NOW)
+    await _finds(store, scope, [middle], created_since=NOW, created_until=NOW)
+
+
+async def confidence_below_is_strict(store: Store) -> None:
+    scope = a_scope()
+    low, edge, high = (a_record(scope, f"kettle {c}", confidence=c) for c in (0.0, 0.5, 1.0))
+    await keep(store, low, edge, high, vector=a_vector(1))
+    await _finds(store, scope, [low], confidence_below=0.5)
+    await _finds(store, scope, [low, edge], confidence_below=0.51)
+
+
+async def all_conditions_must_hold(store: Store) -> None:
+    scope = a_scope()
+    match = {"type": MemoryType.EPISODIC, "confidence": 0.2, "created_at": NOW - 9, "metadata": {"a": 1}}
+    misses: list[dict[str, object]] = [
+        {"type": MemoryType.SEMANTIC},
+        {"confidence": 0.9},
+        {"created_at": NOW},
+        {"metadata": {}},
+    ]
+    expected = a_record(scope, "kettle", **match)
+    await keep(
+        store,
+        expected,
+        *(a_record(scope, f"kettle {miss}", **(match | miss)) for miss in misses),
+        vector=a_vector(1),
+    )
+    await _finds(
+        store,
+        scope,
+        [expected],
+        types=frozenset({MemoryType.EPISODIC}),
+        confidence_below=0.5,
+        created_until=NOW - 1,
+        filter=compare("metadata.a", "eq", 1),
+    )
+
+
+async def _read_pages(store: Store, scope: Scope, size: int, **conditions: object) -> list[str]:
+    visible: list[str] = []
+    page = await store.find(everything(scope, **conditions), limit=size)
+    while page:
+        # Else a store whose pages overlap would be asked for ever.
+        holds(
+            not visible or page[0].id > visible[-1],
+            f"the page behind {visible[-1:]} begins with {page[0].id}",
+        )
+        visible += ids(page)
+        page = await store.find(everything(scope, **conditions), after=visible[-1], limit=size)
+    return visible
 
 
 async def _selects(store: Store, condition: Filter, yes: list[Record], no: list[Record]) -> None:
@@ -36,16 +179,18 @@ async def _selects(store: Store, condition: Filter, yes: list[Record], no: list[
 async def _metadata(store: Store, condition: Filter, yes: Iterable[Json], no: Iterable[Json]) -> None:
     """As `_selects`, with the values of the metadata key `k`; `...` stands for no key at all."""
     scope = a_scope()
-    chosen, left = ([a_record(scope, metadata={} if v is ... else {"k": v}) for v in vs] for vs in (yes, no))
-    await _selects(store, condition, chosen, left)
+    matching, others = (
+        [a_record(scope, metadata={} if v is ... else {"k": v}) for v in vs] for vs in (yes, no)
+    )
+    await _selects(store, condition, matching, others)
 
 
 async def _fields(
     store: Store, condition: Filter, yes: Iterable[dict[str, Any]], no: Iterable[dict[str, Any]]
 ) -> None:
     scope = a_scope()
-    chosen, left = ([a_record(**{"scope": scope, **fields}) for fields in many] for many in (yes, no))
-    await _selects(store, condition, chosen, left)
+    matching, others = ([a_record(**{"scope": scope, **fields}) for fields in many] for many in (yes, no))
+    await _selects(store, condition, matching, others)
 
 
 def _k(operator: str, value: Json) -> Compare:
@@ -92,8 +237,8 @@ async def lists_equal_lists_in_order(store: Store) -> None:
 
 
 async def objects_equal_objects(store: Store) -> None:
-    wanted = {"x": 1, "y": ["é"]}
-    await _metadata(store, _k("eq", wanted), [{"y": ["é"], "x": 1.0}], [{"x": 1}, {}, "x", ...])
+    expected = {"x": 1, "y": ["é"]}
+    await _metadata(store, _k("eq", expected), [{"y": ["é"], "x": 1.0}], [{"x": 1}, {}, "x", ...])
 
 
 async def order_holds_between_numbers(store: Store) -> None:

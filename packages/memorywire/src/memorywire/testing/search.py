@@ -1,4 +1,4 @@
-"""What is ranked above what, by meaning and by words, on absolute scores."""
+"""Checks of ranking by vector and by text, and of absolute scores."""
 
 import math
 
@@ -25,15 +25,15 @@ from memorywire.testing.samples import (
 )
 
 
-async def _said(store: Store, *contents: str) -> tuple[Scope, list[Record]]:
+async def _remember_all(store: Store, *contents: str) -> tuple[Scope, list[Record]]:
     """One memory for each content, without vectors, so that only words count."""
     scope = a_scope()
-    kept = [a_record(scope, content) for content in contents]
-    await keep(store, *kept)
-    return scope, kept
+    memories = [a_record(scope, content) for content in contents]
+    await keep(store, *memories)
+    return scope, memories
 
 
-async def _best(store: Store, scope: Scope, text: str) -> Scored:
+async def _find_best(store: Store, scope: Scope, text: str) -> Scored:
     (hit,) = await store.search(a_query(scope, text), 1)
     return hit
 
@@ -41,30 +41,30 @@ async def _best(store: Store, scope: Scope, text: str) -> Scored:
 async def nearer_vectors_rank_higher(store: Store) -> None:
     scope = a_scope()
     leanings = {"here": (1, 0), "near": (1, 0.2), "off": (1, 1), "far": (0.1, 1), "across": (-1, 0)}
-    kept = {name: a_record(scope, name) for name in leanings}
-    puts = [beginning(kept[name], a_vector(*leaning)) for name, leaning in leanings.items()]
+    memories = {name: a_record(scope, name) for name in leanings}
+    puts = [beginning(memories[name], a_vector(*leaning)) for name, leaning in leanings.items()]
     await store.write(a_change(scope, *puts[::-1]))
-    found = await store.search(a_query(scope, "", a_vector(1)), 10)
-    same([hit.record.content for hit in found], list(leanings))
-    for hit, cosine in zip(found, (1, 0.981, 0.707, 0.0995, -1), strict=True):
+    results = await store.search(a_query(scope, "", a_vector(1)), 10)
+    same([hit.record.content for hit in results], list(leanings))
+    for hit, cosine in zip(results, (1, 0.981, 0.707, 0.0995, -1), strict=True):
         close_to(hit.signals["vector"], cosine)
 
 
 async def a_new_vector_replaces_the_old_one(store: Store) -> None:
     record, other = records(a_scope(), 2)
     await keep(store, record, other, vector=a_vector(1))
-    moved = revising(record, content="elsewhere")
-    await store.write(a_change(record.scope, Put(record=moved.record, base=Base.LIVE, vector=a_vector(0, 1))))
-    found = await store.search(a_query(record.scope, "", a_vector(0, 1)), 10)
-    same(ids(found), [record.id, other.id])
-    close_to(found[0].signals["vector"], 1)
+    newer = revising(record, content="elsewhere")
+    await store.write(a_change(record.scope, Put(record=newer.record, base=Base.LIVE, vector=a_vector(0, 1))))
+    results = await store.search(a_query(record.scope, "", a_vector(0, 1)), 10)
+    same(ids(results), [record.id, other.id])
+    close_to(results[0].signals["vector"], 1)
 
 
 async def a_vector_is_carried_over_when_asked(store: Store) -> None:
     record = a_record(a_scope())
     await keep(store, record, vector=a_vector(1, 2))
-    kept = revising(record, confidence=0.5)
-    await store.write(a_change(record.scope, Put(record=kept.record, base=Base.LIVE, like=1)))
+    memories = revising(record, confidence=0.5)
+    await store.write(a_change(record.scope, Put(record=memories.record, base=Base.LIVE, like=1)))
     (hit,) = await store.search(a_query(record.scope, "", a_vector(1, 2)), 10)
     close_to(hit.signals["vector"], 1)
 
@@ -73,15 +73,15 @@ async def a_memory_without_vector_is_found_by_its_words(store: Store) -> None:
     scope = a_scope()
     wordy, plain = a_record(scope, "zebra crossing"), a_record(scope, "kettle")
     await store.write(a_change(scope, beginning(wordy), beginning(plain, a_vector(0, 1))))
-    found = await store.search(a_query(scope, "zebra crossing", a_vector(1)), 10)
-    same(ids(found), [wordy.id, plain.id])
-    same(found[0].signals["vector"], 0.0)
+    results = await store.search(a_query(scope, "zebra crossing", a_vector(1)), 10)
+    same(ids(results), [wordy.id, plain.id])
+    same(results[0].signals["vector"], 0.0)
 
 
 async def words_alone_find(store: Store) -> None:
-    scope, kept = await _said(store, "the zebra ran", "a blue kettle", "rain in May")
-    hit = await _best(store, scope, "blue kettles")
-    same(hit.record, kept[1])
+    scope, memories = await _remember_all(store, "the zebra ran", "a blue kettle", "rain in May")
+    hit = await _find_best(store, scope, "blue kettles")
+    same(hit.record, memories[1])
     same(hit.signals["vector"], 0.0)
 
 
@@ -89,9 +89,9 @@ async def a_vector_alone_finds(store: Store) -> None:
     scope = a_scope()
     near, far = records(scope, 2)
     await store.write(a_change(scope, beginning(far, a_vector(0, 1)), beginning(near, a_vector(1, 0.1))))
-    found = await store.search(a_query(scope, "", a_vector(1)), 10)
-    same(ids(found), [near.id, far.id])
-    same([hit.signals["text"] for hit in found], [0.0, 0.0])
+    results = await store.search(a_query(scope, "", a_vector(1)), 10)
+    same(ids(results), [near.id, far.id])
+    same([hit.signals["text"] for hit in results], [0.0, 0.0])
 
 
 async def words_and_meaning_add_up(store: Store) -> None:
@@ -103,16 +103,16 @@ async def words_and_meaning_add_up(store: Store) -> None:
         beginning(both, a_vector(1)),
     )
     await store.write(a_change(scope, *puts))
-    found = await store.search(a_query(scope, "zebra", a_vector(1)), 10)
-    same(found[0].record.id, both.id)
-    holds(found[0].score > max(hit.score for hit in found[1:]), "two signals are worth no more than one")
+    results = await store.search(a_query(scope, "zebra", a_vector(1)), 10)
+    same(results[0].record.id, both.id)
+    holds(results[0].score > max(hit.score for hit in results[1:]), "two signals are worth no more than one")
 
 
 async def a_score_is_the_relevance_of_its_signals(store: Store) -> None:
     scope = a_scope()
-    kept = [a_record(scope, "zebra crossing"), a_record(scope, "zebra"), a_record(scope, "kettle")]
+    memories = [a_record(scope, "zebra crossing"), a_record(scope, "zebra"), a_record(scope, "kettle")]
     leanings = (a_vector(1), a_vector(1, 1), a_vector(-1))
-    await store.write(a_change(scope, *(beginning(r, v) for r, v in zip(kept, leanings, strict=True))))
+    await store.write(a_change(scope, *(beginning(r, v) for r, v in zip(memories, leanings, strict=True))))
     for hit in await store.search(a_query(scope, "zebra crossing", a_vector(1)), 10):
         close_to(hit.score, relevance(evidence(hit.signals["vector"], hit.signals["text"])))
         holds(0 <= hit.score <= 1, f"a score of {hit.score} is not in 0..1")
@@ -120,40 +120,40 @@ async def a_score_is_the_relevance_of_its_signals(store: Store) -> None:
 
 
 async def the_text_share_is_scope_local_bm25(store: Store) -> None:
-    scope, kept = await _said(store, "zebra crossing", "zebra zebra kettle", "rain")
+    scope, memories = await _remember_all(store, "zebra crossing", "zebra zebra kettle", "rain")
     weights = {"zebra": idf(3, 2), "crossing": idf(3, 1)}
     average = (2 + 3 + 1) / 3
-    earned = {
-        kept[0].id: weights["zebra"] * saturation(1, 2, average)
+    score = {
+        memories[0].id: weights["zebra"] * saturation(1, 2, average)
         + weights["crossing"] * saturation(1, 2, average),
-        kept[1].id: weights["zebra"] * saturation(2, 3, average),
-        kept[2].id: 0.0,
+        memories[1].id: weights["zebra"] * saturation(2, 3, average),
+        memories[2].id: 0.0,
     }
     for hit in await store.search(a_query(scope, "zebra crossing"), 10):
-        close_to(hit.signals["text"], earned[hit.record.id] / sum(weights.values()))
+        close_to(hit.signals["text"], score[hit.record.id] / sum(weights.values()))
 
 
 async def rare_words_weigh_more(store: Store) -> None:
     common = [f"kettle number {n}" for n in range(8)]
-    scope, kept = await _said(store, *common, "a zebra")
-    hit = await _best(store, scope, "zebra kettle")
-    same(hit.record, kept[-1])
+    scope, memories = await _remember_all(store, *common, "a zebra")
+    hit = await _find_best(store, scope, "zebra kettle")
+    same(hit.record, memories[-1])
 
 
 async def a_word_is_found_in_any_form(store: Store) -> None:
-    scope, kept = await _said(store, "She was RUNNING to the cafés", "nothing here")
+    scope, memories = await _remember_all(store, "She was RUNNING to the cafés", "nothing here")
     for text in ("run", "Cafe", "CAFÉS", "runs"):
-        same((await _best(store, scope, text)).record, kept[0])
+        same((await _find_best(store, scope, text)).record, memories[0])
 
 
 async def a_query_of_common_words_earns_no_text_share(store: Store) -> None:
-    scope, _ = await _said(store, "the kettle", "and the rain")
-    found = await store.search(a_query(scope, "the and of"), 10)
-    same([hit.signals["text"] for hit in found], [0.0, 0.0])
+    scope, _ = await _remember_all(store, "the kettle", "and the rain")
+    results = await store.search(a_query(scope, "the and of"), 10)
+    same([hit.signals["text"] for hit in results], [0.0, 0.0])
 
 
 async def a_query_of_signs_is_just_words(store: Store) -> None:
-    scope, kept = await _said(store, "the kettle is blue", "rain")
+    scope, memories = await _remember_all(store, "the kettle is blue", "rain")
     for text in (
         '"kettle',
         "kettle*",
@@ -164,37 +164,39 @@ async def a_query_of_signs_is_just_words(store: Store) -> None:
         "k:kettle",
     ):
         await store.search(a_query(scope, text), 10)
-    same((await _best(store, scope, '("kettle" OR *')).record, kept[0])
+    same((await _find_best(store, scope, '("kettle" OR *')).record, memories[0])
 
 
 async def unspaced_scripts_are_found_by_their_parts(store: Store) -> None:
-    scope, kept = await _said(store, "東京で会議があります", "大阪は雨です", "서울에서 만났다")
-    same((await _best(store, scope, "会議")).record, kept[0])
-    same((await _best(store, scope, "雨")).record, kept[1])
-    same((await _best(store, scope, "서울")).record, kept[2])
+    scope, memories = await _remember_all(store, "東京で会議があります", "大阪は雨です", "서울에서 만났다")
+    same((await _find_best(store, scope, "会議")).record, memories[0])
+    same((await _find_best(store, scope, "雨")).record, memories[1])
+    same((await _find_best(store, scope, "서울")).record, memories[2])
 
 
 async def identifiers_are_found_whole_and_by_their_parts(store: Store) -> None:
-    scope, kept = await _said(store, "call getUserName first", "set MAX_RETRY_COUNT to 3", "rain in May")
+    scope, memories = await _remember_all(
+        store, "call getUserName first", "set MAX_RETRY_COUNT to 3", "rain in May"
+    )
     for text in ("getUserName", "user", "name"):
-        same((await _best(store, scope, text)).record, kept[0])
+        same((await _find_best(store, scope, text)).record, memories[0])
     for text in ("MAX_RETRY_COUNT", "retry"):
-        same((await _best(store, scope, text)).record, kept[1])
+        same((await _find_best(store, scope, text)).record, memories[1])
 
 
 async def the_words_of_structured_content_are_found(store: Store) -> None:
     scope = a_scope()
-    kept = a_record(scope, {"steps": [{"do": "boil the zebra"}], "n": 3}), a_record(scope, "rain")
-    await keep(store, *kept)
-    same((await _best(store, scope, "zebra")).record, kept[0])
+    memories = a_record(scope, {"steps": [{"do": "boil the zebra"}], "n": 3}), a_record(scope, "rain")
+    await keep(store, *memories)
+    same((await _find_best(store, scope, "zebra")).record, memories[0])
 
 
 async def old_words_are_forgotten_with_their_version(store: Store) -> None:
-    scope, (record, _) = await _said(store, "zebra", "rain")
+    scope, (record, _) = await _remember_all(store, "zebra", "rain")
     await store.write(a_change(scope, revising(record, content="kettle")))
-    found = await store.search(a_query(scope, "zebra"), 10)
-    same([hit.signals["text"] for hit in found], [0.0, 0.0])
-    same((await _best(store, scope, "kettle")).record.id, record.id)
+    results = await store.search(a_query(scope, "zebra"), 10)
+    same([hit.signals["text"] for hit in results], [0.0, 0.0])
+    same((await _find_best(store, scope, "kettle")).record.id, record.id)
 
 
 async def demoted_memories_keep_a_quarter_of_their_score(store: Store) -> None:
@@ -211,17 +213,17 @@ async def demoted_memories_keep_a_quarter_of_their_score(store: Store) -> None:
 
 async def ties_are_broken_by_id(store: Store) -> None:
     scope = a_scope()
-    kept = [a_record(scope, "zebra") for _ in range(30)]
-    await keep(store, *kept, vector=a_vector(1))
+    memories = [a_record(scope, "zebra") for _ in range(30)]
+    await keep(store, *memories, vector=a_vector(1))
     for limit in (1, 7, 30, 100):
-        found = ids(await store.search(a_query(scope, "zebra", a_vector(1)), limit))
-        same(found, by_id(kept)[:limit])
+        results = ids(await store.search(a_query(scope, "zebra", a_vector(1)), limit))
+        same(results, by_id(memories)[:limit])
 
 
 async def the_order_is_the_same_every_time(store: Store) -> None:
     scope = a_scope()
-    kept = records(scope, 40, "zebra crossing")
-    puts = [beginning(record, a_vector(1, n % 5)) for n, record in enumerate(kept)]
+    memories = records(scope, 40, "zebra crossing")
+    puts = [beginning(record, a_vector(1, n % 5)) for n, record in enumerate(memories)]
     await store.write(a_change(scope, *puts))
     query = a_query(scope, "zebra 7 12", a_vector(1, 2))
     first = ids(await store.search(query, 40))
@@ -230,9 +232,9 @@ async def the_order_is_the_same_every_time(store: Store) -> None:
 
 
 async def search_gives_no_more_than_asked(store: Store) -> None:
-    kept = records(a_scope(), 10)
-    await keep(store, *kept, vector=a_vector(1))
-    query = a_query(kept[0].scope, "kettle", a_vector(1))
+    memories = records(a_scope(), 10)
+    await keep(store, *memories, vector=a_vector(1))
+    query = a_query(memories[0].scope, "kettle", a_vector(1))
     same([len(await store.search(query, limit)) for limit in (1, 3, 10, 11)], [1, 3, 10, 10])
 
 
@@ -252,8 +254,8 @@ async def filters_apply_before_the_limit(store: Store) -> None:
 
 async def statistics_come_from_what_the_query_may_see(store: Store) -> None:
     scope = a_scope()
-    seen = [a_record(scope, text, type=MemoryType.EPISODIC) for text in ("zebra crossing", "kettle")]
-    await keep(store, *seen)
+    visible = [a_record(scope, text, type=MemoryType.EPISODIC) for text in ("zebra crossing", "kettle")]
+    await keep(store, *visible)
     query = a_query(scope, "zebra kettle", types=frozenset({MemoryType.EPISODIC}))
     before = await store.search(query, 10)
     await keep(store, *records(scope, 30, "zebra"), *records(scope, 30, "zebra", expires_at=NOW))

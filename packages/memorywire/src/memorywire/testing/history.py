@@ -1,9 +1,10 @@
-"""The past: every version, what each change did, and how things stood at a moment."""
+"""Checks of history, of reading the past, and of erasure."""
 
-from memorywire.model.change import Base, EndReason, Put
+from memorywire.model.change import Base, Change, EndReason, Put
+from memorywire.model.errors import Conflict
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import historian, holds, present, same
+from memorywire.testing.expect import historian, holds, present, refused, same
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -28,15 +29,15 @@ from memorywire.testing.samples import (
 async def every_version_is_in_the_history(store: Store) -> None:
     record = a_record(a_scope())
     second = revised(record, content="the kettle is red")
-    begun = await keep(store, record, at=NOW)
-    changed = a_change(record.scope, Put(record=second, base=Base.LIVE), at=NOW + 5)
-    sequence = await store.write(changed)
+    first = await keep(store, record, at=NOW)
+    revision = a_change(record.scope, Put(record=second, base=Base.LIVE), at=NOW + 5)
+    sequence = await store.write(revision)
     old, new = await historian(store).history(record.scope, record.id)
     same((old.record, new.record), (record, second))
-    same((old.number, old.began_at, old.began_by), (1, NOW, begun.id))
-    same((old.ended, old.ended_at, old.ended_by), (sequence, NOW + 5, changed.id))
+    same((old.number, old.began_at, old.began_by), (1, NOW, first.id))
+    same((old.ended, old.ended_at, old.ended_by), (sequence, NOW + 5, revision.id))
     same((old.reason, old.into), (EndReason.REPLACED, None))
-    same((new.number, new.began, new.began_by), (2, sequence, changed.id))
+    same((new.number, new.began, new.began_by), (2, sequence, revision.id))
     same((new.ended, new.ended_at, new.ended_by, new.reason), (None, None, None, None))
     third = revised(second, content="the kettle is white")
     await store.write(a_change(record.scope, Put(record=third, base=Base.LIVE), at=NOW + 6))
@@ -65,8 +66,8 @@ async def an_end_names_what_took_its_place(store: Store) -> None:
         a_change(scope, beginning(new), superseding, ending(twin, EndReason.MERGED, into=new.id))
     )
     books = historian(store)
-    for gone, reason in ((old, EndReason.SUPERSEDED), (twin, EndReason.MERGED)):
-        (version,) = await books.history(scope, gone.id)
+    for missing, reason in ((old, EndReason.SUPERSEDED), (twin, EndReason.MERGED)):
+        (version,) = await books.history(scope, missing.id)
         same((version.reason, version.into), (reason, new.id))
     same(await store.find(everything(scope)), [new])
 
@@ -92,13 +93,13 @@ async def what_never_was_has_no_history(store: Store) -> None:
 
 async def a_footprint_tells_what_a_change_did(store: Store) -> None:
     scope = a_scope()
-    replaced, forgotten, new, untouched = records(scope, 4)
-    await keep(store, replaced, forgotten, untouched)
+    old, other, new, untouched = records(scope, 4)
+    await keep(store, old, other, untouched)
     change = a_change(
         scope,
         beginning(new),
-        revising(replaced, content="changed"),
-        ending(forgotten),
+        revising(old, content="changed"),
+        ending(other),
         at=NOW + 3,
         operation="merge",
         reason="because",
@@ -106,22 +107,22 @@ async def a_footprint_tells_what_a_change_did(store: Store) -> None:
     )
     sequence = await store.write(change)
     footprint = present(await historian(store).footprint(scope, change.id), "the footprint")
-    told = footprint.change
-    same((footprint.sequence, told.id, told.at, told.scope), (sequence, change.id, NOW + 3, scope))
-    same((told.operation, told.reason, told.undoes), ("merge", "because", "another"))
-    same({(v.id, v.number) for v in footprint.began}, {(new.id, 1), (replaced.id, 2)})
+    answer = footprint.change
+    same((footprint.sequence, answer.id, answer.at, answer.scope), (sequence, change.id, NOW + 3, scope))
+    same((answer.operation, answer.reason, answer.undoes), ("merge", "because", "another"))
+    same({(v.id, v.number) for v in footprint.began}, {(new.id, 1), (old.id, 2)})
     same(
         {(v.id, v.number, v.reason) for v in footprint.ended},
-        {(replaced.id, 1, EndReason.REPLACED), (forgotten.id, 1, EndReason.FORGOTTEN)},
+        {(old.id, 1, EndReason.REPLACED), (other.id, 1, EndReason.FORGOTTEN)},
     )
-    same({v.id: v.record for v in footprint.ended}, {r.id: r for r in (replaced, forgotten)})
+    same({v.id: v.record for v in footprint.ended}, {r.id: r for r in (old, other)})
 
 
 async def changes_are_listed_newest_first(store: Store) -> None:
-    kept = records(a_scope(), 4)
-    made = [await keep(store, record) for record in kept]
-    listed = await historian(store).changes(kept[0].scope, 3)
-    same([change.id for change in listed], [change.id for change in made[:0:-1]])
+    memories = records(a_scope(), 4)
+    made = [await keep(store, record) for record in memories]
+    listing = await historian(store).changes(memories[0].scope, 3)
+    same([change.id for change in listing], [change.id for change in made[:0:-1]])
 
 
 async def a_user_sees_its_own_changes_and_the_agent_all(store: Store) -> None:
@@ -151,21 +152,21 @@ async def _a_short_life(store: Store) -> tuple[Record, Record]:
 async def the_past_shows_what_was_current_then(store: Store) -> None:
     first, second = await _a_short_life(store)
     moments = {9: [], 10: [first], 19: [first], 20: [second], 29: [second], 30: [], 99: []}
-    for moment, wanted in moments.items():
+    for moment, expected in moments.items():
         where = everything(first.scope, as_of=NOW + moment)
-        same(await store.find(where), wanted)
-        same(await store.count(where), len(wanted))
+        same(await store.find(where), expected)
+        same(await store.count(where), len(expected))
 
 
 async def the_past_is_searched_with_its_own_words(store: Store) -> None:
     first, second = await _a_short_life(store)
-    for moment, wanted, text, vector in (
+    for moment, expected, text, vector in (
         (15, first, "zebra", a_vector(1)),
         (25, second, "kettle", a_vector(0, 1)),
     ):
         query = a_query(first.scope, text, vector, as_of=NOW + moment)
         (hit,) = await store.search(query, 10)
-        same(hit.record, wanted)
+        same(hit.record, expected)
         holds(hit.signals["text"] > 0 and hit.signals["vector"] > 0.9, f"the signals are {hit.signals}")
 
 
@@ -224,7 +225,109 @@ async def the_past_shows_one_version_when_a_clock_went_back_and_forth(store: Sto
     await keep(store, first, at=NOW + 10)
     for version, at in ((second, NOW + 30), (third, NOW + 15)):
         await store.write(a_change(first.scope, Put(record=version, base=Base.LIVE), at=at))
-    for moment, wanted in {9: [], 10: [first], 14: [first], 15: [third], 20: [third], 40: [third]}.items():
+    for moment, expected in {9: [], 10: [first], 14: [first], 15: [third], 20: [third], 40: [third]}.items():
         where = everything(first.scope, as_of=NOW + moment)
-        same(await store.find(where), wanted)
-        same(await store.count(where), len(wanted))
+        same(await store.find(where), expected)
+        same(await store.count(where), len(expected))
+
+
+async def _erase(store: Store, *erased: Record, scope: Scope | None = None, at: int = NOW) -> Change:
+    change = a_change(scope or erased[0].scope, at=at, erase=tuple(record.id for record in erased))
+    await store.write(change)
+    return change
+
+
+async def an_erased_memory_is_gone_from_every_reader(store: Store) -> None:
+    record, other = records(a_scope(), 2)
+    scope = record.scope
+    await keep(store, record, other, vector=a_vector(1))
+    await _erase(store, record, at=NOW + 5)
+    same(await store.get(scope, [record.id]), [])
+    for where in (everything(scope), everything(scope, as_of=NOW), everything(scope, as_of=NOW + 5)):
+        same(ids(await store.find(where)), [other.id])
+        same(await store.count(where), 1)
+    for query in (a_query(scope, "kettle", a_vector(1)), a_query(scope, "kettle", a_vector(1), as_of=NOW)):
+        same(ids(await store.search(query, 10)), [other.id])
+
+
+async def history_shows_that_it_was_not_what_it_said(store: Store) -> None:
+    record = a_record(a_scope())
+    first = await keep(store, record)
+    await store.write(a_change(record.scope, revising(record, content="second"), at=NOW + 1))
+    erasing = await _erase(store, record, at=NOW + 2)
+    books = historian(store)
+    versions = await books.history(record.scope, record.id)
+    same([(v.number, v.record, v.reason) for v in versions], [(n, None, EndReason.ERASED) for n in (1, 2)])
+    same((versions[0].began_by, versions[0].began_at), (first.id, NOW))
+    same((versions[1].ended_by, versions[1].ended_at), (erasing.id, NOW + 2))
+    footprint = present(await books.footprint(record.scope, first.id), "the footprint")
+    same([version.record for version in footprint.began], [None])
+
+
+async def a_request_is_forgotten_with_what_it_said(store: Store) -> None:
+    record = a_record(a_scope())
+    change = a_change(record.scope, beginning(record), key="k", fingerprint="hash of the content")
+    await store.write(change)
+    await _erase(store, record)
+    books = historian(store)
+    footprint = present(await books.committed(record.scope, "k"), "the change of the key")
+    same((footprint.change.id, footprint.change.fingerprint), (change.id, None))
+
+
+async def an_ended_memory_can_be_erased(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record)
+    await end(store, record)
+    await _erase(store, record)
+    (version,) = await historian(store).history(record.scope, record.id)
+    same((version.record, version.reason), (None, EndReason.ERASED))
+
+
+async def an_erased_id_never_comes_back(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record)
+    await _erase(store, record)
+    attempts = (
+        beginning(record),
+        Put(record=revised(record), base=Base.ENDED),
+        Put(record=revised(record), base=Base.LIVE),
+    )
+    for put in attempts:
+        with refused(Conflict, field="id"):
+            await store.write(a_change(record.scope, put))
+    same(await store.get(record.scope, [record.id]), [])
+
+
+async def erased_words_may_be_said_again(store: Store) -> None:
+    record, again = a_record(scope := a_scope()), a_record(scope)
+    await keep(store, record)
+    await _erase(store, record)
+    same(await store.duplicate(again, NOW), None)
+    await store.write(a_change(scope, beginning(again, unique=True)))
+    same(await store.find(everything(scope)), [again])
+
+
+async def erasing_twice_is_fine(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record)
+    await _erase(store, record)
+    await _erase(store, record)
+    same(len(await historian(store).history(record.scope, record.id)), 1)
+
+
+async def strangers_cannot_erase(store: Store) -> None:
+    record = a_record(a_scope(user="ana"))
+    await keep(store, record)
+    elsewhere = Scope(agent=record.scope.agent, user="ana", tenant="tenant of nobody")
+    for scope in (a_scope(), user_of(record.scope, "ben"), elsewhere):
+        await _erase(store, record, scope=scope)
+    same(await store.get(record.scope, [record.id]), [record])
+
+
+async def a_conflict_beside_it_stops_an_erasure(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record)
+    change = a_change(record.scope, beginning(record), erase=(record.id,))
+    with refused(Conflict):
+        await store.write(change)
+    same(await store.get(record.scope, [record.id]), [record])
