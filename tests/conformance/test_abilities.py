@@ -108,8 +108,8 @@ def test_verbs_that_a_store_does_not_have_are_skipped() -> None:
     report = _examined(MemoryStore)
     assert report.passed
     assert {one.detail for one in report.marked(Mark.SKIPPED)} == {
-        "needs the verbs of SupportsBulkWrite",
-        "needs the verbs of SupportsPeek",
+        "needs the methods of SupportsBulkWrite",
+        "needs the methods of SupportsPeek",
     }
 
 

@@ -79,7 +79,7 @@ def test_a_failure_says_which_verb_was_asked_and_what_differs() -> None:
         return Trimming(SPACE)
 
     (leak,) = asyncio.run(examine(_leaky, select_checks(("another_agent_sees",)))).failures
-    assert re.search(r"\[sharing\.py:\d+: .*store\.get\(", str(leak.detail))
+    assert re.search(r"\[scopes\.py:\d+: .*store\.get\(", str(leak.detail))
     (trimmed,) = asyncio.run(examine(trimming, select_checks(("every_script",)))).failures
     assert str(trimmed.detail).startswith("content of ")
     assert "created_at" not in str(trimmed.detail)
@@ -116,7 +116,7 @@ def test_exemptions_are_data_with_reasons(tmp_path: Path) -> None:
     assert load_exemptions("redis", file) == {"the_user_is_a_field": "users are not kept"}
     assert load_exemptions("other", file) == {}
     for text, problem in (
-        ('[redis]\nno_such_check = "x"\n', "no check is called"),
+        ('[redis]\nno_such_check = "x"\n', "unknown check"),
         ('[redis]\nthe_user_is_a_field = " "\n', "without a reason"),
         ("[redis", "not TOML"),
     ):

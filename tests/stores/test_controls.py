@@ -235,8 +235,8 @@ def test_a_sound_store_passes_everything() -> None:
     assert report.passed, report.failures
     claims_no_more = {
         "needs durable",
-        "needs the verbs of SupportsBulkWrite",
-        "needs the verbs of SupportsPeek",
+        "needs the methods of SupportsBulkWrite",
+        "needs the methods of SupportsPeek",
     }
     assert {one.detail for one in report.results if one.mark is not Mark.PASSED} == claims_no_more
 
@@ -260,7 +260,7 @@ class BreaksDown(MemoryStore):
 def test_a_store_that_raises_is_a_finding_not_a_crash() -> None:
     report = _examined(BreaksDown)
     details = {result.check: result.detail for result in report.failures}
-    assert str(details["words_alone_find"]).startswith("ZeroDivisionError: no candidates [searching.py:")
+    assert str(details["words_alone_find"]).startswith("ZeroDivisionError: no candidates [search.py:")
     assert not report.passed
 
 
