@@ -9,7 +9,7 @@ from memorywire.index.agent_index import AgentIndex
 from memorywire.index.arrays import Selection
 from memorywire.index.cache import IndexCache
 from memorywire.stores.contract import Store
-from memorywire.stores.sqlite import filters
+from memorywire.stores.sqlite import filters as sqlite_filters
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing import filters, scopes, writes
 from memorywire.testing.expect import Broken
@@ -44,7 +44,7 @@ def test_a_find_without_a_predicate_is_caught(
     predicate: str, claim: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _holds(claim)
-    whole = filters._scope_and_life
+    whole = sqlite_filters._scope_and_life
 
     def broken(*args: Any) -> list[str]:
         return [part for part in whole(*args) if predicate not in part]
