@@ -49,7 +49,7 @@ def test_a_find_without_a_predicate_is_caught(
     def broken(*args: Any) -> list[str]:
         return [part for part in whole(*args) if predicate not in part]
 
-    monkeypatch.setattr(filters, "_scope_and_life", broken)
+    monkeypatch.setattr(sqlite_filters, "_scope_and_life", broken)
     assert not _holds(claim)
 
 
