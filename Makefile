@@ -15,7 +15,7 @@ QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs clean
+.PHONY: help run quick test test-all announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ openapi-clients: $(VENV)/.dev  ## generate clients from /openapi.json, check the
 
 screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
 	@PYTHONPATH=. $(PY) tools/screenshots.py
+
+sync: $(VENV)/.dev  ## write the blocking client again, from the async one
+	@$(PY) tools/generate_sync.py
 
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py

@@ -1,4 +1,4 @@
-"""The ledger in Python: what was done, proven, signed and handed out."""
+"""The ledger in Python: read, verify, sign and export it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _PAGE = 20
 
 
 class Audited(ABC):
-    """The verbs of a client about its ledger."""
+    """The methods of a client for its ledger."""
 
     agent_id: str
     user_id: str | None
@@ -42,9 +42,9 @@ class Audited(ABC):
         limit: int = _PAGE,
         **filters: Unpack[AuditOptions],
     ) -> tuple[dict[str, Json], ...]:
-        """Entries of the ledger, newest first; those before entry `before`, to go on.
+        """Return entries of the ledger, newest first; with `before`, those before that entry.
 
-        `subject` is a change, a proposal or a recall: then all entries about it. It takes no filters.
+        `subject` names a change, a proposal or a recall and returns all entries about it, without filters.
         """
         wanted = self._filters(**filters)
         if subject is not None:
@@ -60,10 +60,10 @@ class Audited(ABC):
         return tuple(row.said for row in found)
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
-        """Prove that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
+        """Check that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
 
-        `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere. With `state`, the ledger
-        is also replayed and compared with the database: `state.differences` names what does not agree.
+        `checkpoint` is the result of an earlier `audit_checkpoint`, kept elsewhere. With `state`, the ledger
+        is also replayed and compared with the database; `state.differences` lists the differences.
         """
         from memorywire.journal.audit import examine
 
@@ -72,7 +72,7 @@ class Audited(ABC):
         return await journal.file.read(partial(examine, notary=journal.notary, saved=saved, state=state))
 
     async def audit_checkpoint(self) -> str:
-        """Sign the ledger as it is; keep what this gives where nobody who holds the database can write."""
+        """Sign the ledger and return the checkpoint; keep it where the owner of the database cannot write."""
         journal = await self._ledger()
         note = await seal(journal.file, _notary(journal))
         if note is None:
@@ -82,9 +82,9 @@ class Audited(ABC):
     async def audit_export(
         self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
     ) -> int:
-        """Write entries as lines of JSON that prove themselves; how many lines.
+        """Write entries with their proofs as JSON lines and return the number of lines.
 
-        Of the agent, each with its proof, or with `whole` every entry there is, which takes no filters.
+        Writes the entries of the agent, or with `whole` all entries, which takes no filters.
         """
         if whole:
             refuse_filters("whole", filters)
@@ -106,7 +106,7 @@ class Audited(ABC):
         return Filters(tenant=self.tenant, agent=agent, user=self.user_id if user is None else user, **named)
 
     async def _ledger(self) -> SqliteJournal:
-        """The journal, once everything that was noted is in it."""
+        """Return the journal after it has written its buffers."""
         journal = (await self._open()).journal
         if journal is None:
             raise unsupported("audit", "no journal is wired here")
@@ -118,7 +118,7 @@ class Audited(ABC):
 
 
 def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:
-    """Refuse filters beside an option that gives everything: they would be accepted and narrow nothing."""
+    """Raise InvalidRequest for filters that the option would ignore."""
     for name in sorted(name for name, value in filters.items() if value not in (None, False)):
         raise InvalidRequest(f"{option} takes no filters", field=name, fix=f"leave out {name}")
 
@@ -143,6 +143,8 @@ def _parsed(text: str) -> Sequence[Checkpoint]:
     found, unreadable = parse_checkpoints(text)
     if unreadable or not found:
         raise InvalidRequest(
-            "this is no checkpoint", field="checkpoint", fix="give what audit_checkpoint gave, unchanged"
+            "this is not a checkpoint",
+            field="checkpoint",
+            fix="pass the result of audit_checkpoint unchanged",
         )
     return found

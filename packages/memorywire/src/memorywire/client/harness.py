@@ -111,8 +111,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
 class Harness:
     """The items of one agent, or of one of its users.
 
-    Every write and delete is judged by the policy and stands in the ledger. What waits for a person has an
-    id already, and is not there until they agree.
+    The policy judges every write and delete, and the ledger records it. An item that waits for a person has
+    an id already, and appears when it is approved.
     """
 
     def __init__(
@@ -120,18 +120,18 @@ class Harness:
     ) -> None:
         self.scope = scope
         self.ranking = ranking or Ranking()
-        self._house = container
+        self._container = container
 
     def ranked(self, ranking: Ranking) -> "Harness":
-        """The same items, searched with other weights."""
-        return Harness(self._house, self.scope, ranking)
+        """Return the same items with other weights for searches."""
+        return Harness(self._container, self.scope, ranking)
 
     async def write(self, item: MemoryItem) -> str:
-        """Keep the item, as a new version when its id is there and it differs; gives the id.
+        """Store the item, as a new version if its id exists and it differs; return its id.
 
-        The id is that of an older item when that one says the same already.
+        If an older item says the same, its id is returned.
         """
-        context = await self._tools("remember")
+        context = await self._context("remember")
         _refuse_unfit(item, context)
         current = None if item.id is None else await self._current(item.id, context)
         barred = item.status is Status.BLACKLISTED
@@ -147,8 +147,8 @@ class Harness:
         return id
 
     async def get(self, id: str) -> MemoryItem | None:
-        """The item, also when another took its place or it is blacklisted; None when it is gone."""
-        context = await self._tools("get")
+        """Return the item, also if it was superseded or blacklisted; None if it does not exist."""
+        context = await self._context("get")
         current = await self._current(id, context)
         if current is not None:
             return _item(current, await self._holders(id, context))
@@ -161,11 +161,11 @@ class Harness:
         return replace(last, status=Status.SUPERSEDED)
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
-        """The active items that are nearest to the query, newer ones before older ones, best first."""
+        """Return the active items nearest to the query, best first; newer items rank higher."""
         validate.check_query(query)
         if not 0 < k <= MOST:
             raise InvalidRequest(f"k is 1 to {MOST}", field="k")
-        context = await self._tools("recall")
+        context = await self._context("recall")
         # With a rank more candidates are looked at than are shown.
         request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)
         now = context.clock()
@@ -181,11 +181,11 @@ class Harness:
         ]
 
     async def delete(self, id: str) -> None:
-        """End the item; deleting what is not there is fine.
+        """Delete the item; does nothing if it does not exist.
 
-        Raises ApprovalPending while it waits for a person: then the item is still there.
+        Raises ApprovalPending if a person has to approve it first; the item then still exists.
         """
-        receipt = await forget(Forget(scope=self.scope, ids=(id,)), await self._tools("forget"))
+        receipt = await forget(Forget(scope=self.scope, ids=(id,)), await self._context("forget"))
         if receipt.proposal_id is not None:
             raise ApprovalPending(
                 "a person has to agree first; the item is still there",
@@ -194,14 +194,14 @@ class Harness:
             )
 
     async def all(self) -> AsyncIterator[MemoryItem]:
-        """Every item that is active or blacklisted, by id."""
-        context = await self._tools("list")
+        """All active and blacklisted items, ordered by id."""
+        context = await self._context("list")
         where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
         async for record in context.all_matching(where):
             yield _item(record, context.names)
 
-    async def _tools(self, operation: str) -> Context:
-        context = await (await self._house()).context.serving(self.scope)
+    async def _context(self, operation: str) -> Context:
+        context = await (await self._container()).context.serving(self.scope)
         return replace(context, operation=operation)
 
     async def _current(self, id: str, context: Context) -> Record | None:
@@ -209,7 +209,7 @@ class Harness:
         return found[0] if found and found[0].alive(context.clock()) else None
 
     async def _holders(self, id: str, context: Context) -> tuple[str, ...]:
-        """The stores, without those that are still owed a version of this item."""
+        """Return the stores that have the current version of this item."""
         owed = [] if context.office is None else await context.office.journal.debts()
         late = {debt.store for debt in owed if any(put.record.id == id for put in debt.change.put)}
         return tuple(name for name in context.names if name not in late)
@@ -320,7 +320,7 @@ def _item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
 
 
 async def _cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
-    """How near each candidate is to the query: as its store measured it, or else measured here."""
+    """Return the cosine of each candidate with the query: from its store, else computed here."""
     bare = [one.record for one in candidates if "vector" not in one.signals]
     vectors = await embedder.embed([query, *(record.meaning for record in bare)]) if bare else []
     asked = floats(vectors[0]) if vectors else None

@@ -1,4 +1,4 @@
-"""Keys and values in Python: what is set under a key is what is got, or it is refused."""
+"""Keys and values in Python: `get` returns exactly what `set` stored, or `set` refuses."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
@@ -38,10 +38,10 @@ _PAGE_MOST = 1_000
 
 
 class SetOptions(TypedDict, total=False):
-    """`ttl` is in seconds; `embed_text` is what an embedded entry is also found by.
+    """`ttl` is in seconds. `embed_text` is an additional text by which an embedded entry is found.
 
-    `index` says what may find the entry: `all` of it, the `text` of `embed_text` alone, or `none`: then only
-    its key does, in `get` and `list`. With `redact` a secret is replaced by its marker instead of refused.
+    `index` says what a search looks at: `all` of the entry, only the `text` in `embed_text`, or `none`. With
+    `redact` a secret is replaced by a marker instead of refused.
     """
 
     ttl: float | None
@@ -65,11 +65,10 @@ class SearchOptions(TypedDict, total=False):
 
 
 class KeyValue:
-    """The entries of one owner; `of` gives those of another.
+    """The entries of one owner; `of` returns those of another.
 
-    A value that holds a secret is refused, never changed, unless `redact` asks for markers. Every set and
-    delete is judged by the policy and stands in the ledger; a set that waits for a person says `staged`, and
-    the old value stays until then.
+    A value with a secret is refused unless `redact` is set. The policy judges every set and delete, and the
+    ledger records it. A set that waits for a person has the status `staged`; the old value stays until then.
     """
 
     def __init__(
@@ -81,45 +80,45 @@ class KeyValue:
         user: str | None = None,
         area: str = "",
     ) -> None:
-        """`user` is the one whose memory it was asked of: then `of` has to say whose keys are meant."""
+        """`user` is the user of the memory; with one, every call needs `of` first."""
         self.area_prefix = area
         self.owner = owner
         self.user = user
         self.limits = limits
-        self._house = container
+        self._container = container
         self._scope = owner.scope
         self._last: kv.Keys | None = None
 
     def of(self, kind: str, id: str) -> "KeyValue":
-        """The entries of an `agent`, of a `user` whichever agent asks, or of the `tenant`."""
-        return KeyValue(self._house, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
+        """Return the entries of an `agent`, of a `user` (for all agents), or of the `tenant`."""
+        return KeyValue(self._container, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
 
     def area(self, prefix: str, limits: Limits) -> "KeyValue":
-        """The keys that begin with `prefix`, with limits of their own: they do not count in other quotas."""
-        return KeyValue(self._house, self.owner, limits, user=self.user, area=prefix)
+        """Return the keys that begin with `prefix`, with their own limits and quota."""
+        return KeyValue(self._container, self.owner, limits, user=self.user, area=prefix)
 
     async def get(self, key: str) -> Entry | None:
-        """The entry, or None when there is none or its time has passed."""
+        """Return the entry, or None if it does not exist or has expired."""
         _refuse_unnamed(key)
         return await kv.entry(await self._keys(), key)
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
-        """Keep the value under the key, as a new version of what was there."""
+        """Store the value under the key, as a new version of the entry."""
         return await kv.keep(await self._keys(), setting(key, value, **options))
 
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
-        """Keep many values; each has its own receipt or problem."""
+        """Store many values and return a receipt or an error for each."""
         asked = [_setting_or_problem(key, value, options) for key, value in values.items()]
         settings = [one for one in asked if isinstance(one, Setting)]
         kept = iter(await self.keep_each(settings) if settings else ())
         return [next(kept) if isinstance(one, Setting) else one for one in asked]
 
     async def keep_each(self, settings: "list[Setting]") -> list[Result]:
-        """The same, where each has options of its own."""
+        """As `set_many`, with options for each entry."""
         return await kv.keep_each(await self._keys(), settings)
 
     async def incr(self, key: str, by: float = 1) -> Kept:
-        """Add to the number under the key; the receipt has the sum as its `value`."""
+        """Add to the number under the key; the `value` of the receipt is the sum."""
         _refuse_unnamed(key)
         strict.check(by)
         if isinstance(by, bool) or not isinstance(by, int | float):
@@ -127,35 +126,35 @@ class KeyValue:
         return await kv.add(await self._keys(), key, by)
 
     async def delete(self, key: str) -> Deleted:
-        """End the entry; it stays in the history of the record until it is erased."""
+        """Delete the entry. It stays in the history until it is erased."""
         _refuse_unnamed(key)
         return await kv.delete(await self._keys(), key)
 
     async def touch(self, key: str) -> Entry | None:
-        """Count the time to live of an entry from now on; the entry, or None when there is none."""
+        """Restart the time to live of an entry and return it, or None if it does not exist."""
         _refuse_unnamed(key)
         return await kv.touch(await self._keys(), key)
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
-        """A page of entries in the order of their keys."""
+        """Return a page of entries, ordered by key."""
         if not 0 < limit <= _PAGE_MOST:
             raise InvalidRequest(f"limit is 1 to {_PAGE_MOST}", field="limit")
         return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
-        """The entries nearest to the query, best first."""
+        """Return the entries nearest to the query, best first."""
         return await kv.search(await self._keys(), wanted(query, **options))
 
     async def stats(self) -> Stats:
-        """How much is kept, and how many entries have vectors of which model."""
+        """Return the number and size of the entries, and the models of their vectors."""
         return await kv.stats(await self._keys())
 
     async def reembed(self) -> Reembedded:
-        """See that every entry has a vector."""
+        """Compute the vectors of entries that have none."""
         return await kv.reembed(await self._keys())
 
     def _refuse_unsaid(self) -> None:
-        """Raise InvalidRequest while the keys may be meant as one user's, and are the agent's for all."""
+        """Raise InvalidRequest for a memory with a user: the caller may expect the keys of that user."""
         if self.user is not None:
             raise InvalidRequest(
                 "this is the memory of one user, and the keys of an agent are of no user: they would"
@@ -167,7 +166,7 @@ class KeyValue:
 
     async def _keys(self) -> kv.Keys:
         self._refuse_unsaid()
-        container = await self._house()
+        container = await self._container()
         context = await container.context.serving(self._scope)
         last = self._last
         if last is None or last.context is not context or last.usage is not container.usage:
@@ -192,7 +191,7 @@ def owner_kind(named: str) -> OwnerKind:
 
 
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
-    """The setting to keep; raises InvalidRequest when JSON cannot say the value."""
+    """Build the setting; raises InvalidRequest if JSON cannot represent the value."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
     _refuse_unnamed(key)
     ttl = options.get("ttl")
@@ -232,11 +231,11 @@ def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting |
 
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
-    """What to find."""
+    """Build the search from its options."""
     check_query(query)
     rest: dict[str, Any] = dict(options)
     rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
-    # A number that is none would be a score that nobody can write down.
+    # NaN would become a score that JSON cannot represent.
     strict.check([rest, dict(rank or {}), dict(dedup or {})])
     if "top_k" in rest:
         rest["top_k"] = int(rest["top_k"])
@@ -257,6 +256,6 @@ def _dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
 
 
 def entry_document(entry: Entry) -> dict[str, Json]:
-    """The entry as JSON; its value is there also when it is null."""
+    """Return the entry as JSON, with its value even if that is null."""
     document: dict[str, Json] = encode(entry)
     return {**document, "value": entry.value}

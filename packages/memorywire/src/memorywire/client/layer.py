@@ -1,4 +1,4 @@
-"""Conversations in Python: messages go in, what they give away can be asked for in plain words."""
+"""Conversations in Python: add messages, and ask for the facts in them in plain words."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -32,7 +32,7 @@ _FIELDS = frozenset({"role", "content", "name", "at"})
 
 
 class TalkOptions(TypedDict, total=False):
-    """With `infer` the messages are read for facts, without it each is kept as it was said."""
+    """With `infer`, facts are extracted from the messages; without it, messages are stored as they are."""
 
     infer: bool
     session_id: str | None
@@ -40,11 +40,11 @@ class TalkOptions(TypedDict, total=False):
 
 
 class AddOptions(TalkOptions, ScopeOption, total=False):
-    """How messages are taken in, and whose they are."""
+    """How messages are added, and for which user."""
 
 
 class QuestionOptions(TypedDict, total=False):
-    """`sources` are those of `fact`, `turn` and `note` that may answer; all, when not given."""
+    """`sources` limits the answers to some of `fact`, `turn` and `note`."""
 
     top_k: int
     min_relevance: MinRelevance
@@ -52,7 +52,7 @@ class QuestionOptions(TypedDict, total=False):
 
 
 class AskOptions(QuestionOptions, ScopeOption, total=False):
-    """What a question is like, and whose conversations it is about."""
+    """The options of a question, and the user whose conversations it is about."""
 
 
 class Layer:
@@ -60,36 +60,36 @@ class Layer:
 
     def __init__(self, container: Callable[[], Awaitable[Container]], scope: Scope) -> None:
         self.scope = scope
-        self._house = container
+        self._container = container
 
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
-        """Take in messages, each with `role` and `content`, and `name` and `at` where they are known.
+        """Add messages, each with `role` and `content` and optionally `name` and `at`.
 
-        The event says `done`, or `pending` while somebody still has to read them; ask `event` then.
+        The event is `done`, or `pending` until the messages are processed; `event` returns its state.
         """
         scope, said = self._whose(options, AddOptions.__optional_keys__)
-        container = await self._house()
+        container = await self._container()
         return await container.reader.add(scope, conversation(messages, **said), container.context)
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
-        """What became of messages that were added; NotFound for an event of another agent or user."""
+        """Return the state of added messages; raises NotFound for an event of another agent or user."""
         scope, _ = self._whose(options, ScopeOption.__optional_keys__)
-        found = await find_event(await self._house(), scope.tenant, event_id)
+        found = await find_event(await self._container(), scope.tenant, event_id)
         if not scope.covers(found.scope):
             raise NotFound("there is no such event", field="event_id")
         return found
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
-        """What answers the question, best first."""
+        """Return what answers the question, best first."""
         scope, said = self._whose(options, AskOptions.__optional_keys__)
-        return await find_facts(asked(scope, query, **said), (await self._house()).context)
+        return await find_facts(asked(scope, query, **said), (await self._container()).context)
 
     async def work(self) -> int:
-        """Read what waits and is due now; gives how many conversations are left waiting."""
-        return await (await self._house()).reader.drain()
+        """Process the pending conversations that are due; return how many are left."""
+        return await (await self._container()).reader.drain()
 
     def _whose(self, options: Mapping[str, Any], known: Collection[str]) -> tuple[Scope, dict[str, Any]]:
-        """Whose conversation is meant, and what else was said about it."""
+        """Return the scope, and the options without the user."""
         for name in options:
             if name not in known:
                 there = ", ".join(sorted(known))
@@ -105,7 +105,7 @@ class Layer:
 
 
 async def find_event(container: Container, tenant: str, event_id: str) -> Event:
-    """What became of messages of any agent of the tenant; starts work on those that wait."""
+    """Return the event of any agent of the tenant; starts work on pending messages."""
     found = await container.reader.event(tenant, event_id)
     container.reader.wake()
     return found

@@ -1,7 +1,9 @@
-"""The async client: an agent's memory over a store, with the embedded default when none is named."""
+"""The async client: the memory of an agent over one or more stores."""
 
 import asyncio
 import os
+import sys
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -30,7 +32,6 @@ from memorywire.app.dispatch import dispatch
 from memorywire.app.settings import write_policy
 from memorywire.client.audit import Audited
 from memorywire.client.bulk import Result, remember_each
-from memorywire.client.contracts import Contracts
 from memorywire.client.options import (
     ExpireOptions,
     ForgetOptions,
@@ -58,8 +59,8 @@ from memorywire.model.answers import (
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.kv import Limits
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.pipeline.context import Context
@@ -70,10 +71,50 @@ from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode
 
 if TYPE_CHECKING:
+    from memorywire.client.harness import Harness
+    from memorywire.client.kv import KeyValue
+    from memorywire.client.layer import Layer
     from memorywire.client.procedures import Procedure
     from memorywire.journal.events import Event
     from memorywire.model.findings import Cleared, Scanned
     from memorywire.model.recovery import Recovered
+
+
+class Contracts(ABC):
+    """Other interfaces to the same memory: each sees what the others write, as far as its contract goes."""
+
+    agent_id: str
+    user_id: str | None
+    tenant: str
+    _kv_limits: Limits
+
+    @property
+    def kv(self) -> "KeyValue":
+        """The keys and values of the agent; `kv.of` returns those of a user or of the tenant.
+
+        A memory with a `user_id` needs `kv.of`, because the keys of an agent belong to no user.
+        """
+        from memorywire.client.kv import KeyValue
+
+        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
+        return KeyValue(self._open, owner, self._kv_limits, user=self.user_id)
+
+    @property
+    def layer(self) -> "Layer":
+        """The conversations of the agent, or those with its user."""
+        from memorywire.client.layer import Layer
+
+        return Layer(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+
+    @property
+    def harness(self) -> "Harness":
+        """The memories as items to write, read, search and delete one by one."""
+        from memorywire.client.harness import Harness
+
+        return Harness(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+
+    @abstractmethod
+    async def _open(self) -> Container: ...
 
 
 A = TypeVar("A")
@@ -91,26 +132,40 @@ class Memory(Audited, Overseeing, Contracts):
     >>> asyncio.run(story())
     ('match', ['Ana prefers green tea to coffee'])
 
-    Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
-    under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
-    unless the call names another; None names nobody. `floor` is what `min_relevance="auto"` means and `match`
-    the relevance from which the verdict is a match, as `memorywire calibrate` fitted them; without them, what
-    was fitted for the default embedder.
+    Nothing is opened before the first call. `Memory(**configured())` uses the settings of the command line.
 
-    `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
-    judged, redacted or written down. `secrets` are values by label that must never be kept; with
-    `redact_personal`, neither is personal data (cards, accounts, national ids, phones, e-mail). `caller` is
-    who the ledger says asked. `journal` is the URL of the ledger of a store that cannot keep it beside
-    its memories.
+    Whose memory:
+        agent_id: The agent.
+        user_id: Narrows every call to one user; a call can name another. None covers all users of the agent.
+        tenant: The tenant.
+        caller: The name that the ledger records for every request.
 
-    Of several `stores` all keep everything, and `write` says who must hold a memory before its receipt says
-    committed: `all`, `primary` or `quorum`. `several` has the rest of what can be said about that.
-    `reading` says who reads conversations for facts, `kv_limits` how much is kept under keys, `backends` what
-    definitions of backends may use. Each checkpoint of the ledger also goes to the `witnesses`: URLs of
-    files, of addresses that take it by POST, or (`put+https:`) of object stores.
+    Where memories are kept:
+        stores: A URL, a `Store`, or several of them. Without one, a SQLite file under MEMORYWIRE_HOME or the
+            data folder of the platform. Several stores each keep everything.
+        write: Which of several stores must have a memory before its receipt says `committed`: `all`,
+            `primary` or `quorum`.
+        several: The other settings for several stores.
+        journal: The URL of the ledger, for stores that cannot keep one.
+        witnesses: URLs that get each checkpoint of the ledger: files, addresses that take a POST, or object
+            stores (`put+https:`).
+        backends: What definitions of backends may use.
+
+    How memories are found:
+        embedder: The URL of an embedder, or an `Embedder`; `embedder_key` is its API key.
+        floor: The relevance that `min_relevance="auto"` stands for. `memorywire calibrate` fits it.
+        match: The relevance from which the verdict is `match`. `memorywire calibrate` fits it.
+
+    What may be kept:
+        policy: A profile (`open`, `balanced`, `strict`), the path of a TOML file, or None. With None nothing
+            is judged, redacted or recorded in the ledger.
+        secrets: Values, by label, that are never kept.
+        redact_personal: Also removes personal data: cards, accounts, national ids, phones, e-mail addresses.
+        reading: Who reads conversations for facts.
+        kv_limits: The limits of keys and values.
     """
 
-    _house: Container | None = None  # of the class, because one that was not made ends, too
+    _container: Container | None = None  # a class attribute, because __del__ also runs when __init__ failed
 
     def __init__(
         self,
@@ -164,9 +219,10 @@ class Memory(Audited, Overseeing, Contracts):
     async def remember(
         self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
     ) -> Remembered:
-        """Keep one memory; the receipt says what happened to it.
+        """Store one memory and return its receipt.
 
-        `status` is `committed`, or `duplicate` with the id of the memory that already says this.
+        Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
+        (it waits for a person) or `deferred` (a store has still to write it).
         """
         given = {"type": "semantic", **options}
         return await self._ask(Remembered, "remember", self._payload(given, content=content))
@@ -177,9 +233,10 @@ class Memory(Audited, Overseeing, Contracts):
         *,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[Result]:
-        """Keep many memories; each item, text or the fields of a remember, gets a receipt or a problem.
+        """Store many memories and return a receipt or an error for each.
 
-        An item sees everything before it. `on_progress` is called with the number of items done so far.
+        An item is a text, or a mapping with the arguments of `remember`. `on_progress` gets the number of
+        finished items.
         """
         if isinstance(items, str | bytes | Mapping):
             raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
@@ -195,106 +252,112 @@ class Memory(Audited, Overseeing, Contracts):
             yield batch
 
     async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
-        """What answers the query, best first; empty, with verdict `no_match`, when nothing does."""
+        """Return the memories that answer the query, best first.
+
+        Without any, the answer is empty and its verdict is `no_match`.
+        """
         return await self._ask(Recalled, "recall", self._payload(options, query=query))
 
     async def forget(
         self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]
     ) -> Forgotten:
-        """Forget by id, by filter, or by both; `hard_delete` leaves no trace of the content."""
+        """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good."""
         named = [ids] if isinstance(ids, str) else ids
         return await self._ask(Forgotten, "forget", self._payload(options, ids=named))
 
     async def merge(
         self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]
     ) -> Merged:
-        """Fold duplicates into one surviving memory."""
+        """Merge duplicates into one memory that stays."""
         payload = self._payload(options, canonical=canonical, duplicates=duplicates)
         return await self._ask(Merged, "merge", payload)
 
     async def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
-        """Forget, archive or demote what meets every condition of a policy that is not empty."""
+        """Forget, archive or demote the memories that meet all conditions of the policy."""
         return await self._ask(Expired, "expire", self._payload(options, policy=policy))
 
     async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
-        """One memory as it is now; raises NotFound."""
+        """Return the current version of a memory; raises NotFound."""
         return await self._ask(Record, "get", self._payload(options, id=id))
 
     async def list(self, **options: Unpack[ListOptions]) -> Page:
-        """A page of memories in id order, with the total; pass its `next` as `after` to go on."""
+        """Return a page of memories, ordered by id; pass its `next` as `after` to get the next page."""
         return await self._ask(Page, "list", self._payload(options))
 
     async def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
-        """All versions of a memory, oldest first."""
+        """Return all versions of a memory, oldest first."""
         return (await self._ask(Chain, "history", self._payload(options, id=id))).versions
 
     async def procedure(self, id: str, **options: Unpack[ScopeOption]) -> "Procedure":
-        """The state machine that a procedural memory is, ready to be moved and saved."""
+        """Load the state machine of a procedural memory, to take its steps and save it."""
         from memorywire.client.procedures import Procedure
 
         return await Procedure.load(self, id, **options)
 
     async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
-        """Take back a change; an undo is a change too."""
+        """Undo a change. The undo is a change too and can be undone."""
         return await self._ask(Undone, "undo", self._payload(options, change_id=change_id))
 
     async def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":
-        """The newest changes, newest first."""
+        """Return the last changes, newest first."""
         return (await self._ask(ChangeLog, "changes", self._payload(options, limit=limit))).changes
 
     async def debts(self) -> tuple[Debt, ...]:
-        """Changes that were promised and that a store has still to write, oldest first."""
+        """Return the committed changes that a store has still to write, oldest first."""
         office = (await self._open()).context.office
         return () if office is None else tuple(await office.journal.debts())
 
     async def pay_debts(self) -> bool:
-        """Try now to write what the store is owed, in order; whether nothing is owed any more."""
+        """Deliver pending changes to their stores now; return whether none is left."""
         return await repay((await self._open()).context, all_of_them=True)
 
     async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
-        """Give up a change that a store is owed, `store` if several are; the ledger says who did, and why."""
+        """Give up the delivery of a change to a store; the ledger records who did it and why.
+
+        Name the `store` where several have not written the change.
+        """
         return await write_off(change_id, why, (await self._open()).context, store=store)
 
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
-        """Secrets and instructions in the memories that are kept, by kind and place; never a value."""
+        """Search the memories for secrets and instructions; the report has kinds and places, no values."""
         from memorywire.pipeline.scan import scan
 
-        return await scan(self._scope(**options), await self._tools())
+        return await scan(self._scope(**options), await self._context())
 
     async def clear(
         self, ids: str | Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
     ) -> "tuple[Cleared, ...]":
-        """New versions without secrets of those that hold some: proposed, or at once without `hold`."""
+        """Remove secrets from memories by new versions: as proposals, or at once with `hold=False`."""
         from memorywire.pipeline.scan import clear
 
         each = [ids] if isinstance(ids, str) else ids
-        return await clear(self._scope(**options), each, await self._tools(), hold=hold)
+        return await clear(self._scope(**options), each, await self._context(), hold=hold)
 
     async def recover(
         self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Recovered":
-        """Take out what a source (a pattern) said since then and all that was made of it, as one change."""
+        """Remove, as one change, what a source (a pattern) wrote since then and all derived from it."""
         from memorywire.model.recovery import Recover
         from memorywire.pipeline.recover import recover
 
         given = moments(since=since)
         asked = Recover(scope=self._scope(**options), source=source, dry_run=dry_run, **given)
-        return await recover(asked, await self._tools())
+        return await recover(asked, await self._context())
 
     def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
         user = options.get("user_id")
         return Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id if user is None else user)
 
-    async def _tools(self) -> Context:
-        """The tools, with the store that keeps this agent's memories."""
+    async def _context(self) -> Context:
+        """Return the context, with the store that keeps this agent's memories."""
         return await (await self._open()).context.serving(self._scope())
 
     async def capabilities(self) -> Capabilities:
-        """What is wired here."""
+        """Return the stores, features and limits of this memory."""
         return (await self._open()).capabilities
 
     async def health(self) -> dict[str, Json]:
-        """Whether every store is fit for use, and what each knows about itself."""
+        """Check every store and return its state."""
         container = await self._open()
         store = await container.context.store.health()
         owed = Counter(debt.store for debt in await self.debts())
@@ -309,9 +372,9 @@ class Memory(Audited, Overseeing, Contracts):
         return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
-        """What happens to this agent's memory from now on, or behind event `after`, content left out.
+        """Yield the events of this agent from now on, or after event `after`, without content.
 
-        A client of one user hears of that user alone.
+        A client of one user gets the events of that user.
         """
         from memorywire.client.events import Feed
 
@@ -320,23 +383,23 @@ class Memory(Audited, Overseeing, Contracts):
                 yield event
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
-        """Plain JSON in, plain JSON out: exactly what the other doors do."""
+        """Run an operation of the wire format: JSON in, JSON out, as over HTTP and MCP."""
         container = await self._open()
         answer: dict[str, Json] = encode(await dispatch(operation, payload, container, tenant=self.tenant))
         return answer
 
     async def close(self) -> None:
-        """Flush and close the store; closing twice is fine, and a forked process closes nothing."""
+        """Flush and close the store. A second call, or one in a forked process, does nothing."""
         if self._mooring.adrift:
             return
         async with self._opening:
             self._closed = True
-            container, self._house = self._house, None
+            container, self._container = self._container, None
         if container is not None:
             await container.close()
 
     def __del__(self) -> None:
-        if self._house is not None and not self._mooring.adrift:
+        if self._container is not None and not self._mooring.adrift:
             warn_unclosed(self)
 
     async def __aenter__(self) -> Self:
@@ -353,15 +416,15 @@ class Memory(Audited, Overseeing, Contracts):
 
     async def _open(self) -> Container:
         self._mooring.hold()
-        if self._house is not None:
-            return self._house
+        if self._container is not None:
+            return self._container
         async with self._opening:
             if self._closed:
                 raise closed()
-            if self._house is None:
+            if self._container is None:
                 stores = self._stores or (default_store(os.environ),)
                 journal = default_journal(os.environ, stores)  # of stores that cannot keep it themselves
-                self._house = await open_container(
+                self._container = await open_container(
                     stores=stores,
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,
@@ -373,10 +436,13 @@ class Memory(Audited, Overseeing, Contracts):
                     backends=self._backends or rules_from(os.environ),
                     clock=self._clock,
                 )
-        return self._house
+        return self._container
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
-        answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
+        try:
+            answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
+        except MemorywireError as error:
+            raise shorten_traceback(error) from error.__cause__
         assert isinstance(answer, kind)  # noqa: S101 - each operation has one kind of answer
         return answer
 
@@ -385,28 +451,37 @@ class Memory(Audited, Overseeing, Contracts):
         return self._payload({"type": "semantic", **fields})
 
     def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
-        """The wire payload; arguments that are None are left out."""
+        """Build the wire payload; arguments that are None are left out."""
         owner = {"agent_id": self.agent_id, "user_id": self.user_id}
         said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
         return {name: plain(name, value) for name, value in said.items() if value is not None}
 
 
+def shorten_traceback(error: MemorywireError) -> MemorywireError:
+    """Drop the frames inside memorywire from the traceback, unless Python runs with `-X dev`.
+
+    The text of the error says what was wrong with the request. The frames of the pipeline only push the line
+    that made the request off the screen.
+    """
+    return error if sys.flags.dev_mode else error.with_traceback(None)
+
+
 async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
-    """What the work gives, run on the event loop that the memory is bound to, whichever runs here."""
+    """Run the coroutine on the event loop that the memory is bound to and return its result."""
     return await memory._mooring.run(work)
 
 
 def _with_embedder(
     stores: Sequence[str | Store], embedder: str | Embedder
 ) -> tuple[Sequence[str | Store], str | Embedder]:
-    """The stores as URLs and the embedder, where a store of memorywire 0.5.0 was given with its own."""
+    """Return URLs and the embedder for stores of memorywire 0.5.0, which bring an embedder of their own."""
     embedders = [getattr(one, "store_embedder", None) for one in stores]
     own = next((one for one in embedders if one is not None), None)
     return [getattr(one, "store_url", one) for one in stores], own or embedder
 
 
 def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
-    """The stores that were named; anything that cannot name one, such as a path, is refused at once."""
+    """Return the stores as a sequence; raises InvalidRequest for anything else, such as a path."""
     each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
     for one in each:
         if not isinstance(one, str) and not (hasattr(one, "features") or hasattr(one, "store_url")):
@@ -419,7 +494,7 @@ def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
 
 
 def _writing(several: Several, write: str | None) -> Several:
-    """With the write policy that was named, if one was."""
+    """Return the settings with the named write policy."""
     if write is None:
         return several
     return replace(several, routing=replace(several.routing, write=write_policy(write)))

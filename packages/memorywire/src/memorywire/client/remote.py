@@ -15,7 +15,7 @@ from memorywire.client.bulk import Result
 from memorywire.client.kv import KeyValue, SearchOptions, SetOptions, owner_kind
 from memorywire.client.kv import Result as KeyResult
 from memorywire.client.layer import AddOptions, AskOptions, Layer
-from memorywire.client.memory import Memory
+from memorywire.client.memory import Memory, shorten_traceback
 from memorywire.client.options import AuditOptions, ScopeOption, moments
 from memorywire.client.sync import Memory as BlockingMemory
 from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Remembered
@@ -50,6 +50,7 @@ from memorywire.model.review import ProposalPage, Reviewed
 from memorywire.model.rulings import Given, Reasons
 from memorywire.model.space import Space
 from memorywire.model.survey import RecallPage, RecallSummary
+from memorywire.runtime.portal import Portal
 from memorywire.stores.remote.client import Link, locate
 from memorywire.stores.remote.protocol import error_of
 from memorywire.wire import validate
@@ -498,7 +499,11 @@ class Client(Memory):
                 f"a client gets the answer to {operation} as JSON alone",
                 fix=f'use call("{operation}", {{...}})',
             )
-        return self._read(kind, operation, await self.call(operation, payload))
+        try:
+            answer = await self.call(operation, payload)
+        except MemorywireError as error:
+            raise shorten_traceback(error) from error.__cause__
+        return self._read(kind, operation, answer)
 
     def _read(self, kind: type[A], operation: str, answer: Mapping[str, Json]) -> A:
         try:
@@ -533,13 +538,23 @@ class Client(Memory):
 
 
 class BlockingClient(BlockingMemory):
-    """The same for code without an event loop."""
+    """The methods of `Client` for code without an event loop; threads can share one."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what the async client takes."""
-        super().__init__()
-        self._client = Client(*args, **kwargs)
-        self._memory = self._client
+    def __init__(
+        self,
+        url: str,
+        agent_id: str = DEFAULT_AGENT,
+        *,
+        token: str | None = None,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        """Takes the arguments of `Client`."""
+        self._memory = self._client = Client(
+            url, agent_id, token=token, user_id=user_id, tenant=tenant, timeout=timeout
+        )
+        self._portal = Portal()
 
     def owed(self) -> list[dict[str, Json]]:
         return self._run(self._client.owed())

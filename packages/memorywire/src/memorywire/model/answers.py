@@ -7,7 +7,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from memorywire.model.change import Change, Version
-from memorywire.model.record import Record
+from memorywire.model.notebook import Displayed, build_table
+from memorywire.model.record import Json, Record
 from memorywire.model.requests import Action, Fusion, Strategy
 
 
@@ -44,7 +45,7 @@ class Redacted(Struct, frozen=True, kw_only=True):
     place: str
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class Remembered(Displayed, frozen=True, kw_only=True):
     """The receipt of a remember; `rule` names what held it, `redacted` what was taken out of it."""
 
     id: str
@@ -63,7 +64,7 @@ class Remembered(Struct, frozen=True, kw_only=True):
     redacted: tuple[Redacted, ...] | None = None
 
 
-class Forgotten(Struct, frozen=True, kw_only=True):
+class Forgotten(Displayed, frozen=True, kw_only=True):
     """The receipt of a forget; without `change_id` nothing was changed.
 
     While the change waits for a person, `forgotten_ids` is empty. `would_forget_ids` names the memories that
@@ -86,7 +87,7 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     would_forget_ids: tuple[str, ...] | None = None
 
 
-class Merged(Struct, frozen=True, kw_only=True):
+class Merged(Displayed, frozen=True, kw_only=True):
     """The receipt of a merge; `canonical` is the record that survives.
 
     While the change waits for a person, `merged_ids` is empty and `would_merge_ids` names the memories that
@@ -110,7 +111,7 @@ class Merged(Struct, frozen=True, kw_only=True):
     would_merge_ids: tuple[str, ...] | None = None
 
 
-class Expired(Struct, frozen=True, kw_only=True):
+class Expired(Displayed, frozen=True, kw_only=True):
     """The receipt of an expire; without `change_id` nothing was changed.
 
     While the change waits for a person, `action_taken` is None and `action_requested` is what happens to the
@@ -133,7 +134,7 @@ class Expired(Struct, frozen=True, kw_only=True):
     action_requested: Action | None = None
 
 
-class Undone(Struct, frozen=True, kw_only=True):
+class Undone(Displayed, frozen=True, kw_only=True):
     """The receipt of an undo: itself a change, so it can be undone.
 
     While it waits for a person, `restored_ids` and `ended_ids` are empty; `would_restore_ids` and
@@ -170,8 +171,17 @@ class Hit(Struct, frozen=True, kw_only=True):
         return self.record.id
 
     @property
-    def content(self) -> object:
+    def content(self) -> str | Mapping[str, Json]:
+        """The content as it was remembered: a string for a text, a mapping for an object."""
         return self.record.content
+
+    @property
+    def text(self) -> str:
+        """The content as a string; of an object, its keys and strings."""
+        return self.record.words
+
+    def _repr_html_(self) -> str:
+        return build_table(_HIT_COLUMNS, [_build_row(self)])
 
 
 class NearMiss(Struct, frozen=True, kw_only=True):
@@ -207,6 +217,16 @@ class Recalled(Struct, frozen=True, kw_only=True):
     def __len__(self) -> int:
         return len(self.hits)
 
+    def _repr_html_(self) -> str:
+        return build_table(_HIT_COLUMNS, map(_build_row, self.hits), f"verdict: {self.verdict.value}")
+
+
+_HIT_COLUMNS = ("score", "content", "source", "id")
+
+
+def _build_row(hit: Hit) -> tuple[object, ...]:
+    return hit.score, hit.content, hit.record.source or "", hit.id
+
 
 class Page(Struct, frozen=True, kw_only=True):
     """Memories in id order, to iterate; `next` is the `after` of the following page, None on the last."""
@@ -221,6 +241,10 @@ class Page(Struct, frozen=True, kw_only=True):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def _repr_html_(self) -> str:
+        rows = ((one.type, one.content, one.source or "", one.id) for one in self.items)
+        return build_table(("type", "content", "source", "id"), rows, f"{len(self.items)} of {self.total}")
 
 
 class Chain(Struct, frozen=True, kw_only=True):

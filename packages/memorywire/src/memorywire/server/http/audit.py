@@ -162,7 +162,9 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     found, unreadable = parse_checkpoints(text)
     if unreadable or not found:
         raise InvalidRequest(
-            "this is no checkpoint", field="checkpoint", fix="give what /v0/audit/checkpoint gave, unchanged"
+            "this is not a checkpoint",
+            field="checkpoint",
+            fix="send the answer of /v0/audit/checkpoint unchanged",
         )
     return found
 
