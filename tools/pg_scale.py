@@ -17,9 +17,8 @@ from pathlib import Path
 import psycopg
 
 from memorywire.model.change import Change
-from memorywire.model.query import Query
+from memorywire.model.query import Query, Where
 from memorywire.model.record import Scope
-from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
 from memorywire_evals.bench.corpus import facts

@@ -14,10 +14,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, Put
-from memorywire.model.query import Query
+from memorywire.model.query import Query, Where
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.sqlite import SqliteStore, open_store
 from memorywire_evals.bench.corpus import Fact, facts
 from memorywire_evals.bench.linear import LinearStore

@@ -12,8 +12,8 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.migrate.bundle_lines import read_lines
 from memorywire.migrate.evidence import verify_ledgers
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
+from memorywire.model.oversight import SetRules
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.model.rulings import SetRules
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.rules import set_rules
 from tests.bundle.story import exported, imported, lived, on, resealed

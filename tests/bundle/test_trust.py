@@ -12,8 +12,8 @@ from memorywire.migrate.bundle import read_bundle_changes
 from memorywire.migrate.bundle_lines import parse_line
 from memorywire.migrate.sanitize import is_unit_vector
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Where
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope, Trust
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from tests.bundle.story import exported, imported, on, resealed
 

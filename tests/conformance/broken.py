@@ -6,10 +6,9 @@ from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
 
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.model.change import Change, Footprint
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
-from memorywire.model.where import Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store

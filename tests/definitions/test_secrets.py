@@ -11,7 +11,7 @@ from memorywire.app import Backends
 from memorywire.journal import definitions
 from memorywire.model.definition import Edition, definition_of
 from memorywire.model.errors import InvalidRequest, SecretLeakage
-from memorywire.model.urls import expand_variables, find_literal_secret, mask_url
+from memorywire.model.secrets import expand_variables, find_literal_secret, mask_url
 from tests.definitions.test_definitions import _LOCAL, _play
 
 KEY = "k3yT0ken" + "99Zq"

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from memorywire.app import Container, Governance, open_container
 from memorywire.model.answers import Remembered
+from memorywire.model.proposal import Decide, Reach, Verb
+from memorywire.model.query import Where
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Recall, Remember
-from memorywire.model.review import Decide, Reach, Verb
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
 from memorywire.pipeline.recall import recall

@@ -10,9 +10,8 @@ from memorywire.journal.contract import Wanted
 from memorywire.model.change import EndReason
 from memorywire.model.consolidation import Limits
 from memorywire.model.errors import NotFound
-from memorywire.model.proposal import State
+from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Standing, Trust
-from memorywire.model.review import Verb
 from memorywire.pipeline.context import Context
 from tests.dreaming.bed import SCOPE, answers, asleep, contents, decided, memories, told
 from tests.engine.stage import HandClock

@@ -9,9 +9,9 @@ from memorywire.consolidate.runs import list_runs
 from memorywire.consolidate.session import SHORT_TERM
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import ConsolidationSettings
+from memorywire.model.query import Where
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
-from memorywire.model.where import Where
 from memorywire.pipeline.remember import remember
 from tests.dreaming.bed import opened
 from tests.engine.stage import HandClock

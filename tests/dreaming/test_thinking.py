@@ -9,9 +9,8 @@ from memorywire.consolidate.run import ConsolidationRun, build_run, dream
 from memorywire.journal.contract import Wanted
 from memorywire.model.consolidation import ConsolidationSettings, Limits, Spending
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.proposal import State
+from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Trust
-from memorywire.model.review import Verb
 from memorywire.pipeline.context import Context
 from tests.dreaming.bed import SCOPE, asleep, decided, memories, told
 from tests.engine.stage import HandClock

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
-from memorywire.model.parts import CONTENT_CHARS_MAX
+from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire_evals.asking import parts_of
 from memorywire_evals.cases import Item
 from memorywire_evals.datasets import load

@@ -24,8 +24,8 @@ from memorywire.client.harness import MemoryItem
 from memorywire.client.harness import Status as Standing
 from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
+from memorywire.model.capabilities import host_over
 from memorywire.model.errors import Conflict, SecretLeakage
-from memorywire.model.projections import host_over
 from memorywire_openwop.adapter import Visitor
 from memorywire_openwop.entries import Draft, Wanted, entry_of
 from memorywire_openwop.host import SESSION, Host

@@ -203,8 +203,8 @@ def test_an_answer_that_takes_too_long_is_given_up_and_still_done():
 
 
 def everything():
+    from memorywire.model.query import Where
     from memorywire.model.record import Scope
-    from memorywire.model.where import Where
 
     return Where(scope=Scope(agent="a"), alive_at=0)
 

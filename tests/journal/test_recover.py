@@ -10,8 +10,8 @@ import pytest
 from memorywire import Memory
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.oversight import Cause, Deed, Recovered
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.model.recovery import Cause, Deed, Recovered
 from memorywire.pipeline.recover import trace
 from tests.cli.shell import Shell
 from tests.engine.stage import NOON, STORES, HandClock

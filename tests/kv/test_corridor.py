@@ -11,7 +11,7 @@ from memorywire import Memory
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, Refused, SecretLeakage
 from memorywire.model.kv import Reembedded
-from memorywire.model.review import Verb
+from memorywire.model.proposal import Verb
 from tests.engine.stage import HandClock, one_rule
 from tests.kv.stage import STORES, play
 

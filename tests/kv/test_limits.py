@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire import Memory
-from memorywire.model.capabilities import Capabilities, Feature
+from memorywire.model.capabilities import Capabilities, Feature, probe
 from memorywire.model.errors import (
     DimensionMismatch,
     EmbedderFailed,
@@ -19,7 +19,6 @@ from memorywire.model.errors import (
     VectorUnsupported,
 )
 from memorywire.model.kv import Limits
-from memorywire.model.projections import probe
 from memorywire.search.embed.openai import unit_vector
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick

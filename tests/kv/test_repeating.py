@@ -6,7 +6,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.answers import Status
-from memorywire.model.review import Verb
+from memorywire.model.proposal import Verb
 from tests.engine.stage import HandClock, one_rule
 from tests.kv.stage import STORES, play
 

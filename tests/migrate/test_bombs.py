@@ -12,7 +12,7 @@ from memorywire.migrate.importers import Origin, Source, read_json, read_source
 from memorywire.migrate.importers.text_files import describe_skipped
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
-from memorywire.model.spreadsheet import as_cell, from_cell
+from memorywire.model.text import as_cell, from_cell
 
 LONG = 30.0
 """Seconds: a reader whose time grows with the square of the brackets needs minutes."""

@@ -9,8 +9,8 @@ import pytest
 from memorywire import Memory
 from memorywire.migrate.export_files import export_files
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.context import Context
 from memorywire.wire import spec
 from tests.bundle.story import imported, on

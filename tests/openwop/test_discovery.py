@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorywire.client.remote import BlockingClient
-from memorywire.model.projections import DIMENSIONS
+from memorywire.model.capabilities import DIMENSIONS
 from memorywire.wire.codec import encode
 from tests.http.server import serving
 from tests.openwop.stage import good, hosting

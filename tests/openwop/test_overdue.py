@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from memorywire.model.capabilities import host_over
 from memorywire.model.change import Footprint
 from memorywire.model.clock import DAY_MS as DAY
 from memorywire.model.errors import StoreUnavailable
-from memorywire.model.projections import host_over
 from memorywire.model.record import Scope
 from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore

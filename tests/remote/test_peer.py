@@ -16,8 +16,8 @@ from memorywire import Memory
 from memorywire.journal import ledger
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest, SpaceMismatch, StoreUnavailable
+from memorywire.model.query import Where
 from memorywire.model.record import Scope
-from memorywire.model.where import Where
 from memorywire.search.embed import open_embedder
 from memorywire.stores.registry import open_store
 from memorywire.stores.remote.client import locate

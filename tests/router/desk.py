@@ -87,8 +87,8 @@ def play(
 
 async def kept(store: Store) -> list[tuple[str, int, object]]:
     """Everything alive in a store, in words that every store shares."""
+    from memorywire.model.query import Where
     from memorywire.model.record import Scope
-    from memorywire.model.where import Where
 
     found: list[Record] = await store.find(Where(scope=Scope(agent="agent"), alive_at=0), None, 1000)
     return [(record.id, record.version, record.content) for record in found]

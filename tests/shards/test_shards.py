@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from memorywire.model.errors import Conflict, NotFound, StoreUnavailable
+from memorywire.model.query import Where
 from memorywire.model.record import Scope
-from memorywire.model.where import Where
 from memorywire.stores.postgres.database import AgentElsewhere
 from memorywire.stores.registry import open_store
 from memorywire.stores.shards.directory import BUCKETS, Directory, bucket_of, in_bucket

@@ -9,14 +9,14 @@ import pytest
 from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, fields
 
-from memorywire.model import answers, requests, review, rulings, survey
+from memorywire.model import answers, oversight, proposal, requests
 from memorywire.model.capabilities import Feature, StoreCapabilities
 from memorywire.model.change import Change, EndReason, Version
 from memorywire.model.errors import MemorywireError
 from memorywire.model.proposal import Decision, Proposal, State
+from memorywire.model.query import EVERYTHING, FIELDS, Operator
 from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.model.where import EVERYTHING, FIELDS, Operator
 from memorywire.policy.rules import Condition, Operation, Rule
 from memorywire.policy.rules import Verdict as Judged
 from memorywire.wire import spec
@@ -58,23 +58,23 @@ ANSWER_PAIRS = {
     "list.response": (answers.Page, spec.schema("list.response")),
     "history.response": (answers.Chain, spec.schema("history.response")),
     "changes.response": (answers.ChangeLog, spec.schema("changes.response")),
-    "proposals.response": (review.ProposalPage, spec.schema("proposals.response")),
-    "proposal.response": (review.Reviewed, spec.schema("proposal.response")),
-    "decide.response": (review.Decided, spec.schema("decide.response")),
-    "why.response": (rulings.Reasons, spec.schema("why.response")),
-    "given": (rulings.Given, spec.schema("why.response")["properties"]["results"]["items"]),
-    "rules.response": (rulings.RuleBook, spec.schema("rules.response")),
-    "edition": (rulings.RuleEdition, spec.schema("rules.response")["properties"]["editions"]["items"]),
-    "suggestion": (rulings.Suggested, spec.schema("rules.response")["properties"]["suggestions"]["items"]),
-    "test_rule.response": (rulings.RuleTrial, spec.schema("test_rule.response")),
-    "revert_rule.response": (rulings.Reverted, spec.schema("revert_rule.response")),
-    "agents.response": (survey.AgentList, spec.schema("agents.response")),
-    "agent": (survey.AgentSummary, spec.schema("agents.response")["properties"]["items"]["items"]),
-    "facets.response": (survey.FacetCounts, spec.schema("facets.response")),
-    "facet": (survey.FacetValue, spec.schema("facets.response")["$defs"]["value"]),
-    "recalls.response": (survey.RecallPage, spec.schema("recalls.response")),
-    "recall": (survey.RecallSummary, spec.schema("recalls.response")["properties"]["items"]["items"]),
-    "feedback.response": (survey.Judged, spec.schema("feedback.response")),
+    "proposals.response": (proposal.ProposalPage, spec.schema("proposals.response")),
+    "proposal.response": (proposal.Reviewed, spec.schema("proposal.response")),
+    "decide.response": (proposal.Decided, spec.schema("decide.response")),
+    "why.response": (oversight.Reasons, spec.schema("why.response")),
+    "given": (oversight.Given, spec.schema("why.response")["properties"]["results"]["items"]),
+    "rules.response": (oversight.RuleBook, spec.schema("rules.response")),
+    "edition": (oversight.RuleEdition, spec.schema("rules.response")["properties"]["editions"]["items"]),
+    "suggestion": (oversight.Suggested, spec.schema("rules.response")["properties"]["suggestions"]["items"]),
+    "test_rule.response": (oversight.RuleTrial, spec.schema("test_rule.response")),
+    "revert_rule.response": (oversight.Reverted, spec.schema("revert_rule.response")),
+    "agents.response": (oversight.AgentList, spec.schema("agents.response")),
+    "agent": (oversight.AgentSummary, spec.schema("agents.response")["properties"]["items"]["items"]),
+    "facets.response": (oversight.FacetCounts, spec.schema("facets.response")),
+    "facet": (oversight.FacetValue, spec.schema("facets.response")["$defs"]["value"]),
+    "recalls.response": (oversight.RecallPage, spec.schema("recalls.response")),
+    "recall": (oversight.RecallSummary, spec.schema("recalls.response")["properties"]["items"]["items"]),
+    "feedback.response": (oversight.Judged, spec.schema("feedback.response")),
     "proposal": (Proposal, COMMON["proposal"]),
     "decision": (Decision, COMMON["decision"]),
     "finding": (answers.Redacted, COMMON["finding"]),
@@ -277,7 +277,9 @@ def test_a_rule_is_written_on_the_wire_as_in_a_file() -> None:
     assert set(COMMON["rule"]["properties"]) == conditions | own
     assert set(COMMON["conditions"]["properties"]) == conditions - {"not", "everything"}
     assert COMMON["rule"]["properties"]["operation"]["items"]["enum"] == [kind.value for kind in Operation]
-    assert spec.schema("decide.request")["properties"]["verb"]["enum"] == [verb.value for verb in review.Verb]
+    assert spec.schema("decide.request")["properties"]["verb"]["enum"] == [
+        verb.value for verb in proposal.Verb
+    ]
 
 
 def test_the_change_log_shows_no_content() -> None:

@@ -28,8 +28,8 @@ from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import MemorywireError
+from memorywire.model.proposal import Decide, Reach, Verb
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.model.review import Decide, Reach, Verb
 from memorywire.pipeline.decide import decide
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.rows import position_of, record_of, version_row

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from memorywire.model.query import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
-from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.filters import conditions
 from memorywire.stores.sqlite.location import Location

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, Duplicate
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Record, Scope, Standing
-from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import NOW, SPACE, a_vector

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import IdempotencyConflict
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import EVERYTHING, Query, Scored, Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.memory import MemoryStore
 from memorywire.testing.report import Mark, Report
 from memorywire.testing.run import examine

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from msgspec.structs import replace
 
+from memorywire.model.query import Where
 from memorywire.model.record import Record
-from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
 from memorywire.testing.samples import SPACE
 from tests.stores.lives import Lives

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from memorywire.model.change import EndReason
+from memorywire.model.query import And, Filter, Not, Or, Where
 from memorywire.model.record import MemoryType, Scope, Standing
-from memorywire.model.where import And, Filter, Not, Or, Where
 from memorywire.testing.samples import NOW, a_vector, compare
 
 NAMES = [f"m{number}" for number in range(9)]

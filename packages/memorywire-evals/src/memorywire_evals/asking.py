@@ -11,8 +11,8 @@ from memorywire.client.memory import Memory
 from memorywire.model.answers import Hit, Remembered
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import MemorywireError
-from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.text import CONTENT_CHARS_MAX, in_parts
 from memorywire.search.embed import Embedder
 from memorywire.stores.remote.client import tenant_named
 from memorywire_evals.cases import Case, Item, Question

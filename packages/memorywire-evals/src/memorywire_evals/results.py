@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.urls import mask_url
+from memorywire.model.secrets import mask_url
 from memorywire_evals.rows import Examined, from_json, to_json
 from memorywire_evals.sets import KINDS
 

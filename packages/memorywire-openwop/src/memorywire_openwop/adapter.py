@@ -10,9 +10,9 @@ from memorywire.journal.runs import Run, RunRead
 from memorywire.model.answers import Forgotten
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, ValueTooLarge
+from memorywire.model.query import Where
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Forget, Remember
-from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.perform import perform

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.projections import (
+from memorywire.model.capabilities import (
     LONG_TERM,
     degraded,
     openwop_agents,
     openwop_dimensions,
     openwop_memory,
 )
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.wire import strict
 from memorywire_openwop.entries import refuse_others

@@ -12,9 +12,9 @@ from memorywire.app import Container
 from memorywire.journal import runs
 from memorywire.journal.runs import Run, RunEvent, RunRead, RunStatus
 from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.capabilities import Edition
+from memorywire.model.capabilities import Host as Serves
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
-from memorywire.model.projections import Edition
-from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire_openwop.adapter import Adapter, Visitor, own_memories

@@ -6,8 +6,8 @@ from itertools import groupby
 from msgspec import Struct
 
 from memorywire.model.answers import Merged
+from memorywire.model.capabilities import Host as Serves
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
 from memorywire.pipeline.perform import perform

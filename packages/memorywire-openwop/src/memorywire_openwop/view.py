@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from memorywire.model.change import Footprint, Version
 from memorywire.model.errors import StoreUnavailable
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
-from memorywire.model.where import Where
 from memorywire.pipeline.context import PAGE, Context
 from memorywire.stores.contract import SupportsChangeLog, SupportsHistory
 

@@ -7,10 +7,10 @@ from urllib.parse import urlencode, urlsplit
 
 from msgspec import field
 
+from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
-from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential
 from memorywire.runtime import http
 
 _TIMEOUT_SECONDS = 60.0

@@ -14,8 +14,8 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from memorywire.app import Container
+from memorywire.model.capabilities import Edition, host_over
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
-from memorywire.model.projections import Edition, host_over
 from memorywire.model.record import Json
 from memorywire.server.auth import Caller, Doorkeeper, Provider
 from memorywire.server.http.answers import as_json

@@ -17,8 +17,8 @@ from memorywire.model.capabilities import Capabilities, Feature, StoreCapabiliti
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import IdMint
+from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
-from memorywire.model.values import Confidential
 from memorywire.pipeline.context import Context, Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
 from memorywire.pipeline.govern import governed

@@ -35,7 +35,7 @@ async def dispatch(
 
 def _noted(answer: Answer, wanted: Json) -> Answer:
     """With what is doubtful about the filter, if anything is."""
-    from memorywire.wire.doubts import doubts  # most requests have no filter
+    from memorywire.wire.filters import doubts  # most requests have no filter
 
     notes = doubts(wanted)
     return replace(answer, notes=notes) if notes else answer

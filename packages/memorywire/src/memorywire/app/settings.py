@@ -15,8 +15,7 @@ from memorywire.app.container import Reading, Several
 from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
-from memorywire.model.urls import expand_variables, find_literal_secret, path_of
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential, expand_variables, find_literal_secret, path_of
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.pipeline.layer import CALLS_A_DAY

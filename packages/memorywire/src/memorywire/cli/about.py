@@ -6,7 +6,7 @@ import click
 
 from memorywire import __version__
 from memorywire.cli.context import Answer, CliContext, of_everybody
-from memorywire.model.projections import DIMENSIONS
+from memorywire.model.capabilities import DIMENSIONS
 from memorywire.model.record import Json
 
 

@@ -13,9 +13,9 @@ from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, sha
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.ledger_file import left_out, opened, other_tenants
 from memorywire.cli.terminal import moment, safe, table, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.client.remote import BlockingClient

@@ -9,8 +9,8 @@ import click
 from memorywire.cli.app import file_of
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.model.clock import system_clock
-from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.journal.backup import Copied

@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.terminal import Progress, table, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.client.sync import Memory

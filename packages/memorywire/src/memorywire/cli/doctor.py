@@ -20,9 +20,9 @@ from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import safe, without_secrets
 from memorywire.model.clock import system_clock
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.stores.remote.client import Place

@@ -14,9 +14,9 @@ from memorywire.cli.context import PERSON, Answer, CliContext, shared
 from memorywire.cli.inputs import json_lines
 from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.consolidation import OFF
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType, Scope
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.app import Container

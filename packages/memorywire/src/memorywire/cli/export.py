@@ -12,8 +12,8 @@ from memorywire.cli.app import open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.terminal import Progress
-from memorywire.model.counting import counted
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.migrate.bundle import ExportOptions

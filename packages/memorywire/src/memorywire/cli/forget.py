@@ -13,10 +13,10 @@ from memorywire.cli.ledger_file import opened
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import contents_of
 from memorywire.cli.terminal import safe, shortened
-from memorywire.model.counting import counted
+from memorywire.model.proposal import ERASE
 from memorywire.model.record import Json
 from memorywire.model.requests import Action, Strategy
-from memorywire.model.review import ERASE
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.journal.sqlite import SqliteJournal

@@ -9,7 +9,7 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.terminal import safe
 from memorywire.model.errors import CapabilityUnsupported, Forbidden
 from memorywire.model.record import Json
-from memorywire.wire.doubts import doubts
+from memorywire.wire.filters import doubts
 
 
 def note_filter_doubts(cli: CliContext, wanted: Json) -> None:

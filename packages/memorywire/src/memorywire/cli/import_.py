@@ -20,8 +20,8 @@ from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.terminal import Progress
 from memorywire.model.answers import Remembered, Status
-from memorywire.model.counting import counted
 from memorywire.model.errors import EmbedderFailed, MemorywireError, NotFound, StoreError
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.client.sync import Memory

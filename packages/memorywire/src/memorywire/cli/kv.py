@@ -7,10 +7,10 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, safe, table, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
 from memorywire.model.kv import SHARED, OwnerKind
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.client.blocking_contracts import BlockingKeyValue

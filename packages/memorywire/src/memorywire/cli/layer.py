@@ -8,10 +8,10 @@ import click
 from memorywire.cli.context import Answer, CliContext, of_everybody, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.terminal import safe
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Kind
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 _KINDS = tuple(kind.value for kind in Kind)
 

@@ -13,8 +13,8 @@ from memorywire.cli.import_ import on_conflict_option
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.terminal import Progress, without_secrets
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.text import counted
 
 
 @click.command("migrate")

@@ -10,9 +10,9 @@ import click
 from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.terminal import moment, safe, table, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 _OWN = ("name", "verdict", "enabled", "note", "learned")
 _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))

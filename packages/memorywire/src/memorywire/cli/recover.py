@@ -10,7 +10,7 @@ from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.terminal import safe, table, terminal_width
-from memorywire.model.counting import counted
+from memorywire.model.text import counted
 
 
 @click.command("recover")

@@ -10,8 +10,8 @@ import click
 from memorywire.cli.app import as_sqlite
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.terminal import Progress, without_secrets
-from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.text import counted
 
 _TOKEN = 4  # characters, about
 

@@ -14,10 +14,10 @@ from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import content_words
 from memorywire.cli.terminal import entries, moment, safe, styled, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, State
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.client.sync import Memory

@@ -8,8 +8,8 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.terminal import table, terminal_width
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.text import counted
 
 if TYPE_CHECKING:  # the driver is loaded by the verb that runs, not to show --help
     from memorywire.stores.shards.directory import Directory

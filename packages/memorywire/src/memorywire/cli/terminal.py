@@ -31,7 +31,7 @@ def _visible(line: str) -> str:
 
 def without_secrets(url: str) -> str:
     """Return a URL as it may be shown or typed again: without password or token, with keys masked."""
-    from memorywire.model.urls import MASK, mask_url
+    from memorywire.model.secrets import MASK, mask_url
 
     return mask_url(url).replace(f":{MASK}@", "@").replace(f"//{MASK}@", "//")
 

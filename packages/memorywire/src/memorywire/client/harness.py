@@ -15,10 +15,9 @@ from memorywire.app import Container
 from memorywire.model.change import EndReason
 from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry
-from memorywire.model.query import Scored
+from memorywire.model.query import Scored, Where
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.model.requests import Forget, RankWeights, Recall, Remember
-from memorywire.model.where import Where
 from memorywire.pipeline.archive import keep_aside, set_aside
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import forget

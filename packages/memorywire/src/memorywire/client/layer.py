@@ -12,13 +12,13 @@ from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
-from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
+from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.layer import Asked, find_facts
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
-from memorywire.wire.moments import check_moment
+from memorywire.wire.filters import check_moment
 from memorywire.wire.validate import check_query, is_blank
 
 MOST_TURNS = 1_000

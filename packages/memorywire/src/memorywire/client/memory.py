@@ -76,8 +76,7 @@ if TYPE_CHECKING:
     from memorywire.client.layer import Layer
     from memorywire.client.procedures import Procedure
     from memorywire.journal.events import Event
-    from memorywire.model.findings import Cleared, Scanned
-    from memorywire.model.recovery import Recovered
+    from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 
 class Contracts(ABC):
@@ -337,7 +336,7 @@ class Memory(Audited, Overseeing, Contracts):
         self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Recovered":
         """Remove, as one change, what a source (a pattern) wrote since then and all derived from it."""
-        from memorywire.model.recovery import Recover
+        from memorywire.model.oversight import Recover
         from memorywire.pipeline.recover import recover
 
         given = moments(since=since)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.wire.moments import check_moment
+from memorywire.wire.filters import check_moment
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
 HelpedName = Literal["useful", "wrong", "outdated"]

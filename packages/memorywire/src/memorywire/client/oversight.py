@@ -15,10 +15,18 @@ from memorywire.client.options import (
     TrialOptions,
     VerbName,
 )
+from memorywire.model.oversight import (
+    AgentList,
+    FacetCounts,
+    Judged,
+    Reasons,
+    RecallPage,
+    Reverted,
+    RuleBook,
+    RuleTrial,
+)
+from memorywire.model.proposal import Decided, ProposalPage, Reviewed
 from memorywire.model.record import Json
-from memorywire.model.review import Decided, ProposalPage, Reviewed
-from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
-from memorywire.model.survey import AgentList, FacetCounts, Judged, RecallPage
 
 A = TypeVar("A")
 

@@ -45,11 +45,10 @@ from memorywire.model.kv import (
     Stats,
 )
 from memorywire.model.layer import Event, EventState, FoundFact, FoundFacts, Kind
+from memorywire.model.oversight import Given, Reasons, RecallPage, RecallSummary
+from memorywire.model.proposal import ProposalPage, Reviewed
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.review import ProposalPage, Reviewed
-from memorywire.model.rulings import Given, Reasons
 from memorywire.model.space import Space
-from memorywire.model.survey import RecallPage, RecallSummary
 from memorywire.runtime.portal import Portal
 from memorywire.stores.remote.client import Link, locate
 from memorywire.stores.remote.protocol import error_of

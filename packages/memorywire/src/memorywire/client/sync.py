@@ -39,11 +39,18 @@ from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import MemorywireError
 from memorywire.model.kv import Limits
-from memorywire.model.proposal import Debt
+from memorywire.model.oversight import (
+    AgentList,
+    FacetCounts,
+    Judged,
+    Reasons,
+    RecallPage,
+    Reverted,
+    RuleBook,
+    RuleTrial,
+)
+from memorywire.model.proposal import Debt, Decided, ProposalPage, Reviewed
 from memorywire.model.record import DEFAULT_TENANT, Json, Record
-from memorywire.model.review import Decided, ProposalPage, Reviewed
-from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
-from memorywire.model.survey import AgentList, FacetCounts, Judged, RecallPage
 from memorywire.runtime.portal import Portal
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store
@@ -53,8 +60,7 @@ if TYPE_CHECKING:  # loaded on first use
     from memorywire.client.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
     from memorywire.journal.events import Event
-    from memorywire.model.findings import Cleared, Scanned
-    from memorywire.model.recovery import Recovered
+    from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 A = TypeVar("A")
 

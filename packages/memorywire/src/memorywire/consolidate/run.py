@@ -38,8 +38,8 @@ from memorywire.model.errors import EmbedderNotConfigured
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Kind
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
-from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import open_chat

@@ -18,9 +18,9 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
 from memorywire.model.errors import Conflict, Refused, StoreUnavailable
 from memorywire.model.layer import Conversation, Turn
+from memorywire.model.query import Compare, Operator, Where
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Forget, Remember
-from memorywire.model.where import Compare, Operator, Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import Extractor
 from memorywire.pipeline.forget import forget

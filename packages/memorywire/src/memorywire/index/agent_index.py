@@ -19,8 +19,8 @@ from memorywire.index.postings import Postings
 from memorywire.index.sessions import Sessions
 from memorywire.index.vectors import ExactVectors, QuantizedVectors, VectorCache, Vectors
 from memorywire.model.errors import corrupt_row
+from memorywire.model.query import Where
 from memorywire.model.record import Standing
-from memorywire.model.where import Where
 
 Source: TypeAlias = Any
 """What a kind of index reads further rows from, such as a connection."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Scope
-from memorywire.model.where import EVERYTHING, Where
 
 if TYPE_CHECKING:  # numpy is loaded for the first index
     from memorywire.index.agent_index import AgentIndex

@@ -19,9 +19,9 @@ from memorywire.journal.signed_notes import Checkpoint, Verifier, parse_checkpoi
 from memorywire.journal.signer import Notary
 from memorywire.journal.state import StateReport, compare
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
+from memorywire.model.text import counted
 from memorywire.stores.sqlite.health import find_damaged_pages, find_damaged_rows
 
 T = TypeVar("T")

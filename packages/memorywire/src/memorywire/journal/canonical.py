@@ -6,8 +6,8 @@ from decimal import Decimal
 from itertools import chain
 from json.encoder import encode_basestring as quoted
 
+from memorywire.model.codec import encoder
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json
 
 _SAME = frozenset({str, int, bool, type(None)})  # what the encoder of the library spells as we do

@@ -19,9 +19,8 @@ from memorywire.journal.canonical import encoded
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.ledger import append
 from memorywire.journal.rows import QUERIES, recall_row
-from memorywire.model.codec import loads
+from memorywire.model.codec import encoder, loads
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
-from memorywire.model.jsontext import encoder
 from memorywire.model.proposal import RecallNote
 
 _PRIVATE = 0o600

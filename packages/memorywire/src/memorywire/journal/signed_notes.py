@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from memorywire.journal.merkle import HASH_BYTES
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential
 
 _ED25519 = b"\x01"
 _ID_BYTES = 4

@@ -10,8 +10,8 @@ from memorywire.journal.ledger import GENESIS, Row, linked
 from memorywire.journal.merkle import Edge
 from memorywire.journal.sealing import origin_of
 from memorywire.journal.signed_notes import Checkpoint, Handover, Verifier
-from memorywire.model.counting import counted
 from memorywire.model.record import Json
+from memorywire.model.text import counted
 
 
 class Keyring:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from memorywire.migrate.history import find_history_store, list_agents, read_current
 from memorywire.migrate.importers.text_files import OKF_FIELD, OKF_LINKS, TEXT_COLUMNS
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.spreadsheet import as_cell
+from memorywire.model.text import as_cell
 from memorywire.stores.contract import Store
 from memorywire.stores.markdown.sheet import sheet, write_value
 from memorywire.wire.codec import encode_record

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import mark_behind
 from memorywire.stores.contract import Fanned, Store, SupportsChangeLog, SupportsListing

@@ -38,7 +38,7 @@ from memorywire.model.change import Change
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential
 from memorywire.pipeline.context import Context
 
 Report: TypeAlias = Callable[[int, int], None]

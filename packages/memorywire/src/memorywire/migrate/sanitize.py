@@ -11,9 +11,9 @@ from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest, MemorywireError
-from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
+from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import case_of, governed

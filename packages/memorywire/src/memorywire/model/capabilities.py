@@ -1,9 +1,12 @@
 """What is wired here, as one object from which every advertisement is projected."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
+from memorywire.model.record import Json
 from memorywire.model.space import NO_SPACE, Space
 
 
@@ -51,3 +54,139 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         if self.together is not None:
             return self.together
         return frozenset.intersection(*(store.features for store in self.stores))
+
+
+LONG_TERM: Final = "long-term"
+"""The backend of OpenWOP, and by its RFC 0080 also the dimension; see `Edition` for its other name."""
+
+
+class Edition(StrEnum):
+    """Editions of OpenWOP's conformance suite. They differ in the name of the long-term dimension."""
+
+    V1_14 = "1.14"
+    V1_15 = "1.15"
+
+    @property
+    def long_term(self) -> str:
+        """The dimension of memory that outlasts a run."""
+        return LONG_TERM if self is Edition.V1_14 else "long-term-durability"
+
+
+DIMENSIONS: Final = (
+    "read",
+    "write",
+    "search",
+    LONG_TERM,
+    "compaction",
+    "attribution",
+    "replay-snapshot",
+    "retention",
+)
+"""All that RFC 0080 knows, in its order."""
+
+REPLAYABLE: Final = 2
+"""The edition of OpenWOP's execution model whose runs can be told again."""
+
+_SHAPES = ("scratchpad", "conversation", "longTerm")
+
+
+class Host(Struct, frozen=True, kw_only=True):
+    """What an OpenWOP host does besides keeping memories; each is claimed only where it is served."""
+
+    max_entry_bytes: int = 65_536
+    max_sources: int = 100  # of a compaction: its tags name every one of them
+    compacts: bool = False
+    attributes: bool = False
+    consolidates: bool = False
+    execution_model: int = 1
+
+    @property
+    def has_runs(self) -> bool:
+        return self.execution_model >= REPLAYABLE
+
+
+def host_over(wired: Capabilities) -> Host:
+    """What a host serves over what is wired: runs, and what they do, need a store with history."""
+    runs = Feature.HISTORY in wired.features
+    model = REPLAYABLE if runs else 1
+    return Host(compacts=runs, attributes=runs, consolidates=runs, execution_model=model)
+
+
+def probe(wired: Capabilities) -> dict[str, bool]:
+    """What the key-value and the layer contract ask before they ask anything else.
+
+    Whatever is false here is refused at every door. `stats` are of vectors, by provider and model.
+    """
+    vectors = Feature.VECTOR in wired.features
+    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": wired.extracts}
+
+
+def openwop(wired: Capabilities) -> dict[str, Json]:
+    """What an OpenWOP host over what is wired provides, and whether one is open here."""
+    host = host_over(wired)
+    memory, agents = openwop_memory(wired, host), openwop_agents(wired, host)
+    dimensions = openwop_dimensions(memory, agents, host)
+    return {"served": wired.hosting, "memory": memory, "agents": agents, "dimensions": list(dimensions)}
+
+
+def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
+    """The `memory` family. Without a journal there is no host; without runs, who put, it can only be read."""
+    if not wired.overseen:
+        return {"supported": False, "writable": False}
+    semantic = ["semantic"] if Feature.VECTOR in wired.features else []
+    family: dict[str, Json] = {
+        "supported": True,
+        "writable": host.has_runs,
+        "maxEntrySizeBytes": host.max_entry_bytes,
+        "ttlSupported": True,
+        "search": {"supported": True, "modes": [*semantic, "filter"]},
+        "retention": {"ttl": True, "forget": Feature.HARD_DELETE in wired.features},
+        "compaction": {"supported": host.compacts},
+    }
+    if host.compacts:
+        most = {"maxInputEntries": host.max_sources, "maxOutputBytes": host.max_entry_bytes}
+        family["compaction"] |= {"trigger": "host-managed", **most}
+    if host.attributes:
+        family["attribution"] = {"supported": True, "emitsWriteEvents": True}
+    return family
+
+
+def openwop_agents(wired: Capabilities, host: Host) -> dict[str, Json]:
+    """The `agents` family. Long-term memory is claimed only where it lasts and secrets are kept out of it."""
+    lasting = Feature.DURABLE in wired.features and wired.overseen and host.has_runs
+    family: dict[str, Json] = {
+        "supported": wired.overseen,
+        "memoryBackends": [LONG_TERM] if lasting else [],
+    }
+    if host.consolidates and wired.overseen:
+        family["memoryConsolidation"] = {"supported": True, "schedule": "on-demand"}
+    return family
+
+
+def openwop_dimensions(
+    memory: Mapping[str, Json], agents: Mapping[str, Json], host: Host, *, long_term: str = LONG_TERM
+) -> tuple[str, ...]:
+    """The dimensions that the two families satisfy, in the order of RFC 0080."""
+    if not memory["supported"]:
+        return ()
+    lasting = LONG_TERM in agents["memoryBackends"]
+    satisfied = {
+        "read": memory["supported"],
+        "write": memory["supported"] and memory["writable"],
+        "search": memory["search"]["supported"],
+        long_term: lasting,
+        "compaction": memory["compaction"]["supported"],
+        "attribution": "attribution" in memory,
+        "replay-snapshot": lasting and host.has_runs,
+        "retention": memory["retention"]["ttl"] or memory["retention"]["forget"],
+    }
+    return tuple(name for name, holds in satisfied.items() if holds)
+
+
+def degraded(
+    shape: Mapping[str, Json], satisfied: tuple[str, ...], *, long_term: str = LONG_TERM
+) -> tuple[str, ...]:
+    """What an agent's `memoryShape` asks for and is not there; empty when nothing is missing."""
+    asked = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
+    asked += [long_term] if shape.get("longTerm") is True else []
+    return tuple(dimension for dimension in asked if dimension not in satisfied)

@@ -1,19 +1,52 @@
 """Values of the model as JSON and back, driven by their type hints: to be kept, or sent to another house."""
 
 import json
+import json.encoder
 import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from memorywire.model.jsontext import encoder
-from memorywire.model.record import Json
+Encode: TypeAlias = Callable[[Any], str]
+
+
+def encoder(*, sort_keys: bool = False, ensure_ascii: bool = False, spaced: bool = False) -> Encode:
+    """What writes a JSON value as `json.dumps` with these options would; without spaces unless `spaced`."""
+    item, key = (", ", ": ") if spaced else (",", ":")
+    usual = json.JSONEncoder(sort_keys=sort_keys, ensure_ascii=ensure_ascii, separators=(item, key))
+    made_of = getattr(json.encoder, "c_make_encoder", None)
+    if made_of is None:  # an interpreter without the library's extension
+        return usual.encode
+    quoted = json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
+    pieces = made_of(None, usual.default, quoted, None, key, item, sort_keys, False, True)
+    return lambda value: "".join(pieces(value, 0))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What `json.loads` makes of text from outside; one that is nested too deep is a ValueError, too."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+_read = json.JSONDecoder().raw_decode
+
+
+def decoded(text: str) -> Any:
+    """What `json.loads` makes of a text, in less time where nothing is around the value."""
+    try:
+        value, end = _read(text)
+    except json.JSONDecodeError:
+        return json.loads(text)
+    return value if end == len(text) else json.loads(text)
+
 
 T = TypeVar("T")
 
@@ -33,14 +66,14 @@ def loads(kind: type[T], text: str) -> T:
     return loaded
 
 
-def dump(value: Any) -> Json:
+def dump(value: Any) -> Any:
     """Plain JSON that `load` reads back to an equal value."""
     kind: type = type(value)
     return value if kind in _PLAIN else _way(kind)(value)
 
 
 @cache
-def _way(kind: type) -> Callable[[Any], Json]:
+def _way(kind: type) -> Callable[[Any], Any]:
     """How values of a kind are written; worked out once."""
     if issubclass(kind, Enum):
         return attrgetter("value")
@@ -57,7 +90,7 @@ def _way(kind: type) -> Callable[[Any], Json]:
     return lambda value: value
 
 
-def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -> Json:
+def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -> Any:
     said = {_KIND: kind}
     for name, default in defaults:
         inner = getattr(value, name)
@@ -91,12 +124,12 @@ def load(hint: Any, data: Any) -> Any:
     return b64decode(data) if hint is bytes else data
 
 
-def _load_value(kind: type, data: Mapping[str, Json]) -> Any:
+def _load_value(kind: type, data: Mapping[str, Any]) -> Any:
     hints = _hints(kind)
     return kind(**{name: load(hints[name], inner) for name, inner in data.items() if name != _KIND})
 
 
-def _named(hint: Any, name: Json) -> type | None:
+def _named(hint: Any, name: Any) -> type | None:
     """The class of that name among those the hint allows; free-form JSON names none."""
     choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
     fitting = (kind for kind in choices if issubclass(kind, Struct) and name in (None, kind.__name__))

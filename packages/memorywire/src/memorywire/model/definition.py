@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.urls import mask_url
+from memorywire.model.secrets import mask_url
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,127}")

@@ -9,8 +9,8 @@ from json.encoder import encode_basestring_ascii as _quoted
 from msgspec import Struct, field
 
 from memorywire.model.answers import Redacted, Status
+from memorywire.model.codec import encoder
 from memorywire.model.ids import VARIANT
-from memorywire.model.jsontext import encoder
 from memorywire.model.record import ENTRY_FORM, ENTRY_FORM_AT, Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
 

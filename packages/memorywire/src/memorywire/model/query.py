@@ -1,11 +1,201 @@
 """What a store is asked to rank, and what it answers."""
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from memorywire.model.record import Record
-from memorywire.model.where import Where
+from memorywire.model.record import RECALLABLE, Json, MemoryType, Record, Scope, Standing
+
+
+class Operator(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    IN = "in"
+    NIN = "nin"
+    EXISTS = "exists"
+    CONTAINS = "contains"
+    PREFIX = "prefix"
+
+
+FIELDS = frozenset(
+    {
+        "id",
+        "type",
+        "content",
+        "user_id",
+        "confidence",
+        "source",
+        "session_id",
+        "tags",
+        "created_at",
+        "updated_at",
+        "occurred_at",
+        "expires_at",
+        "version",
+        "standing",
+        "trust",
+    }
+)
+"""Record fields a path may name; any other path starts with `metadata` and steps into it."""
+
+
+class Compare(Struct, frozen=True):
+    """One comparison; `path` is a record field, or `metadata` followed by steps into it."""
+
+    path: tuple[str, ...]
+    operator: Operator
+    value: Json
+
+    def matches(self, record: Record) -> bool:
+        return _holds(self.operator, _read(record, self.path), self.value)
+
+
+class And(Struct, frozen=True):
+    parts: tuple["Filter", ...] = ()
+
+    def matches(self, record: Record) -> bool:
+        return all(part.matches(record) for part in self.parts)
+
+
+class Or(Struct, frozen=True):
+    parts: tuple["Filter", ...]
+
+    def matches(self, record: Record) -> bool:
+        return any(part.matches(record) for part in self.parts)
+
+
+class Not(Struct, frozen=True):
+    part: "Filter"
+
+    def matches(self, record: Record) -> bool:
+        return not self.part.matches(record)
+
+
+Filter: TypeAlias = Compare | And | Or | Not
+
+EVERYTHING = And()
+
+
+class Where(Struct, frozen=True, kw_only=True):
+    """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
+
+    `as_of` asks for the versions that were current at that moment instead of the current ones.
+    """
+
+    scope: Scope
+    alive_at: int
+    as_of: int | None = None
+    types: frozenset[MemoryType] = frozenset()
+    created_since: int | None = None
+    created_until: int | None = None
+    idle_since: int | None = None
+    confidence_below: float | None = None
+    standings: frozenset[Standing] = RECALLABLE
+    filter: Filter = EVERYTHING
+
+    def matches(self, record: Record) -> bool:
+        return (
+            self.scope.covers(record.scope)
+            and record.alive(self.alive_at)
+            and record.standing in self.standings
+            and (not self.types or record.type in self.types)
+            and (self.created_since is None or record.created_at >= self.created_since)
+            and (self.created_until is None or record.created_at <= self.created_until)
+            and (self.idle_since is None or _last_used(record) <= self.idle_since)
+            and (self.confidence_below is None or record.confidence < self.confidence_below)
+            and (self.filter is EVERYTHING or self.filter.matches(record))
+        )
+
+
+def _last_used(record: Record) -> int:
+    """Being written counts as use, so that a fresh memory is never the idle one."""
+    return max(record.created_at, record.recalled_at or 0)
+
+
+def _read(record: Record, path: tuple[str, ...]) -> Json:
+    if path[0] == "user_id":
+        return record.scope.user
+    if path[0] == "tags":
+        return list(record.tags)
+    if path[0] in FIELDS:
+        return getattr(record, path[0])
+    value: Json = record.metadata
+    for step in path[1:]:
+        if not isinstance(value, Mapping) or step not in value:
+            return None
+        value = value[step]
+    return value
+
+
+def _holds(operator: Operator, actual: Json, wanted: Json) -> bool:
+    match operator:
+        case Operator.EQ:
+            return _equal(actual, wanted)
+        case Operator.NE:
+            return not _equal(actual, wanted)
+        case Operator.IN:
+            return any(_equal(actual, choice) for choice in wanted)
+        case Operator.NIN:
+            return not any(_equal(actual, choice) for choice in wanted)
+        case Operator.EXISTS:
+            return bool((actual is not None and actual != []) == wanted)
+        case Operator.CONTAINS:
+            return _contains(actual, wanted)
+        case Operator.PREFIX:
+            return isinstance(actual, str) and actual.startswith(wanted)
+        case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
+            return _ordered(operator, actual, wanted)
+
+
+def _equal(actual: Json, wanted: Json) -> bool:
+    """Equality of JSON values; a list also equals each of its elements, so that a tag is found by name."""
+    if isinstance(actual, list) and not isinstance(wanted, list):
+        return any(_equal(element, wanted) for element in actual)
+    return _same(actual, wanted)
+
+
+def _same(actual: Json, wanted: Json) -> bool:
+    if isinstance(actual, bool) or isinstance(wanted, bool):
+        return actual is wanted  # JSON true is not 1, however deep it lies
+    if isinstance(actual, list) and isinstance(wanted, list):
+        return len(actual) == len(wanted) and all(map(_same, actual, wanted))
+    if isinstance(actual, Mapping) and isinstance(wanted, Mapping):
+        return actual.keys() == wanted.keys() and all(_same(actual[name], wanted[name]) for name in actual)
+    return bool(actual == wanted)
+
+
+def _contains(actual: Json, wanted: Json) -> bool:
+    if isinstance(actual, str):
+        return isinstance(wanted, str) and wanted in actual
+    return isinstance(actual, list) and _equal(actual, wanted)
+
+
+def _ordered(operator: Operator, actual: Json, wanted: Json) -> bool:
+    """Order holds only between two numbers or two strings; anything else is simply not ordered."""
+    if not (_is_number(actual) and _is_number(wanted)) and not (
+        isinstance(actual, str) and isinstance(wanted, str)
+    ):
+        return False
+    match operator:
+        case Operator.GT:
+            return bool(actual > wanted)
+        case Operator.GTE:
+            return bool(actual >= wanted)
+        case Operator.LT:
+            return bool(actual < wanted)
+        case _:
+            return bool(actual <= wanted)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
 
 DAMAGED_VECTORS = "damaged_vectors"
 """The signal by which a store says that it left out so many vectors because they are damaged."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from memorywire.model.clock import END_OF_CALENDAR
-from memorywire.model.jsontext import encoder
+from memorywire.model.codec import encoder
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 

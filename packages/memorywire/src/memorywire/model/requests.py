@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from memorywire.model.query import EVERYTHING, Filter
 from memorywire.model.record import Json, MemoryType, Scope, Trust
-from memorywire.model.where import EVERYTHING, Filter
 
 
 class Fusion(StrEnum):

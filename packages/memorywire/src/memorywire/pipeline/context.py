@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.model.where import Where
 from memorywire.pipeline.commit import Corridor, Plan, Submitted, straight
 from memorywire.pipeline.governance import Office
 from memorywire.search.admit import Floors

@@ -6,13 +6,21 @@ from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.model.actors import UNVERIFIED
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from memorywire.model.proposal import FOLLOWING, Decision, Proposal, State
+from memorywire.model.proposal import (
+    ERASE,
+    FOLLOWING,
+    UNVERIFIED,
+    Decide,
+    Decided,
+    Decision,
+    Proposal,
+    State,
+    Verb,
+)
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy, Undo
-from memorywire.model.review import ERASE, Decide, Decided, Verb
 from memorywire.pipeline.commit import Submitted
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of

@@ -14,9 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.model.answers import Verdict
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import And, Compare, Filter, Not, Operator, Or, Query, Scored
 from memorywire.model.record import Record, Trust
-from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.pipeline.candidates import Asked
 from memorywire.policy.patterns import folded, source_group
 from memorywire.search.admit import Admission, share_of

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from memorywire.model.answers import Expired, Forgotten
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.clock import DAY_MS
-from memorywire.model.counting import counted
 from memorywire.model.errors import TooManyAffected
+from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Standing
 from memorywire.model.requests import Action, Expire, Forget
-from memorywire.model.where import Where
+from memorywire.model.text import counted
 from memorywire.pipeline.commit import Plan, untouched
 from memorywire.pipeline.context import Context
 

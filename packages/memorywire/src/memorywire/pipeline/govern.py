@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
-from memorywire.model.actors import is_agent
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
-from memorywire.model.proposal import WAITING, Proposal, State
+from memorywire.model.proposal import WAITING, Proposal, State, is_agent
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import Plan, Submitted, effect, staged

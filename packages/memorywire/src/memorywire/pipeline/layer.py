@@ -28,9 +28,9 @@ from memorywire.model.errors import (
 from memorywire.model.ids import part_of
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, FoundFact, FoundFacts, Kind
+from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import MinRelevance, Recall, Remember
-from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from memorywire.model.answers import Merged
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
-from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
+from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import refuse_large

@@ -3,13 +3,19 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from memorywire.model.actors import is_agent
 from memorywire.model.errors import Refused
-from memorywire.model.review import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed
-from memorywire.model.rulings import (
+from memorywire.model.oversight import (
     ActivateRule,
+    AgentList,
+    Agents,
+    FacetCounts,
+    Facets,
+    Feedback,
+    Judged,
     Oversight,
     Reasons,
+    RecallPage,
+    Recalls,
     Reverted,
     RevertRule,
     RuleBook,
@@ -19,16 +25,7 @@ from memorywire.model.rulings import (
     TryRule,
     Why,
 )
-from memorywire.model.survey import (
-    AgentList,
-    Agents,
-    FacetCounts,
-    Facets,
-    Feedback,
-    Judged,
-    RecallPage,
-    Recalls,
-)
+from memorywire.model.proposal import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed, is_agent
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
 from memorywire.pipeline.reads import agents, facets, feedback, recalls, why

@@ -7,12 +7,7 @@ from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.answers import Chain, ChangeLog, Page
 from memorywire.model.errors import NotFound
-from memorywire.model.proposal import RecallNote
-from memorywire.model.record import RECALLABLE, Record, Scope, Standing
-from memorywire.model.requests import Changes, Get, History, List, Order
-from memorywire.model.review import Reach
-from memorywire.model.rulings import Given, Reasons, Why
-from memorywire.model.survey import (
+from memorywire.model.oversight import (
     AgentList,
     Agents,
     AgentSummary,
@@ -20,13 +15,19 @@ from memorywire.model.survey import (
     Facets,
     FacetValue,
     Feedback,
+    Given,
     Helped,
     Judged,
+    Reasons,
     RecallPage,
     Recalls,
     RecallSummary,
+    Why,
 )
-from memorywire.model.where import Where
+from memorywire.model.proposal import Reach, RecallNote
+from memorywire.model.query import Where
+from memorywire.model.record import RECALLABLE, Record, Scope, Standing
+from memorywire.model.requests import Changes, Get, History, List, Order
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.stores.contract import Fanned, SupportsListing
 

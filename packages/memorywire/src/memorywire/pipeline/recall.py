@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
-from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
+from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored, Where
 from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, RankWeights, Recall
-from memorywire.model.where import Where
 from memorywire.pipeline.candidates import MEASURED, Asked, ask, begun
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.fairness import Balanced, balance, has_untrusted

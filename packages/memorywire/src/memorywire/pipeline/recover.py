@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.oversight import Cause, Deed, Recover, Recovered, Step
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Standing, Trust
-from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import places
 from memorywire.pipeline.ledger import entry_of

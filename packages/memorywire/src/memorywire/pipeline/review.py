@@ -10,11 +10,9 @@ from memorywire.journal.contract import Act, Wanted
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound
-from memorywire.model.proposal import Decision, Proposal, State
-from memorywire.model.query import Query, Scored
+from memorywire.model.proposal import Decision, Examine, Inbox, Proposal, ProposalPage, Reach, Reviewed, State
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record
-from memorywire.model.review import Examine, Inbox, ProposalPage, Reach, Reviewed
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
 from memorywire.policy.diff import diff_change

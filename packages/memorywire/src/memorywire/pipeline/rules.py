@@ -10,11 +10,7 @@ from memorywire.journal.entries import Entry
 from memorywire.model.change import Change, EndReason, Footprint
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound, SecretLeakage
-from memorywire.model.proposal import Proposal, State
-from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.requests import Expire, Forget, Remember, Undo
-from memorywire.model.review import Verb
-from memorywire.model.rulings import (
+from memorywire.model.oversight import (
     ActivateRule,
     Reverted,
     RevertRule,
@@ -26,6 +22,9 @@ from memorywire.model.rulings import (
     Suggested,
     TryRule,
 )
+from memorywire.model.proposal import Proposal, State, Verb
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.requests import Expire, Forget, Remember, Undo
 from memorywire.pipeline.commit import Submitted
 from memorywire.pipeline.context import PAGE, Context
 from memorywire.pipeline.govern import places

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Refused, SecretLeakage
-from memorywire.model.findings import Cleared, Kept, Scanned
+from memorywire.model.oversight import Cleared, Kept, Scanned
+from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.requests import Remember
-from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import PAGE, Context
 from memorywire.pipeline.govern import places

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from memorywire.journal.contract import Known
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError
-from memorywire.model.query import Scored
+from memorywire.model.query import Scored, Where
 from memorywire.model.record import Record
-from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import anchor_of
 from memorywire.stores.contract import Fanned, Found, Store

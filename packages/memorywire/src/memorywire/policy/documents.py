@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.packaged import folder
 from memorywire.model.record import Json, Trust
 from memorywire.policy.judge import Policy, SecretAction
 from memorywire.policy.patterns import kind_of
@@ -42,7 +42,7 @@ class Profile(StrEnum):
 
 def profile_text(profile: Profile) -> str:
     """The TOML of a shipped profile."""
-    return (folder("memorywire.policy") / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")
 
 
 E = TypeVar("E", bound=StrEnum)

@@ -26,9 +26,9 @@ from memorywire.journal.operators import (
     recognise,
 )
 from memorywire.journal.sqlite import SqliteJournal
-from memorywire.model.actors import AGENT
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
+from memorywire.model.proposal import AGENT
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.policy.patterns import names
 from memorywire.runtime.http import HttpClient, HttpError

@@ -13,9 +13,8 @@ from msgspec import Struct
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import MemorywireError
-from memorywire.model.query import Enough, Query, Scored
+from memorywire.model.query import Enough, Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.where import Where
 from memorywire.runtime.protocols import Ability
 
 

@@ -15,10 +15,9 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
 from memorywire.model.kv import saying
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.search.text import terms
 

@@ -4,11 +4,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from memorywire.model.packaged import folder
+from memorywire.model.query import EVERYTHING, And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import Json
-from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or
 
 _HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -95,3 +96,8 @@ def checked(value: Json, kind: type) -> Json:
     if not isinstance(value, kind):
         raise NoSql
     return value
+
+
+def folder(package: str) -> Path:
+    """The folder of the package; `importlib.resources` knows it too, but takes longer to load."""
+    return Path(next(iter(import_module(package).__path__)))

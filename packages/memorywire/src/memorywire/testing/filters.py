@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
-from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.stores.contract import Store
 from memorywire.testing.expect import holds, same
 from memorywire.testing.samples import (

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict
-from memorywire.model.query import Query
+from memorywire.model.query import Query, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.testing.expect import Broken, same

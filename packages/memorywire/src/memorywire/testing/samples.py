@@ -10,10 +10,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Compare, Operator, Query, Scored, Where
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Compare, Operator, Where
 from memorywire.stores.contract import Store
 
 SPACE = Space(model="test", revision="1", dimension=8)

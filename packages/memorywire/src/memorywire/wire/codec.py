@@ -7,10 +7,25 @@ from typing import Any
 from msgspec import Struct
 
 from memorywire.model.answers import Hit, Recalled
-from memorywire.model.capabilities import Capabilities
+from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
-from memorywire.model.projections import openwop, probe
-from memorywire.model.proposal import Proposal, State
+from memorywire.model.oversight import (
+    ActivateRule,
+    Agents,
+    Facets,
+    Feedback,
+    Helped,
+    Oversight,
+    Reasons,
+    Recalls,
+    RecallSummary,
+    RevertRule,
+    Rules,
+    SetRules,
+    TryRule,
+    Why,
+)
+from memorywire.model.proposal import Decide, Examine, Inbox, Proposal, Reach, Reviewed, State, Verb
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
     METADATA_BYTES_MAX,
@@ -34,18 +49,6 @@ from memorywire.model.requests import (
     Strategy,
     Undo,
 )
-from memorywire.model.review import Decide, Examine, Inbox, Reach, Reviewed, Verb
-from memorywire.model.rulings import (
-    ActivateRule,
-    Oversight,
-    Reasons,
-    RevertRule,
-    Rules,
-    SetRules,
-    TryRule,
-    Why,
-)
-from memorywire.model.survey import Agents, Facets, Feedback, Helped, Recalls, RecallSummary
 from memorywire.wire import spec, strict
 from memorywire.wire.filters import decode_filter
 

@@ -1,10 +1,26 @@
 """The filter language: JSON in, a typed filter out. The schema has already refused what is not one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from memorywire.model.clock import SECONDS
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import FIELDS, And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import Json
-from memorywire.model.where import FIELDS, And, Compare, Filter, Not, Operator, Or
-from memorywire.wire.moments import check_moment
+
+
+def check_moment(value: Json, field: str) -> None:
+    """Raise InvalidRequest when this number can only be meant in seconds."""
+    if isinstance(value, int | float) and SECONDS.start <= value < SECONDS.stop:
+        raise in_seconds(field)
+
+
+def in_seconds(field: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{field} is a moment in seconds, and the wire counts milliseconds",
+        field=field,
+        fix="multiply it by 1000",
+    )
+
 
 _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at"})
 
@@ -49,3 +65,31 @@ def _path(key: str) -> tuple[str, ...]:
         return (key,)
     steps = tuple(key.split("."))
     return steps if steps[0] == "metadata" else ("metadata", *steps)
+
+
+_JOINTS = ("and", "or", "not")
+_ALIKE = 0.7  # `user` is taken for user_id, `sorce` for source
+
+
+def doubts(wanted: Json) -> tuple[str, ...]:
+    """A sentence for each such name: it is looked for in the metadata, and nobody is stopped."""
+    return tuple(
+        f"the filter looks for {name} in the metadata; did you mean the field {meant}?"
+        for name, meant in dict(_doubtful(wanted)).items()
+    )
+
+
+def _doubtful(wanted: Json) -> Iterator[tuple[str, str]]:
+    if isinstance(wanted, list):
+        for part in wanted:
+            yield from _doubtful(part)
+    if not isinstance(wanted, dict):
+        return
+    for name, value in wanted.items():
+        if name in _JOINTS:
+            yield from _doubtful(value)
+        elif name not in FIELDS and "." not in name:
+            from difflib import get_close_matches  # few filters name anything but fields
+
+            for meant in get_close_matches(name.lower(), FIELDS, n=1, cutoff=_ALIKE):
+                yield name, meant

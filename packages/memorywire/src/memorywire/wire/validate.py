@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, UnknownOperation
 from memorywire.model.kv import MARK, is_mark
+from memorywire.model.query import Operator
 from memorywire.model.record import Json
-from memorywire.model.where import Operator
 from memorywire.wire import spec, strict
-from memorywire.wire.moments import in_seconds
+from memorywire.wire.filters import in_seconds
 from memorywire.wire.spec.keywords import Fault
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")

@@ -9,10 +9,9 @@ from msgspec import Struct
 from memorywire.app import open_container
 from memorywire.client.bulk import remember_each
 from memorywire.model.clock import Clock
-from memorywire.model.query import Query
+from memorywire.model.query import Query, Where
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Recall
-from memorywire.model.where import Where
 from memorywire.pipeline.candidates import ask_each
 from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Fanned

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
+from memorywire.model.query import Where
 from memorywire.model.requests import Fusion
-from memorywire.model.where import Where
 from memorywire.pipeline.candidates import agreed
 from memorywire.pipeline.verify_hits import held_against, trusted
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse

@@ -7,9 +7,8 @@ import numpy as np
 from msgspec import Struct
 
 from memorywire.model.change import Base, Change, Put
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.model.where import Where
 from memorywire.pipeline.candidates import by_vector
 from memorywire.search.embed import Embedder
 from memorywire.search.reference import cosine, floats

@@ -22,10 +22,9 @@ from memorywire.model.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import DEFAULT_TENANT, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.policy.patterns import names
 from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store

@@ -18,8 +18,7 @@ from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import MemorywireError, NotFound, SecretLeakage, StoreError
 from memorywire.model.record import Json, Scope
-from memorywire.model.urls import find_literal_secret
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential, find_literal_secret
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import keep_repaying
 from memorywire.policy.redact import Redactor

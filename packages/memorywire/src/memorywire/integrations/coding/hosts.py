@@ -14,8 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 
 _FRESH = frozenset({"startup", "clear", "compact"})

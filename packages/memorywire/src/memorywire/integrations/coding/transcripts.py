@@ -11,7 +11,7 @@ from datetime import datetime
 from memorywire.integrations import storable
 from memorywire.integrations.coding.hosts import Briefing
 from memorywire.model.answers import Hit
-from memorywire.model.jsontext import parse_json
+from memorywire.model.codec import parse_json
 from memorywire.model.record import Json, Record, Trust
 from memorywire.search.render import render
 from memorywire.search.token_budget import cost

@@ -13,8 +13,8 @@ from memorywire.migrate.importers.source import (
     parse_time,
     read_file_time,
 )
+from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json, MemoryType
 
 _CONVERSATIONS = "conversations.json"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from memorywire.migrate.history import build_snapshot_change, derive_id
 from memorywire.model.change import Base, Change, Put
-from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import Json, MemoryType, Record, Scope
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential
+from memorywire.model.text import CONTENT_CHARS_MAX, in_parts
 
 # Numbers below this are seconds: read as milliseconds they would lie before March 1973.
 _SECONDS_BELOW = 100_000_000_000

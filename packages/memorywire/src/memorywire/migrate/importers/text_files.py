@@ -24,7 +24,7 @@ from memorywire.migrate.importers.source import (
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
-from memorywire.model.spreadsheet import from_cell
+from memorywire.model.text import from_cell
 from memorywire.stores.markdown.folder import is_inside
 from memorywire.stores.markdown.sheet import BadFrontMatter, Broken, Defaults, read_fields
 from memorywire.stores.markdown.sheet import read as read_sheet

@@ -6,11 +6,11 @@ from functools import cached_property
 from msgspec import Struct
 
 from memorywire.model.change import Base
+from memorywire.model.codec import decoded
 from memorywire.model.errors import Conflict
-from memorywire.model.jsontext import decoded
 from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
+from memorywire.model.query import And, Compare, Filter, Operator, Where
 from memorywire.model.record import Json, Record, Scope, Standing
-from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.kv.usage import Seen, Usage
 from memorywire.stores.contract import Glimpse, SupportsHistory

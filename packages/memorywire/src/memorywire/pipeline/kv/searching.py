@@ -12,10 +12,9 @@ from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import InvalidRequest, VectorUnsupported
 from memorywire.model.kv import MARK, Entry, Match, Search, Searched, entry_of, is_entry
-from memorywire.model.query import Scored
+from memorywire.model.query import And, Compare, Operator, Scored
 from memorywire.model.record import Record
 from memorywire.model.requests import DedupMode, RankWeights, Recall
-from memorywire.model.where import And, Compare, Operator
 from memorywire.pipeline.kv.keys import Keys
 from memorywire.pipeline.recall import Chosen, choose, recall
 from memorywire.search.embed import Embedder

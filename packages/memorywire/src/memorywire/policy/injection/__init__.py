@@ -13,13 +13,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from memorywire.model.lookalikes import ignorable
-from memorywire.model.packaged import folder
 
 # Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
 _LOOKALIKES = str.maketrans(
@@ -255,7 +255,7 @@ def unremarkable(shown: bytes, said: bytes) -> bool:
 
 @cache
 def _written() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads((folder(__package__) / "signs.toml").read_text("utf-8"))
+    return tomllib.loads((Path(__file__).parent / "signs.toml").read_text("utf-8"))
 
 
 # Compiling a table takes long, so each waits for the first text that needs it.

@@ -22,7 +22,7 @@ from memorywire.server.mcp.sessions import Visit
 from memorywire.server.mcp.tools import Clerk, as_receipt, undecided
 
 if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
-    from memorywire.model.review import Decided, Reviewed
+    from memorywire.model.proposal import Decided, Reviewed
 
 KEY = "approval"
 LONGEST = 4_000

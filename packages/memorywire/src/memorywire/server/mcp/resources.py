@@ -39,7 +39,7 @@ from memorywire.server.mcp.tools import Clerk, spoken, written
 if TYPE_CHECKING:
     from memorywire.client.events import Event
     from memorywire.model.answers import Page, Recalled
-    from memorywire.model.survey import FacetCounts
+    from memorywire.model.oversight import FacetCounts
     from memorywire.server.http.endpoint import Door
 
 

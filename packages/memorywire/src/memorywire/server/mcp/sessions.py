@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.model.actors import UNVERIFIED
 from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.proposal import UNVERIFIED
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.server.mcp.schemas import SCOPE
 

@@ -9,10 +9,9 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Put
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.kv import saying
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.stores.markdown.folder import Folder, Index, fingerprint
 from memorywire.stores.markdown.reader import AgentIndex, Reader

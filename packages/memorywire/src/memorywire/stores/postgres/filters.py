@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import FIELDS, Compare, Filter, Operator, Where
 from memorywire.model.record import Json
-from memorywire.model.where import FIELDS, Compare, Filter, Operator, Where
 from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
 from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.kv import saying
+from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Record, Scope
-from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.postgres.database import Asked, Connection, Row, fetch
 from memorywire.stores.postgres.filters import Conditions, conditions
 from memorywire.stores.postgres.rows import (

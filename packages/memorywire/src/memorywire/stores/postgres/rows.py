@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import saying
+from memorywire.model.query import FIELDS
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.model.where import FIELDS
 from memorywire.search.text import ASKED, name_words, spoken_by, tenths_asked, terms
 from memorywire.stores.postgres.database import Row
 from memorywire.stores.sql import Document

@@ -18,10 +18,9 @@ from memorywire.index.batch import ENTRY, Batch
 from memorywire.index.cache import IndexCache, needs_rows
 from memorywire.index.ranking import Ranked, Statistics, rank
 from memorywire.index.vectors import Float16Vectors, Vectors
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import EVERYTHING, Query, Scored, Where
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
-from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.postgres.candidates import choose_candidates
 from memorywire.stores.postgres.database import Connection, Database, Row, fetch
 from memorywire.stores.postgres.filters import conditions

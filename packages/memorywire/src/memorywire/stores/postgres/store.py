@@ -6,10 +6,9 @@ from typing import Self
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.postgres import apply, reads
 from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
 from memorywire.stores.postgres.location import Location

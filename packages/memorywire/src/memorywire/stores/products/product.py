@@ -31,7 +31,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.urls import path_of
+from memorywire.model.secrets import path_of
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
 
 NOBODY = "nobody"

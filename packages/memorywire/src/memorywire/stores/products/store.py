@@ -17,10 +17,9 @@ from memorywire.model.errors import (
     StoreUnavailable,
 )
 from memorywire.model.kv import saying
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.search.text import terms
 from memorywire.stores.products.drafts import Draft, Line, draft, version_like

@@ -16,10 +16,9 @@ from memorywire.model.errors import (
     Overloaded,
     RateLimited,
 )
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 
 PATH = "/v0/store"
 

@@ -20,10 +20,9 @@ from memorywire.model.errors import (
     Unauthenticated,
     UnknownOperation,
 )
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.remote.client import Link
 from memorywire.stores.remote.protocol import COUNTER, HISTORIAN, PATH, TRACKER, VERBS, About
 

@@ -24,9 +24,8 @@ from memorywire.model.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.where import Where
 from memorywire.stores.contract import Found, RecallCounter, Store, SupportsHistory, Tracker, Written
 from memorywire.stores.router.rules import Route, in_order, kind_of
 from memorywire.stores.sqlite.location import locate

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg_pool import AsyncConnectionPool
 
 from memorywire.model.errors import Conflict, NotFound
-from memorywire.model.urls import expand_variables
+from memorywire.model.secrets import expand_variables
 from memorywire.stores.postgres.database import Connection, map_errors
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.rows import kept

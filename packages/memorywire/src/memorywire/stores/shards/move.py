@@ -15,8 +15,8 @@ from msgspec import Struct
 from psycopg import sql
 
 from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
+from memorywire.model.secrets import find_literal_secret
 from memorywire.model.space import Space
-from memorywire.model.urls import find_literal_secret
 from memorywire.stores.postgres.database import Connection, Row, is_pooled, map_errors, pooler_in_between
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import extension_of

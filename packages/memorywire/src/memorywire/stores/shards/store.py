@@ -8,10 +8,9 @@ from typing import Self, TypeVar
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import MemorywireError, StoreBusy
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.postgres.database import AgentElsewhere
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.shards.directory import Directory, Map, Shard, bucket_of

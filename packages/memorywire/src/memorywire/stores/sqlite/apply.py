@@ -7,8 +7,8 @@ import apsw
 from msgspec import Struct
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.codec import encoder
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
-from memorywire.model.jsontext import encoder
 from memorywire.model.kv import saying
 from memorywire.model.record import Scope
 from memorywire.model.space import Space

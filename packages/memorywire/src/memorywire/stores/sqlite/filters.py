@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from memorywire.model.query import Compare, Filter, Operator, Where
 from memorywire.model.record import Json
-from memorywire.model.where import Compare, Filter, Operator, Where
 from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
 from memorywire.stores.sqlite.rows import Bindings
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.urls import path_of
+from memorywire.model.secrets import path_of
 
 SYNCHRONOUS = frozenset({"full", "normal"})
 _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"

@@ -8,9 +8,9 @@ import apsw
 from msgspec.structs import asdict
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
-from memorywire.model.packaged import folder
 from memorywire.model.space import Space
 from memorywire.search.text import EDITION
+from memorywire.stores.sql import folder
 from memorywire.stores.sqlite.connection import RetryPolicy, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES

@@ -7,9 +7,9 @@ from typing import Any
 import apsw
 
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.jsontext import encoder
+from memorywire.model.codec import encoder
+from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Record, Scope
-from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite.filters import Conditions, conditions
 from memorywire.stores.sqlite.rows import (

@@ -12,8 +12,8 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from memorywire.model.change import Change, EndReason, Put, Version
+from memorywire.model.codec import decoded, encoder
 from memorywire.model.errors import InvalidRequest, corrupt_row
-from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space

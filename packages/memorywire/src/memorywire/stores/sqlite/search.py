@@ -15,9 +15,8 @@ from memorywire.index.cache import IndexCache, needs_rows
 from memorywire.index.ranking import rank
 from memorywire.index.vectors import Vectors, decode_vectors
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
+from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored, Where
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.reads import at_positions, ids_at, positions

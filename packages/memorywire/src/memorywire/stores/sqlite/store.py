@@ -10,10 +10,9 @@ import apsw
 from memorywire.index.cache import MEMORY, IndexCache, needs_rows
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.query import Enough, Query, Scored
+from memorywire.model.query import Enough, Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite import reads
 from memorywire.stores.sqlite.apply import Settled, apply, apply_each, is_brief, prepare, prepare_each, tried

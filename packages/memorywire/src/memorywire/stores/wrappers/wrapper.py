@@ -5,9 +5,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.where import Where
 from memorywire.stores.contract import (
     RecallCounter,
     Store,

@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memorywire.model.packaged import folder
 from memorywire.wire.spec.keywords import Shape
 from memorywire.wire.spec.shapes import Shapes
 
@@ -62,7 +61,7 @@ def scenarios() -> dict[str, dict[str, Any]]:
 @cache
 def bundle_line() -> dict[str, Any]:
     """The schema of a line of a bundle; it refers to the record of the wire."""
-    return _document(folder(__name__) / "bundle" / "v1.json")
+    return _document(Path(__file__).parent / "bundle" / "v1.json")
 
 
 def requirements() -> str:
@@ -71,7 +70,7 @@ def requirements() -> str:
 
 
 def _root() -> Path:
-    return folder(__name__) / VERSION
+    return Path(__file__).parent / VERSION
 
 
 def _documents(place: Path) -> dict[str, dict[str, Any]]:

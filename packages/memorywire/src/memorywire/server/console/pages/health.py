@@ -6,9 +6,8 @@ from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.journal.standing import standing
-from memorywire.model.capabilities import Feature
+from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
 from memorywire.model.clock import DAY_MS
-from memorywire.model.projections import DIMENSIONS, degraded, openwop
 from memorywire.model.record import Scope
 from memorywire.pipeline.outbox import repay, write_off
 from memorywire.pipeline.scan import scan

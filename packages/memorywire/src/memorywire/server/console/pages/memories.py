@@ -12,7 +12,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.spreadsheet import as_cell
+from memorywire.model.text import as_cell
 from memorywire.server.console.page import Page, Room, Section, View
 from memorywire.server.console.render import day_ms
 

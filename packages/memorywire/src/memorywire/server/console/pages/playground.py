@@ -11,10 +11,9 @@ from starlette.responses import Response
 from memorywire.journal.operators import Right
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.errors import InvalidRequest, NotFound, Unauthenticated
+from memorywire.model.oversight import Helped, Reasons
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.requests import Fusion
-from memorywire.model.rulings import Reasons
-from memorywire.model.survey import Helped
 from memorywire.search.render import render
 from memorywire.search.token_budget import cost
 from memorywire.server.console.page import Form, Page, Room, Section, View

@@ -7,9 +7,9 @@ from typing import Any
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
-from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.text import counted
 from memorywire.server.console.page import Form, Page, Room, Section, View, whole
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note

@@ -6,8 +6,8 @@ from typing import Any
 from starlette.responses import Response
 
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.proposal import ERASE
 from memorywire.model.record import Json
-from memorywire.model.review import ERASE
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.proposal import Verb
 from memorywire.model.record import Json
-from memorywire.model.review import Verb
 from memorywire.server.console.page import Form, Page, Room, Section, View, whole
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import PATH, Note

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 from msgspec.structs import replace
 
-from memorywire.model.values import Confidential
+from memorywire.model.secrets import Confidential
 
 
 class Login(Confidential, frozen=True, kw_only=True):

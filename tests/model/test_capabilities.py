@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
-from memorywire.model.projections import (
+from memorywire.model.capabilities import (
     DIMENSIONS,
+    Capabilities,
+    Feature,
     Host,
+    StoreCapabilities,
     degraded,
     host_over,
     openwop,

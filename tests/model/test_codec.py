@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.journal.canonical import canonical
-from memorywire.model.jsontext import decoded, encoder
+from memorywire.model.codec import decoded, encoder
 from memorywire.model.record import MemoryType
 
 _LEAVES = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memorywire.model.query import And, Compare, Not, Operator, Or, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.model.where import And, Compare, Not, Operator, Or, Where
 
 SCOPE = Scope(agent="ana")
 SCALARS = (

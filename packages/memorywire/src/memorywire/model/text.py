@@ -1,0 +1,54 @@
+"""A number with its noun, as people say it."""
+
+from collections.abc import Iterator
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """`1 memory`, `2 memories`; `several` is given where it is not made by an ending."""
+    if number == 1:
+        return f"1 {one}"
+    return f"{number} {_several(one) if several is None else several}"
+
+
+def _several(one: str) -> str:
+    return f"{one[:-1]}ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else f"{one}s"
+
+
+_MARK = "'"
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What a formula may begin with; the last four are the wide forms, which some programs read alike."""
+
+
+def as_cell(text: str) -> str:
+    """The text, with an apostrophe before it where a spreadsheet would take it for a formula."""
+    return f"{_MARK}{text}" if _begins_formula(text) else text
+
+
+def from_cell(text: str) -> str:
+    """The text of a cell that `as_cell` wrote."""
+    return text[1:] if text[:1] == _MARK and _begins_formula(text) else text
+
+
+def _begins_formula(text: str) -> bool:
+    bare = text.lstrip(_MARK)[:1] if text[:1] == _MARK else text[:1]
+    return bare in _FORMULA and bare != ""
+
+
+CONTENT_CHARS_MAX = 65_536
+"""What the content of a memory may have, when it is text."""
+
+_BLANKS = (" ", "\n")
+
+
+def in_parts(text: str) -> Iterator[str]:
+    """The text, or all of it in as many parts as it takes, cut between words where that is possible."""
+    if len(text) <= CONTENT_CHARS_MAX:
+        yield text
+        return
+    left = text.strip()
+    while len(left) > CONTENT_CHARS_MAX:
+        end = max(left.rfind(blank, 1, CONTENT_CHARS_MAX) for blank in _BLANKS)
+        end = CONTENT_CHARS_MAX if end < 0 else end
+        yield left[:end].rstrip()
+        left = left[end:].strip()
+    yield left
