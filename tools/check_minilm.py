@@ -15,7 +15,7 @@ import numpy as np
 
 import memorywire_minilm
 from memorywire_minilm import layout
-from memorywire_minilm.model import read_vocabulary
+from memorywire_minilm.model import load_vocabulary
 from memorywire_minilm.portable import Floats
 from memorywire_minilm.tokenizer import Tokenizer
 from pack_minilm import read_safetensors
@@ -26,7 +26,7 @@ class Reference:
 
     def __init__(self, tensors: dict[str, Floats]) -> None:
         self._tensors = tensors
-        self._tokenizer = Tokenizer(read_vocabulary(), layout.POSITIONS)
+        self._tokenizer = Tokenizer(load_vocabulary(), layout.POSITIONS)
 
     def embed(self, text: str) -> Floats:
         """The vector of `text`, of length one."""

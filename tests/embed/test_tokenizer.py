@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire_minilm.model import read_vocabulary
+from memorywire_minilm.model import TABLE, VOCABULARY, load_vocabulary
 from memorywire_minilm.tokenizer import Tokenizer
+from memorywire_minilm.vocabulary import build_table
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -37,15 +38,19 @@ TEXTS = [
 ]
 
 
+def _pieces() -> list[str]:
+    return VOCABULARY.read_text("utf-8").splitlines()
+
+
 @cache
 def ours() -> Tokenizer:
-    return Tokenizer(read_vocabulary(), 256)
+    return Tokenizer(load_vocabulary(), 256)
 
 
 @cache
 def theirs():
     model = tokenizers.models.WordPiece(
-        {piece: index for index, piece in enumerate(read_vocabulary())},
+        {piece: index for index, piece in enumerate(_pieces())},
         unk_token="[UNK]",
         max_input_chars_per_word=100,
     )
@@ -91,3 +96,15 @@ def test_lone_surrogates_are_dropped(text):
 def test_the_last_token_of_a_long_text_closes_it():
     ids = ours().encode(json.dumps(list(range(1000))))
     assert (len(ids), ids[0], ids[-1]) == (256, 101, 102)
+
+
+def test_the_table_finds_every_piece_and_nothing_else():
+    vocabulary, pieces = load_vocabulary(), _pieces()
+    assert [vocabulary.get(piece) for piece in pieces] == list(range(len(pieces)))
+    assert vocabulary.longest == max(map(len, pieces))
+    absent = {f"{piece}\u0301" for piece in pieces[::50]} | {"", "\ud800", "##"} - set(pieces)
+    assert {vocabulary.get(piece) for piece in absent} == {None}
+
+
+def test_the_table_is_that_of_the_vocabulary():
+    assert build_table(VOCABULARY.read_bytes()) == TABLE.read_bytes()

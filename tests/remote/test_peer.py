@@ -4,13 +4,13 @@ import asyncio
 import json
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.client.client import Client as Agent
 from mcp.client.stdio import stdio_client
-from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.journal import ledger

@@ -1,10 +1,28 @@
 /* The MiniLM encoder for a few texts: token ids in, a vector of length one for each out.
  *
- * Matrices have 8-bit weights with one scale for each output. The rows they are applied to are
- * quantised to 8 bits, each between its own least and greatest number, so a text's vector depends
- * on nothing but the text. Attention multiplies whole numbers so small that float32 sums of them
- * are exact. All else is float32 in a fixed order: every instruction set, any number of threads,
- * and portable.py in numpy, give the same bits. layout.py describes the weights file.
+ * Theory of operation
+ *
+ * What must hold: a text's vector depends on the text alone. Not on the texts embedded with it, the
+ * number of threads, the instruction set (plain C, AVX2, AVX-512 VNNI) or the language (portable.py
+ * does the same in numpy): all give the same bits. Stores compare vectors across machines, and a
+ * search must rank alike on each of them.
+ *
+ * How: matrices have 8-bit weights with one scale for each output. The rows they are applied to are
+ * quantised to 8 bits, each between its own least and greatest number, so a row needs no other.
+ * Products are then sums of whole numbers, which are exact in any order. Attention multiplies whole
+ * numbers so small that float32 sums of them are exact as well. Everything else (normalisation,
+ * softmax, GELU) is float32 in a fixed order of operations, without fused multiply-add (setup.py).
+ *
+ * Two threads: an encoding is cut into STAGES, each into pieces that do not need each other. The
+ * caller and one helper (helper.h) take the next pieces with one atomic step. The caller never waits
+ * for a helper that sleeps. 12 tokens take 0.72 ms on one processor and 0.44 ms on two.
+ *
+ * What was tried: onnxruntime, 69 MB and slower to start, whose dynamic quantisation gave a text
+ * another vector in another batch (decision 5); stacking the texts of several callers, which saves
+ * nothing, because a token costs the same alone and in company (decision 15); a helper that spins
+ * between questions, which is faster but takes a processor from others (decision 29).
+ *
+ * layout.py describes the weights file.
  */
 #define _GNU_SOURCE /* for what the helper asks of Linux */
 #include <stdlib.h>

@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from math import prod
-
-from msgspec import Struct
+from typing import NamedTuple
 
 VOCABULARY = 30_522
 POSITIONS = 256
@@ -32,7 +31,7 @@ MATRICES = {
 }
 
 
-class Section(Struct, frozen=True):
+class Section(NamedTuple):
     """One array of the file: little-endian, row by row, starting at `offset`."""
 
     name: str

@@ -12,6 +12,7 @@ from typing import Protocol
 from memorywire_minilm.layout import HEADER, POSITIONS, file_size
 from memorywire_minilm.native import NativeKernel, find_library, levels, processors
 from memorywire_minilm.tokenizer import Tokenizer
+from memorywire_minilm.vocabulary import Vocabulary
 
 MODEL = "all-MiniLM-L6-v2"
 REVISION = "int8-1"
@@ -23,9 +24,11 @@ PREFERRED = ("avx512-vnni", "avx2", "numpy", "c")
 DATA = Path(__file__).parent / "data"
 WEIGHTS = DATA / "weights.bin"
 VOCABULARY = DATA / "vocab.txt"
+TABLE = DATA / "vocab.bin"
 DIGESTS = {
     WEIGHTS: "f7391fa2f6e45ae351ed86a893414c8088bb2055f6a58c0eaa3b4a732ea88eae",
     VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    TABLE: "5729391a7fcb34b718c6f84cfc73232ca940fa28d05a532fe91ef2a6fab47166",
 }
 
 
@@ -70,28 +73,29 @@ class Model:
         to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
         another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
-        rows, understood = self._read(texts)
-        return _for_each(understood, self._kernel.embed(rows))
+        rows, readable = self._read(texts)
+        return _fill_unreadable(readable, self._kernel.embed(rows))
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         """What gives the vectors of `embed` when it is called, once.
 
         Those of a text or two are made meanwhile, where the machine has a second processor.
         """
-        rows, understood = self._read(texts)
-        begun = self._kernel.begin(rows)
-        return lambda: _for_each(understood, begun())
+        rows, readable = self._read(texts)
+        finish = self._kernel.begin(rows)
+        return lambda: _fill_unreadable(readable, finish())
 
     def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
         """The rows of the texts that the model can read, and which of the texts these are."""
         rows = [self._tokenizer.encode(text) for text in texts]
-        understood = [self._tokenizer.understood(row) for row in rows]
-        return list(compress(rows, understood)), understood
+        readable = [self._tokenizer.is_readable(row) for row in rows]
+        return list(compress(rows, readable)), readable
 
 
-def _for_each(understood: Sequence[bool], vectors: Iterable[bytes]) -> list[bytes]:
-    made = iter(vectors)
-    return [next(made) if readable else bytes(4 * DIMENSION) for readable in understood]
+def _fill_unreadable(readable: Sequence[bool], vectors: Iterable[bytes]) -> list[bytes]:
+    """The vectors of the readable texts, with zero vectors for the others in between."""
+    remaining = iter(vectors)
+    return [next(remaining) if is_readable else bytes(4 * DIMENSION) for is_readable in readable]
 
 
 def load(kernel: str | None = None, *, threads: int | None = None) -> Model:
@@ -102,7 +106,7 @@ def load(kernel: str | None = None, *, threads: int | None = None) -> Model:
 
     Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
     """
-    tokenizer = Tokenizer(read_vocabulary(), POSITIONS)
+    tokenizer = Tokenizer(load_vocabulary(), POSITIONS)
     return Model(tokenizer, open_kernel(kernel or kernels()[0], threads))
 
 
@@ -117,19 +121,19 @@ def verify() -> None:
     for path, expected in DIGESTS.items():
         try:
             with path.open("rb") as file:
-                found = file_digest(file, "sha256").hexdigest()
+                digest = file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise ModelDamaged(f"{path.name} cannot be read: {error.strerror}") from error
-        if found != expected:
-            raise ModelDamaged(f"{path.name} has the digest {found}, expected {expected}")
+        if digest != expected:
+            raise ModelDamaged(f"{path.name} has the digest {digest}, expected {expected}")
 
 
-def read_vocabulary() -> list[str]:
-    """The word pieces in the order of their ids."""
+def load_vocabulary() -> Vocabulary:
+    """The word pieces; raises `ModelDamaged` when their files cannot be read or do not belong together."""
     try:
-        return VOCABULARY.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise ModelDamaged(f"{VOCABULARY.name} cannot be read: {error.strerror}") from error
+        return Vocabulary(VOCABULARY.read_bytes(), TABLE.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ModelDamaged(f"{VOCABULARY.name} and {TABLE.name} cannot be read: {error}") from error
 
 
 def open_kernel(name: str, threads: int | None = None) -> Kernel:

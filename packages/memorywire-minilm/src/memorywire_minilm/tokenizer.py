@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
 
 from memorywire_minilm.characters import DROPPED, IDEOGRAPHS, MARKS, PUNCTUATION
+from memorywire_minilm.vocabulary import Vocabulary
 
 LONGEST_WORD = 100
 CACHED_WORDS = 32_768
@@ -74,38 +75,32 @@ class Normaliser:
         return self._clean(point).lower()
 
 
-def _is_mute(piece: str) -> bool:
-    """The unknown piece, and single letters of scripts that the English vocabulary only spells."""
-    letter = piece.removeprefix("##")
-    return piece == "[UNK]" or (len(letter) == 1 and not letter.isascii())
-
-
 class Tokenizer:
     """Encodes texts with a fixed vocabulary; safe to share between threads."""
 
-    def __init__(self, vocabulary: Iterable[str], limit: int) -> None:
-        """`vocabulary` in the order of its ids; `limit` is the most ids a text may have."""
-        self._ids = {piece: index for index, piece in enumerate(vocabulary)}
-        self._longest = max(map(len, self._ids))
+    def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
+        """`limit` is the most ids a text may have."""
+        self._vocabulary = vocabulary
         self._limit = limit
         self._words = Normaliser().words
         self._pieces = lru_cache(CACHED_WORDS)(self._split)
-        self._mute = frozenset(index for piece, index in self._ids.items() if _is_mute(piece))
-        self._first, self._last = self._ids["[CLS]"], self._ids["[SEP]"]
+        self._unreadable = vocabulary.unreadable
+        self._first, self._last = vocabulary["[CLS]"], vocabulary["[SEP]"]
+        self._unknown = (vocabulary["[UNK]"],)
 
-    def understood(self, ids: Sequence[int]) -> bool:
+    def is_readable(self, ids: Sequence[int]) -> bool:
         """Whether at least half of the pieces of an encoded text mean something to the model."""
-        if self._mute.isdisjoint(ids):  # as mostly
+        if self._unreadable.isdisjoint(ids):  # the usual case
             return True
         pieces = ids[1:-1]
-        return 2 * sum(index in self._mute for index in pieces) <= len(pieces)
+        return 2 * sum(index in self._unreadable for index in pieces) <= len(pieces)
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, opened by [CLS], closed by [SEP], cut to the limit."""
         ids = [self._first]
         for index, part in enumerate(SPECIAL.split(text) if "[" in text else (text,)):
             if index % 2:
-                ids.append(self._ids[part])
+                ids.append(self._vocabulary[part])
             else:
                 self._extend(ids, part)
         del ids[self._limit - 1 :]
@@ -120,23 +115,22 @@ class Tokenizer:
 
     def _split(self, word: str) -> tuple[int, ...]:
         """The longest pieces of `word` from left to right, or [UNK] when one is missing."""
-        unknown = (self._ids["[UNK]"],)
         if len(word) > LONGEST_WORD:
-            return unknown
+            return self._unknown
         pieces: list[int] = []
         start, prefix = 0, ""
         while start < len(word):
-            found = self._longest_piece(word, start, prefix)
-            if found is None:
-                return unknown
-            piece, start = found
+            longest = self._find_longest(word, start, prefix)
+            if longest is None:
+                return self._unknown
+            piece, start = longest
             pieces.append(piece)
             prefix = "##"
         return tuple(pieces)
 
-    def _longest_piece(self, word: str, start: int, prefix: str) -> tuple[int, int] | None:
-        for end in range(min(len(word), start + self._longest), start, -1):
-            piece = self._ids.get(prefix + word[start:end])
+    def _find_longest(self, word: str, start: int, prefix: str) -> tuple[int, int] | None:
+        for end in range(min(len(word), start + self._vocabulary.longest), start, -1):
+            piece = self._vocabulary.get(prefix + word[start:end])
             if piece is not None:
                 return piece, end
         return None
