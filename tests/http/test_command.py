@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,10 @@ def started(shell: Shell, *options: str) -> Iterator[tuple[Client, subprocess.Po
         process.communicate()
 
 
+class ServerEnds(Exception):
+    """The server takes no more requests."""
+
+
 @dataclass
 class Crowd:
     """Clients that write and forget until nobody answers, and keep every receipt that reached them.
@@ -51,25 +56,31 @@ class Crowd:
             worker.start()
 
     def _work(self, number: int) -> None:
-        for turn in range(100_000):
-            content = f"worker {number} wrote line {turn}"
-            try:
-                id = self.client.remember(content)["id"]
-                if turn % 3 == 2:
-                    self._forget(id)
-                else:
-                    self.receipts[id] = content
-            except (OSError, HTTPException, AssertionError):  # the server ended, perhaps amid an answer
-                return
+        try:
+            for turn in range(100_000):
+                self._write(f"worker {number} wrote line {turn}", forget=turn % 3 == 2)
+        except (OSError, HTTPException, ServerEnds):
+            return  # perhaps amid an answer
 
-    def _forget(self, id: str) -> None:
-        """While no receipt says so, it may be there and it may be gone: it is not written down before."""
-        reply = self.client.post("/v0/forget", {"agent_id": "a", "ids": [id]})
-        assert reply.json["forgotten_ids"] == [id]
+    def _write(self, content: str, *, forget: bool) -> None:
+        id = self._post("/v0/remember", {"agent_id": "a", "type": "semantic", "content": content})["id"]
+        if not forget:
+            self.receipts[id] = content
+            return
+        # While no receipt says so, it may be there and it may be gone: it is not written down before.
+        answer = self._post("/v0/forget", {"agent_id": "a", "ids": [id]})
+        assert answer["forgotten_ids"] == [id]
         self.receipts[id] = None
 
+    def _post(self, path: str, body: dict[str, object]) -> dict[str, Any]:
+        reply = self.client.post(path, body)
+        if reply.status == 503:
+            raise ServerEnds
+        assert reply.status == 200, reply.json
+        return reply.json
+
     def wait_for(self, count: int) -> None:
-        while len(self.receipts) < count:
+        while len(self.receipts) < count and any(worker.is_alive() for worker in self.workers):
             time.sleep(0.01)
 
     def join(self) -> dict[str, str | None]:
