@@ -18,7 +18,7 @@ from memorywire.model.errors import Forbidden, StoreUnavailable
 from memorywire.model.proposal import Debt
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import repay
+from memorywire.pipeline.outbox import redeliver
 from memorywire.server.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
 from tests.engine.quick import Quick
@@ -276,7 +276,7 @@ def test_what_one_tenant_is_owed_is_never_paid_to_another(tmp_path: Path) -> Non
             for memory in (two, one):
                 await _owe(memory, f"owed to {memory.tenant}")
             for memory in (one, two):
-                assert await repay(await _serving(memory), all_of_them=True)
+                assert await redeliver(await _serving(memory), all_of_them=True)
             assert (await _contents(one), await _contents(two)) == (["owed to one"], ["owed to two"])
 
     asyncio.run(story())

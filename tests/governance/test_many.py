@@ -2,17 +2,19 @@
 
 from itertools import chain, product
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import fields, replace
 
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
-from memorywire.pipeline.govern import places
 from memorywire.policy.documents import policy_from_toml
-from memorywire.policy.injection import screen
-from memorywire.policy.judge import Bench, Policy, cleared, judge, signless
+from memorywire.policy.injection import find_clear, has_no_sign, screen_record
+from memorywire.policy.judge import CASE_CHECKS, RECORD_CHECKS, Check, Policy, judge
 from memorywire.policy.redact import Redactor, are_innocent, redact_remember
+from memorywire.policy.rules import ABOUT_RECORDS, Condition
 from tests.governance.samples import ANA, a_case, a_memory
 from tests.governance.test_instructions import ADDRESSED, DISGUISED, ORDER, ORDINARY
 from tests.redaction.test_gate import _samples
@@ -47,21 +49,21 @@ def test_no_sign_slips_through_among_others() -> None:
     records = [record for text in texts for record in _shapes(text)]
     records += [a_memory(text) for text in _CALM * 4]
     for group in _groups(records, random):
-        clear = cleared(group, signless)
+        clear = find_clear(group, has_no_sign)
         assert [
             one.content for one, is_clear in zip(group, clear, strict=True) if is_clear and _seen(one)
         ] == []
 
 
 def _seen(record: Record) -> bool:
-    return bool(screen(places(record)))
+    return bool(screen_record(record))
 
 
 @pytest.mark.parametrize("order", ADDRESSED[next(iter(ADDRESSED))][:3])
 def test_an_instruction_is_seen_where_it_names_a_field_of_a_content(order: str) -> None:
     for content in ({order: 1}, {"steps": [{order: "tea"}]}, {"outer": {order: []}}):
-        assert screen(places(a_memory(content))), content
-    assert not screen(places(a_memory({"name": "tea", "states": ["cold", "hot"], "n": 1})))
+        assert screen_record(a_memory(content)), content
+    assert not screen_record(a_memory({"name": "tea", "states": ["cold", "hot"], "n": 1}))
 
 
 def test_calm_memories_are_cleared_by_one_look_and_a_sign_costs_only_its_neighbours_a_second() -> None:
@@ -70,12 +72,12 @@ def test_calm_memories_are_cleared_by_one_look_and_a_sign_costs_only_its_neighbo
 
     def looked(records: Any) -> bool:
         looks.append(len(records))
-        return signless(records)
+        return has_no_sign(records)
 
-    assert cleared(calm, looked) == [True] * 40
+    assert find_clear(calm, looked) == [True] * 40
     assert looks == [40]
-    assert cleared([*calm, a_memory(ORDER)], looked) == [True] * 40 + [False]
-    assert signless([])
+    assert find_clear([*calm, a_memory(ORDER)], looked) == [True] * 40 + [False]
+    assert has_no_sign([])
 
 
 @pytest.mark.parametrize("place", ["content", "field", "metadata", "source", "tag", "id", "intent"])
@@ -84,7 +86,7 @@ def test_no_secret_slips_through_among_others(place: str) -> None:
     requests = [_asking(sample.text, place) for sample in random.sample(_samples(), 600)]
     requests += [_asking(text, place) for text in _CALM * 4]
     for group in _groups(requests, random):
-        clear = cleared(group, lambda some: are_innocent(some, redactor))
+        clear = find_clear(group, lambda some: are_innocent(some, redactor))
         missed = [
             one for one, is_clear in zip(group, clear, strict=True) if is_clear and _found(one, redactor)
         ]
@@ -135,13 +137,14 @@ _POLICIES = {
 
 
 @pytest.mark.parametrize("named", _POLICIES)
-def test_a_memory_is_judged_among_others_as_it_is_alone(named: str) -> None:
-    policy = policy_from_toml(_POLICIES[named])
-    bench, verdicts = Bench(policy, "role:agent"), set()
+def test_a_memory_is_judged_after_others_as_it_is_alone(named: str) -> None:
+    policy, verdicts = policy_from_toml(_POLICIES[named]), set()
     for record in _of_every_kind():
-        together = bench.judge("remember", record.scope, record)
-        assert together == judge(a_case(record, scope=record.scope), policy)
-        verdicts.add(together.rule)
+        for signs in ((), (("order", "content"),)):
+            case = a_case(record, scope=record.scope, instructions=signs)
+            after_others = judge(case, policy)
+            assert after_others == judge(case, replace(policy))
+            verdicts.add(after_others.rule)
     assert len(verdicts) > (named != "open")
 
 
@@ -159,8 +162,29 @@ def _of_every_kind() -> list[Record]:
 
 
 @pytest.mark.parametrize("asked", ['content_contains = ["tea"]', "similar_to_existing = true"])
-def test_a_policy_that_asks_for_words_is_not_asked_for_many_at_once(asked: str) -> None:
-    assert Bench(policy_from_toml('profile = "balanced"'), "me").can_tell
+def test_two_memories_of_one_kind_are_told_apart_by_what_they_say(asked: str) -> None:
     for rule in (asked, f'operation = ["remember"]\nnot = {{{asked}}}'):
         policy: Policy = policy_from_toml(f'[[rule]]\nname = "words"\nverdict = "hold"\n{rule}\n')
-        assert not Bench(policy, "me").can_tell
+        cases = [a_case(a_memory("tea"), similar=("m1",)), a_case(a_memory("rice"), similar=())]
+        assert len({judge(case, policy).rule for case in cases}) == 2
+
+
+def test_every_condition_declares_the_fields_that_it_reads() -> None:
+    conditions = {part.name for part in fields(Condition)} - {"unless"}
+    assert conditions == {*RECORD_CHECKS, *CASE_CHECKS}
+    assert set(RECORD_CHECKS) == ABOUT_RECORDS
+    given: dict[str, Any] = {"confidence_below": 0.5, "affects_at_least": 2}
+    case = a_case(a_memory("tea", source="chat", tags=("health",)))
+    for checks, subject in ((RECORD_CHECKS, case.records[0]), (CASE_CHECKS, case)):
+        for name, check in checks.items():
+            only = SimpleNamespace(**{field: getattr(subject, field) for field in check.fields})
+            wanted = given.get(name, ("tea",))
+            assert check.passes(wanted, only) == check.passes(wanted, subject), name
+
+
+def test_a_condition_that_declares_too_little_fails() -> None:
+    record = a_memory("tea", tags=("health",))
+    with pytest.raises(TypeError):
+        Check((), lambda wanted, tags: wanted in tags).passes("health", record)
+    with pytest.raises(AttributeError):
+        Check(("type",), lambda wanted, record: wanted in record.tags).passes("health", record)

@@ -18,7 +18,7 @@ from memorywire.model.errors import (
     ValueTooLarge,
 )
 from memorywire.model.kv import Kept, Limits, Setting
-from memorywire.pipeline.kv import set_many as together
+from memorywire.pipeline.kv import set as together
 from memorywire.pipeline.kv.usage import Turns
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock

@@ -19,8 +19,8 @@ from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Recall
-from memorywire.pipeline.commit import with_vectors
 from memorywire.pipeline.context import Context
+from memorywire.pipeline.plan import embed_changes
 from memorywire.pipeline.recall import recall
 
 SCOPE = Scope(agent="dreamer")
@@ -110,7 +110,8 @@ async def keep(context: Context, records: Sequence[Record]) -> None:
     """Keep all of them in one change."""
     puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
     change = Change(id=context.mint(), operation="import", scope=SCOPE, at=context.clock(), put=puts)
-    await context.store.write(await with_vectors(change, context))
+    (ready,) = await embed_changes([change], context)
+    await context.store.write(ready)
 
 
 def record(text: str, id: str, at: int) -> Record:

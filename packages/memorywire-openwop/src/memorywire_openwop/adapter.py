@@ -13,10 +13,11 @@ from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, 
 from memorywire.model.query import Where
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Forget, Remember
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.perform import perform
-from memorywire.pipeline.remember import cleaned, draft_record
+from memorywire.pipeline.plan import Plan
+from memorywire.pipeline.remember import draft_record, find_trust, redact
 from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Wanted
 from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_of_a_run, locate, of_run
 from memorywire_openwop.rules import Rule
@@ -132,10 +133,11 @@ class Adapter(Struct, frozen=True, kw_only=True):
         self._refuse_unfit(entry)
         context = await self.context.serving(scope)
         clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
-        asked = await cleaned(clean, context)
+        asked = redact(clean, context)
         now = context.clock()
+        trust = await find_trust(asked.request, context)
         fresh = draft_record(asked.request)
-        record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=asked.trust)
+        record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=trust)
         change = Change(
             id=context.mint(),
             operation="remember",
@@ -145,7 +147,8 @@ class Adapter(Struct, frozen=True, kw_only=True):
             end=tuple(_folded(source, record) for source in sources),
         )
         request = replace(asked.request, id=record.id)
-        done = await context.submit(Plan(change=change, request=request, secrets=(*resolved, *asked.secrets)))
+        plan = Plan(change=change, request=request, secrets=(*resolved, *asked.secrets))
+        done = await commit_one(plan, context)
         if done.proposal_id is not None:
             raise _held(done.proposal_id)
         if Rule.EVENTS in self.rules:

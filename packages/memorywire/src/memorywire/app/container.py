@@ -21,11 +21,10 @@ from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
 from memorywire.pipeline.context import Context, Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
-from memorywire.pipeline.govern import governed
 from memorywire.pipeline.governance import LOCAL, Office, Purse, RejectedWords, Rulebook, review_url
 from memorywire.pipeline.kv import Usage
 from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
-from memorywire.pipeline.outbox import keep_repaying, mark_behind, repay
+from memorywire.pipeline.outbox import keep_redelivering, mark_lagging, redeliver
 from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy
 from memorywire.policy.redact import Redactor
@@ -330,7 +329,7 @@ async def _governed(
         caller=governance.caller,
         review_url=None if governance.console is None else review_url(governance.console),
     )
-    governed_tools = replace(context, corridor=governed, office=office)
+    governed_tools = replace(context, office=office)
     book = None if rules is None else Backends(journal, governed_tools, rules)
     placed = governed_tools if book is None else replace(governed_tools, placing=book.store_of)
     container = Container(
@@ -339,10 +338,10 @@ async def _governed(
     if journal.shares(context.store):
         return container
     if isinstance(context.store, Fanned):
-        await mark_behind(context.store, governed_tools)  # one that hangs must not keep the others waiting
+        await mark_lagging(context.store, governed_tools)  # one that hangs must not keep the others waiting
     else:
-        await repay(governed_tools)
-    repaying = asyncio.create_task(keep_repaying(governed_tools))
+        await redeliver(governed_tools)
+    repaying = asyncio.create_task(keep_redelivering(governed_tools))
     return replace(container, repaying=repaying)
 
 

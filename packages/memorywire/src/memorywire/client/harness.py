@@ -18,9 +18,8 @@ from memorywire.model.kv import is_entry
 from memorywire.model.query import Scored, Where
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.model.requests import Forget, RankWeights, Recall, Remember
-from memorywire.pipeline.archive import keep_aside, set_aside
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.forget import forget
+from memorywire.pipeline.forget import archive, forget
 from memorywire.pipeline.recall import Chosen, recall
 from memorywire.pipeline.remember import remember
 from memorywire.search.embed import Embedder
@@ -136,13 +135,14 @@ class Harness:
         barred = item.status is Status.BLACKLISTED
         if current is None or not _same(current, item):
             _refuse_value(current)
-            keep = keep_aside if barred else remember
-            id = (await keep(_request(item, current, self.scope), context)).id
+            standing = Standing.ARCHIVED if barred else Standing.ACTIVE
+            request = _request(item, current, self.scope)
+            id = (await remember(request, context, standing=standing)).id
         else:
             id = current.id
         kept = await self._current(id, context) if barred else None
         if kept is not None and kept.standing is not Standing.ARCHIVED:
-            await set_aside(kept, context)
+            await archive(kept, context)
         return id
 
     async def get(self, id: str) -> MemoryItem | None:

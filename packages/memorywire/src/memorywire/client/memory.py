@@ -64,7 +64,7 @@ from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import repay, write_off
+from memorywire.pipeline.outbox import redeliver, write_off
 from memorywire.runtime.portal import Mooring, closed, warn_unclosed
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Fanned, Store
@@ -307,8 +307,8 @@ class Memory(Audited, Overseeing, Contracts):
         return () if office is None else tuple(await office.journal.debts())
 
     async def pay_debts(self) -> bool:
-        """Deliver pending changes to their stores now; return whether none is left."""
-        return await repay((await self._open()).context, all_of_them=True)
+        """Try now to write what the store is owed, in order; whether nothing is owed any more."""
+        return await redeliver((await self._open()).context, all_of_them=True)
 
     async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
         """Give up the delivery of a change to a store; the ledger records who did it and why.

@@ -10,7 +10,6 @@ from memorywire.journal.contract import Journal
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Recall
-from memorywire.pipeline.commit import straight
 from memorywire.pipeline.context import ALONE, Context, nowhere_else
 from memorywire.pipeline.recall import recall
 from memorywire.stores.registry import open_store
@@ -64,7 +63,7 @@ async def rehearse(
     ids = {record.id for record in records}
     usable = [replace(probe, ids=probe.ids & ids) for probe in probes if probe.ids & ids]
     copy = await open_store("sqlite://", space=context.embedder.space)
-    alone = replace(context, store=copy, corridor=straight, office=None, routing=ALONE, placing=nowhere_else)
+    alone = replace(context, store=copy, office=None, routing=ALONE, placing=nowhere_else)
     try:
         puts = [_initial_put(record, vectors[record.id]) for record in records]
         await copy.write(

@@ -40,12 +40,11 @@ from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Kind
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import build_case, hold
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import open_chat
-from memorywire.pipeline.govern import case_of, hold
-from memorywire.pipeline.ledger import entry_of
-from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.plan import Plan, entry_of
+from memorywire.pipeline.transaction import Transaction
 from memorywire.policy.judge import Judgement, judge
 from memorywire.policy.rules import Verdict
 from memorywire.stores.contract import SupportsChangeLog
@@ -207,7 +206,7 @@ class _Run:
         if self.context.office is None:
             return held if not step.sure else replace(held, verdict=Verdict.ALLOW)
         policy = await self.context.office.rulebook.policy(self.scope.tenant)
-        judgement = judge(await case_of(plan, self.context, policy), policy)
+        judgement = judge(await build_case(plan, self.context, policy), policy)
         return held if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
     async def _finish(self, result: RunResult, records: Sequence[Record], vectors: Vectors) -> RunResult:
@@ -232,11 +231,11 @@ class _Run:
             await self.context.store.write(change)
             return
         entry = entry_of(change, "committed", self.context, steps=[step.document() for step in steps])
-        await carry_out(change, Act(entries=(entry,)), self.context)
+        await Transaction(self.context).commit_one(change, Act(entries=(entry,)))
 
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
         policy = await self.context.governance.rulebook.policy(self.scope.tenant)
-        case = await case_of(plan, self.context, policy)
+        case = await build_case(plan, self.context, policy)
         receipt = await hold(plan, case, judgement, policy, self.context)
         return receipt.proposal_id or ""
 

@@ -10,8 +10,8 @@ from msgspec.structs import asdict, replace
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.requests import Action, Expire, Forget, Merge, Policy, Request, Strategy
-from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.merge import merged_record
+from memorywire.pipeline.plan import Plan
 
 DREAM = "dream"
 """The operation of a run's change, and the rule name of steps that are proposed because they are not sure."""

@@ -29,8 +29,8 @@ from memorywire.model.change import Base, Change
 from memorywire.model.errors import Duplicate, InvalidRequest, MemorywireError, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_of
-from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.plan import entry_of
+from memorywire.pipeline.transaction import Transaction
 from memorywire.policy.rules import Verdict
 from memorywire.stores.sqlite import SqliteStore
 
@@ -305,7 +305,7 @@ class _Applier:
             if self._context.office is None:
                 await self._context.store.write(change)
             else:
-                await carry_out(change, act, self._context)
+                await Transaction(self._context).commit_one(change, act)
         except StoreError:
             raise
         except MemorywireError as problem:

@@ -11,7 +11,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import mark_behind
+from memorywire.pipeline.outbox import mark_lagging
 from memorywire.stores.contract import Fanned, Store, SupportsChangeLog, SupportsListing
 
 _NAMESPACE = uuid.UUID("6f1f6a52-7a0e-5d0b-9a57-1f0c2f5e8d11")
@@ -47,7 +47,7 @@ async def find_own_history_store(context: Context) -> Store:
     store = context.store
     if not isinstance(store, Fanned) or context.office is None:
         return find_history_store(store)
-    return find_history_store(store, await mark_behind(store, context))
+    return find_history_store(store, await mark_lagging(store, context))
 
 
 async def list_agents(store: Store, tenant: str, names: Sequence[str]) -> Sequence[str]:

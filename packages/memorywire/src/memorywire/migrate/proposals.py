@@ -18,8 +18,8 @@ from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.record import Scope, Trust
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_about
-from memorywire.pipeline.review import moved
+from memorywire.pipeline.plan import entry_about
+from memorywire.pipeline.review import move_proposal
 from memorywire.policy.documents import with_rules
 
 
@@ -190,10 +190,10 @@ class HeldChanges:
         puts = tuple(put for put in change.put if ends[put.record.id] is None)
         why = f"{reasons[0]} where it comes from"
         if puts:
-            pending = moved(proposal, State.PENDING, None)
+            pending = move_proposal(proposal, State.PENDING, None)
             after = replace(pending, change=replace(change, put=puts), request=build_request(puts[0].record))
         else:
             decision = Decision(by=office.caller, at=now, reason=why, automatic=True)
-            after = moved(proposal, State.REJECTED, decision)
+            after = move_proposal(proposal, State.REJECTED, decision)
         entry = entry_about(after, after.state.value, office.caller, now, why=why)
         await office.journal.write(Act(proposals=(after,), entries=(entry,)))

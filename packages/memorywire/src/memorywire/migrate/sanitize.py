@@ -14,9 +14,9 @@ from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.model.text import CONTENT_CHARS_MAX
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import build_case, commit_one
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.govern import case_of, governed
+from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import refuse_large
 from memorywire.pipeline.scan import asking, redacted
 from memorywire.policy.judge import Policy, judge, trust_of
@@ -84,7 +84,7 @@ async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
     if context.office is None or not redaction.change.put:
         return Verdict.ALLOW
     policy = await context.office.rulebook.policy(redaction.change.scope.tenant)
-    judgement = judge(await case_of(_build_plan(redaction), context, policy), policy)
+    judgement = judge(await build_case(_build_plan(redaction), context, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
         entry = Entry(
             at=context.clock(),
@@ -103,7 +103,7 @@ async def hold_change(redaction: RedactedChange, context: Context) -> str | None
     """Hold the change for review and return its proposal's id; repeated, it finds the same proposal."""
     plan = _build_plan(redaction)
     puts = tuple(replace(put, unique=True) for put in plan.change.put)
-    receipt = await governed(replace(plan, change=replace(plan.change, put=puts)), context)
+    receipt = await commit_one(replace(plan, change=replace(plan.change, put=puts)), context)
     return receipt.proposal_id
 
 

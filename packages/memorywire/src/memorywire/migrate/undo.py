@@ -10,8 +10,8 @@ from memorywire.model.change import Base, Change, End, EndReason, Put, Version
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_of
-from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.plan import entry_of
+from memorywire.pipeline.transaction import Transaction
 
 _MEMORIES_MAX = 1000  # per change: other writers wait for its transaction
 
@@ -108,6 +108,7 @@ async def _write_parts(scope: Scope, batch: str, parts: Sequence[Put | End], con
             end=tuple(part for part in some if isinstance(part, End)),
             reason=f"import {batch} was undone",
         )
-        await carry_out(change, Act(entries=(entry_of(change, "committed", context, batch=batch),)), context)
+        entry = entry_of(change, "committed", context, batch=batch)
+        await Transaction(context).commit_one(change, Act(entries=(entry,)))
         change_ids.append(change.id)
     return change_ids

@@ -14,7 +14,7 @@ from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.pipeline.context import Context, NamelessVectors
-from memorywire.pipeline.outbox import anchor_of
+from memorywire.pipeline.outbox import find_primary
 from memorywire.pipeline.verify_hits import Believed, believe, trusted
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
@@ -291,7 +291,7 @@ async def _measured(
     The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
     here.
     """
-    anchor = None if context.office is None else anchor_of(fan, context.office.journal)
+    anchor = None if context.office is None else find_primary(fan, context.office.journal)
     measuring = [name for name in asked if fan.child(name).features >= MEASURED]
     found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
     bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]

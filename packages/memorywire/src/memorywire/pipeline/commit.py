@@ -1,126 +1,260 @@
-"""The one corridor: a planned change is judged, embedded outside any transaction, then committed whole."""
+"""commit(plans): judges plans, embeds what they put, and writes them; a lone write is a list of one.
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+Theory of operation
+-------------------
+What it must guarantee: every plan is judged by the policy before it touches a store, and each outcome
+(committed, held, refused) is in the ledger before it is answered. A plan in a group ends as it would alone,
+and what one plan runs into concerns that plan alone.
 
-from msgspec import Struct
+How: operations only plan; `plan_forget`, `plan_merge` and the others read the store and return a `Plan`.
+`commit` takes any number of plans that do not touch the same memory, and leads them through four steps:
+
+1. *Cases.* What the policy judges is looked up, and only what one of its rules asks about. The texts of all
+   plans are screened for instructions in one reading; a group that shows a sign is read again in parts.
+2. *Judgement.* `judge` remembers its judgements by the fields that the conditions in force declare, so that
+   a thousand similar plans are judged once.
+3. *Writing.* Plans that the policy allows go to `Transaction.commit` as one group. Missing vectors come from
+   one call to the embedder, rows and ledger entries from few statements, durability from one sync of the
+   database's log. Below this, the group commit of `stores/sqlite/writer.py` also joins the lone writes of
+   concurrent callers.
+4. *Holding and refusing.* A plan that a rule holds becomes a proposal that keeps the whole plan. A refusal
+   becomes a ledger entry and an error.
+
+Without governance (policy off) only step 3 remains.
+
+What was tried: a second path for many writes, which repeated planning, redaction and judgement beside the
+path for one. Its memo of judgements listed the fields of a memory by hand: a condition that was forgotten
+there would have let bulk writes pass the policy.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from memorywire.model.answers import Outcome, Status
+from memorywire.journal.contract import Act
 from memorywire.model.change import Change
-from memorywire.model.proposal import Proposal
-from memorywire.model.requests import Request
+from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import dumps
+from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
+from memorywire.model.proposal import WAITING, Proposal, State, is_agent
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.requests import Remember
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.plan import (
+    CommitResult,
+    Plan,
+    build_staged,
+    entries_of,
+    entry_about,
+    entry_of,
+    summarize_effect,
+)
+from memorywire.pipeline.review import find_similar, move_proposal
+from memorywire.pipeline.transaction import Result, Transaction, Write, find_retractions, gather_results
+from memorywire.policy.injection import screen_each
+from memorywire.policy.judge import Case, Judgement, Policy, judge
+from memorywire.policy.learned import features, features_to
+from memorywire.policy.rules import SECRETS, Verdict
 
-if TYPE_CHECKING:  # tools name the corridor they lead through
-    from memorywire.pipeline.context import Context
+_NO_ACT = Act()
 
 
-class Plan(Struct, frozen=True, kw_only=True):
-    """The change that an operation plans, with the request it came from.
+async def commit_one(plan: Plan, context: Context) -> CommitResult:
+    """Commit one plan; raises what stands in its way."""
+    (result,) = await commit([plan], context)
+    if isinstance(result, Exception):
+        raise result
+    return result
 
-    `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
-    of what was redacted from the request.
+
+async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
+    """The result of each plan, in order: what became of it, or the error that stands in its way.
+
+    No two plans may touch the same memory, and all are of one tenant. Raises when the embedder fails; then
+    nothing is written.
     """
-
-    change: Change
-    request: Request
-    by_filter: bool = False
-    secrets: tuple[tuple[str, str], ...] = ()
-
-
-class Submitted(Struct, frozen=True, kw_only=True):
-    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
-
-    `held` is the change that waits: for a repeated request it is the change of the first one.
-    """
-
-    status: Status
-    outcomes: tuple[Outcome, ...]
-    change_id: str | None = None
-    proposal_id: str | None = None
-    approval_url: str | None = None
-    rule: str | None = None
-    held: Change | None = None
-
-    @property
-    def stores(self) -> tuple[str, ...]:
-        """The stores that hold it."""
-        return tuple([outcome.store for outcome in self.outcomes if outcome.error is None])
-
-    @property
-    def degraded(self) -> tuple[str, ...]:
-        """The stores that do not hold it yet."""
-        return tuple([outcome.store for outcome in self.outcomes if outcome.error is not None])
-
-    @property
-    def ended(self) -> Status | None:
-        """How the write ended, if there was anything to write."""
-        return self.status if self.change_id or self.proposal_id else None
-
-    @property
-    def staged(self) -> bool:
-        """Whether it waits for a person."""
-        return self.status is Status.STAGED
+    if not plans:
+        return []
+    transaction = Transaction(context)
+    if context.office is None:
+        return await transaction.commit([Write(plan.change, _NO_ACT) for plan in plans])
+    policy = await context.office.rulebook.policy(plans[0].change.scope.tenant)
+    cases = await build_cases(plans, context, policy)
+    judgements = [judge(case, policy) for case in cases]
+    passing = [at for at, judgement in enumerate(judgements) if judgement.verdict is Verdict.ALLOW]
+    acts = await _build_acts([(plans[at], judgements[at]) for at in passing], context)
+    writes = [Write(plans[at].change, act) for at, act in zip(passing, acts, strict=True)]
+    results = dict(zip(passing, await transaction.commit(writes) if writes else [], strict=True))
+    others = [at for at in range(len(plans)) if at not in results]
+    settle = [_hold_or_refuse(plans[at], cases[at], judgements[at], policy, context) for at in others]
+    results |= zip(others, await gather_results(settle), strict=True)
+    return [results[at] for at in range(len(plans))]
 
 
-Corridor: TypeAlias = Callable[[Plan, "Context"], Awaitable[Submitted]]
+async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
+    """What the policy judges about one plan."""
+    (case,) = await build_cases([plan], context, policy)
+    return case
 
 
-async def straight(plan: Plan, context: "Context") -> Submitted:
-    """The corridor without governance: the store commits the change; nothing judges it or records it."""
-    await context.store.write(await with_vectors(plan.change, context))
-    return committed(plan.change.id, touched(plan.change), context)
+async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
+    """What the policy judges about each plan: only what one of its rules asks about is looked up."""
+    records = [tuple([put.record for put in plan.change.put]) for plan in plans]
+    signs = iter(screen_each([record for some in records for record in some]))
+    looks_for_similar = "similar_to_existing" in policy.asked
+    rejected = context.governance.rejected if "rejected_before" in policy.asked else None
+    if rejected is not None:
+        await rejected.refresh()
+    cases = []
+    for plan, some in zip(plans, records, strict=True):
+        change = plan.change
+        request = plan.request if isinstance(plan.request, Remember) else None
+        cases.append(
+            Case(
+                operation=change.operation,
+                scope=change.scope,
+                caller=context.governance.caller,
+                records=some,
+                ended=len(change.end),
+                erased=len(change.erase),
+                by_filter=plan.by_filter,
+                secrets=plan.secrets,
+                instructions=tuple([sign for _ in some for sign in next(signs)]),
+                similar=await _find_similar(some, context) if looks_for_similar and request else (),
+                approval_required=request is not None and request.approval_required,
+                privacy_intent=None if request is None else request.privacy_intent,
+                ending=await _read_ending(change, context) if change.end or change.erase else (),
+                rejected=rejected is not None and rejected.has_any(some),
+                undoes_person=change.undoes is not None and await _undoes_person(change, context),
+            )
+        )
+    return cases
 
 
-def committed(change_id: str, memories: int, context: "Context") -> Submitted:
-    return Submitted(
-        status=Status.COMMITTED,
-        outcomes=tuple([Outcome(store=name, count=memories) for name in context.names]),
-        change_id=change_id,
+async def _undoes_person(change: Change, context: Context) -> bool:
+    """Whether an agent would take back a change that a person made: an agent may not overrule people."""
+    office = context.governance
+    if not is_agent(office.caller) or change.undoes is None:
+        return False
+    entries = await office.journal.about(change.scope.tenant, change.undoes)
+    actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
+    return not actors or not all(is_agent(actor) for actor in actors)
+
+
+async def _find_similar(records: tuple[Record, ...], context: Context) -> tuple[str, ...]:
+    """Live memories that nearly say what these say, best first."""
+    return tuple([hit.record.id for record in records for hit in await find_similar(record, context)])
+
+
+async def _read_ending(change: Change, context: Context) -> tuple[Record, ...]:
+    ids = [*(end.id for end in change.end), *change.erase]
+    return tuple(await context.store.get(change.scope, ids))
+
+
+async def _build_acts(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Act]:
+    """What the journal writes down with each change that is committed."""
+    changes = [plan.change for plan, _ in items]
+    entries = entries_of(changes, [_describe(plan, judgement) for plan, judgement in items], context)
+    return [
+        Act(
+            entries=(entry,),
+            ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
+            erased=tuple([(change.scope, id) for id in change.erase]),
+            unsaid=await find_retractions(change, context) if change.erase else (),
+        )
+        for change, (_, judgement), entry in zip(changes, items, entries, strict=True)
+    ]
+
+
+def _describe(plan: Plan, judgement: Judgement) -> dict[str, Json]:
+    details: dict[str, Json] = {"rule": judgement.rule}
+    if plan.secrets:
+        details["secrets"] = [list(finding) for finding in plan.secrets]
+    return details
+
+
+async def _hold_or_refuse(
+    plan: Plan, case: Case, judgement: Judgement, policy: Policy, context: Context
+) -> CommitResult:
+    if judgement.verdict is Verdict.HOLD:
+        return await hold(plan, case, judgement, policy, context)
+    entry = replace(entry_of(plan.change, "refused", context, rule=judgement.rule), contents=())
+    await context.governance.journal.write(Act(entries=(entry,)))
+    raise _build_refusal(judgement)
+
+
+def _build_refusal(judgement: Judgement) -> MemorywireError:
+    if judgement.rule == SECRETS:
+        return SecretLeakage(judgement.refusal, fix="take the secret out and send it again")
+    return Refused(judgement.refusal, fix="ask the person who keeps the policy, or change what you send")
+
+
+async def hold(
+    plan: Plan, case: Case, judgement: Judgement, policy: Policy, context: Context
+) -> CommitResult:
+    """Keep the plan as a proposal until a person decides."""
+    office = context.governance
+    change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
+    key = change.key or _build_repeat_key(plan, context)
+    waiting = await _find_waiting(change, context) or await _find_repeated(change, key, context)
+    if waiting is not None:
+        return build_staged(waiting, context)
+    proposal = Proposal(
+        id=context.mint(),
+        scope=change.scope,
+        operation=change.operation,
+        at=change.at,
+        caller=office.caller,
+        rule=judgement.rule,
+        why=judgement.reason,
+        request=plan.request,
+        change=change,
+        secrets=plan.secrets,
+        instructions=case.instructions,
+        similar=case.similar,
+        features=features_to(features(case)),
+        key=key,
+        batch=office.batch,
+        expires_at=change.at + policy.pending_days * DAY_MS,
+        proposer=office.principal,
     )
-
-
-def staged(proposal: Proposal, context: "Context") -> Submitted:
-    """The result of a plan that was held: its proposal waits for a person."""
-    return Submitted(
-        status=Status.STAGED,
-        outcomes=(),
-        proposal_id=proposal.id,
-        approval_url=context.governance.address(proposal),
-        rule=proposal.rule,
-        held=proposal.change,
+    await office.journal.write(
+        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
     )
+    return build_staged(proposal, context)
 
 
-def untouched(context: "Context") -> Submitted:
-    """The result of a plan with nothing to do, or of a dry run."""
-    return Submitted(status=Status.COMMITTED, outcomes=tuple(map(_nothing_from, context.names)))
+async def _find_waiting(change: Change, context: Context) -> Proposal | None:
+    """The proposal that already waits with the same words; raises Duplicate when a live memory says them."""
+    if len(change.put) != 1 or not change.put[0].unique:
+        return None
+    record = change.put[0].record
+    twin = await context.store.duplicate(record, change.at)
+    if twin is not None:
+        raise Duplicate(twin.id)
+    return await context.governance.journal.held(record.scope, record.digest)
 
 
-def _nothing_from(store: str) -> Outcome:
-    return Outcome(store=store)
+def _build_repeat_key(plan: Plan, context: Context) -> str:
+    """The same for the same request of the same caller: a repetition finds the proposal that waits."""
+    text = f"{context.governance.caller}\n{dumps(plan.request)}"
+    return f"{plan.change.operation}:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def touched(change: Change) -> int:
-    """How many memories a change begins, ends or erases."""
-    if not change.end and not change.erase and len(change.put) == 1:
-        return 1
-    return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
-
-
-def effect(change: Change) -> object:
-    """What a plan would do, without the times of planning, to compare two plans."""
-    said = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
-    return said, change.end, change.erase
-
-
-async def with_vectors(change: Change, context: "Context") -> Change:
-    """The change with a vector on each put that needs one: not given, not copied, not left out on purpose."""
-    missing = [put for put in change.put if put.vector is None and put.like is None and not put.bare]
-    if not missing:
-        return change
-    vectors = iter(await context.embedder.embed([put.record.meaning for put in missing]))
-    return replace(
-        change,
-        put=tuple([replace(put, vector=next(vectors)) if put in missing else put for put in change.put]),
+async def _find_repeated(change: Change, key: str, context: Context) -> Proposal | None:
+    """The proposal of the same request, if it still waits, with what the request means now."""
+    office = context.governance
+    agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
+    waiting = await office.journal.keyed(agent, key)
+    if waiting is None or waiting.change is None or waiting.state not in WAITING:
+        return None
+    if summarize_effect(change) == summarize_effect(waiting.change) and waiting.state is State.PENDING:
+        return waiting
+    renewed = replace(
+        move_proposal(waiting, State.PENDING, None),
+        change=replace(change, id=waiting.change.id, key=waiting.change.key),
     )
+    entry = entry_about(renewed, "rebased", office.caller, change.at, why="the request was repeated")
+    await office.journal.write(Act(proposals=(renewed,), entries=(entry,)))
+    return renewed

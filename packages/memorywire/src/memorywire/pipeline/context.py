@@ -17,7 +17,6 @@ from memorywire.model.ids import IdMint
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.pipeline.commit import Corridor, Plan, Submitted, straight
 from memorywire.pipeline.governance import Office
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
@@ -125,7 +124,6 @@ class Context(Struct, frozen=True, kw_only=True):
     floors: Floors
     clock: Clock
     mint: IdMint
-    corridor: Corridor = straight
     office: Office | None = None
     routing: Routing = ALONE
     operation: str = "other"
@@ -154,10 +152,6 @@ class Context(Struct, frozen=True, kw_only=True):
         """The same tools with the store that keeps the memories of the scope."""
         store = await self.placing(scope)
         return self if store is None else replace(self, store=store)
-
-    async def submit(self, plan: Plan) -> Submitted:
-        """Lead the plan through the corridor, whoever stands in it."""
-        return await self.corridor(plan, self)
 
     @property
     def governance(self) -> Office:

@@ -21,14 +21,13 @@ from memorywire.model.proposal import (
 )
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy, Undo
-from memorywire.pipeline.commit import Submitted
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_about, entry_of
 from memorywire.pipeline.merge import merged_record
-from memorywire.pipeline.outbox import carry_out, unsaid
+from memorywire.pipeline.plan import CommitResult, entry_about, entry_of
 from memorywire.pipeline.replan import plan_again, plan_anew
-from memorywire.pipeline.review import find, moved, seen_digest
-from memorywire.pipeline.undo import taken_back
+from memorywire.pipeline.review import find, move_proposal, seen_digest
+from memorywire.pipeline.transaction import Transaction, find_retractions
+from memorywire.pipeline.undo import build_reversal
 
 _DECIDED = frozenset({State.APPROVED, State.REJECTED})
 
@@ -54,7 +53,7 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
         await context.governance.journal.write(act)
         return receipt(request, State.PENDING, decision, None)
     told = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
-    done = await carry_out(change, replace(act, entries=(told, *entries)), context)
+    done = await Transaction(context).commit_one(change, replace(act, entries=(told, *entries)))
     return receipt(request, State.PENDING, decision, done)
 
 
@@ -68,7 +67,7 @@ def decision_of(request: Decide, change_id: str | None, context: Context) -> Dec
     )
 
 
-def receipt(request: Decide, state: State, decision: Decision, done: Submitted | None) -> Decided:
+def receipt(request: Decide, state: State, decision: Decision, done: CommitResult | None) -> Decided:
     return Decided(
         proposal_ids=request.proposal_ids,
         state=state,
@@ -97,7 +96,7 @@ async def _undoing(proposals: Sequence[Proposal], change_id: str, context: Conte
         raise Conflict("what it did to memory cannot be found any more", field="proposal_id")
     _refuse_a_part(proposals, footprint)
     undo = Undo(scope=wide, change_id=change_id)
-    return await taken_back(undo, footprint, context)
+    return await build_reversal(undo, footprint, context)
 
 
 def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
@@ -116,7 +115,7 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
 
 def _waiting_again(proposal: Proposal, context: Context) -> Proposal:
     """The proposal as pending, with a plan that can be committed again: new change id, new memory ids."""
-    again = moved(proposal, State.PENDING, None)
+    again = move_proposal(proposal, State.PENDING, None)
     if proposal.change is None:
         return again
     named = isinstance(proposal.request, Remember) and proposal.request.id is not None
@@ -160,7 +159,7 @@ async def decide(request: Decide, context: Context) -> Decided:
 async def _close(proposals: Sequence[Proposal], state: State, request: Decide, context: Context) -> Decided:
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = decision_of(request, None, context)
-    closed = tuple(moved(proposal, state, decision) for proposal in proposals)
+    closed = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
     office = context.governance
     words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
     await office.journal.write(Act(proposals=closed, entries=_entries(closed, context), rejected=words))
@@ -174,7 +173,7 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
         chosen = [await _chosen(proposal, change, request, context) for proposal, change in held]
         change = await _weighed_again(_combined(chosen, context), context)
         decision = decision_of(request, change.id, context)
-        approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
+        approved = tuple(move_proposal(proposal, State.APPROVED, decision) for proposal in proposals)
         act = Act(
             proposals=approved,
             entries=(
@@ -182,10 +181,10 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
                 *_entries(approved, context),
             ),
             erased=tuple((change.scope, id) for id in change.erase),
-            unsaid=await unsaid(change, context),
+            unsaid=await find_retractions(change, context),
             accepted=await context.governance.rejected.accepting(proposals),
         )
-        done = await carry_out(change, act, context)
+        done = await Transaction(context).commit_one(change, act)
         context.governance.rejected.forget()
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, context)

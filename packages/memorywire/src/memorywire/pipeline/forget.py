@@ -1,4 +1,4 @@
-"""Forget: end memories, or erase them so that nothing of their content remains."""
+"""Forget, expire and archive: memories end, are erased so that no content remains, or answer no more."""
 
 from msgspec.structs import replace
 
@@ -10,56 +10,64 @@ from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Standing
 from memorywire.model.requests import Action, Expire, Forget
 from memorywire.model.text import counted
-from memorywire.pipeline.commit import Plan, untouched
+from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
+from memorywire.pipeline.plan import Plan, build_untouched
 
 _EVER = 0  # alive at the epoch: expired memories are forgotten like any other
 
 
 async def forget(request: Forget, context: Context) -> Forgotten:
     """End or erase what the ids and the filter select: both, when both are given."""
-    selected = await _selected(request, context)
-    ids = [record.id for record in selected]
-    if request.hard_delete:
-        ids += await _held(request, context, ids)
-        ids += await _ended(request, context, ids)
-    refuse_too_many(len(ids), request.max_affected)
-    done = untouched(context)
-    if ids and not request.dry_run:
-        change = _plan_forget(request, context, selected, ids)
-        done = await context.submit(Plan(change=change, request=request, by_filter=not request.ids))
-    waiting = ids if done.held is None else [*(end.id for end in done.held.end), *done.held.erase]
+    plan = await plan_forget(request, context)
+    ids = _list_ids(plan.change)
+    is_idle = request.dry_run or not ids
+    result = build_untouched(context) if is_idle else await commit_one(plan, context)
+    waiting = ids if result.proposed is None else _list_ids(result.proposed)
     return Forgotten(
-        forgotten_ids=() if done.staged else tuple(ids),
+        forgotten_ids=() if result.is_staged else ids,
         missing_ids=tuple(id for id in request.ids if id not in set(ids)),
         hard_delete=request.hard_delete,
-        stores=done.outcomes,
-        status=done.ended,
-        change_id=done.change_id,
+        stores=result.outcomes,
+        status=result.write_status,
+        change_id=result.change_id,
         dry_run=request.dry_run,
-        pending_approval=done.staged,
-        approval_url=done.approval_url,
-        proposal_id=done.proposal_id,
-        rule=done.rule,
-        degraded=done.degraded,
-        would_forget_ids=tuple(waiting) if done.staged or request.dry_run else None,
+        pending_approval=result.is_staged,
+        approval_url=result.approval_url,
+        proposal_id=result.proposal_id,
+        rule=result.rule,
+        degraded=result.degraded,
+        would_forget_ids=waiting if result.is_staged or request.dry_run else None,
     )
 
 
-def _plan_forget(request: Forget, context: Context, selected: list[Record], ids: list[str]) -> Change:
-    ends = tuple(End(id=r.id, version=r.version, reason=EndReason.FORGOTTEN) for r in selected)
-    return Change(
+async def plan_forget(request: Forget, context: Context) -> Plan:
+    """The change that forgets what the request selects; raises TooManyAffected when that is too much."""
+    records = await _select(request, context)
+    ids = [record.id for record in records]
+    if request.hard_delete:
+        ids += await _find_proposed(request, context, ids)
+        ids += await _find_ended(request, context, ids)
+    refuse_too_many(len(ids), request.max_affected)
+    ends = [End(id=one.id, version=one.version, reason=EndReason.FORGOTTEN) for one in records]
+    change = Change(
         id=context.mint(),
         operation="forget",
         scope=request.scope,
         at=context.clock(),
-        end=() if request.hard_delete else ends,
+        end=() if request.hard_delete else tuple(ends),
         erase=tuple(ids) if request.hard_delete else (),
         reason=context.without_secrets(request.reason),
     )
+    return Plan(change=change, request=request, by_filter=not request.ids)
 
 
-async def _selected(request: Forget, context: Context) -> list[Record]:
+def _list_ids(change: Change) -> tuple[str, ...]:
+    """The ids of what the change forgets."""
+    return (*(end.id for end in change.end), *change.erase)
+
+
+async def _select(request: Forget, context: Context) -> list[Record]:
     """The live records to forget: all that the filter matches, or those of the ids that it matches."""
     if request.ids:
         found = await context.store.get(request.scope, request.ids)
@@ -69,18 +77,18 @@ async def _selected(request: Forget, context: Context) -> list[Record]:
     return [record async for record in context.all_matching(where)]
 
 
-async def _held(request: Forget, context: Context, found: list[str]) -> list[str]:
+async def _find_proposed(request: Forget, context: Context, found: list[str]) -> list[str]:
     """The named ids that no memory ever had: only a proposal that waits would make them one."""
-    rest = _others(request, found)
+    rest = _list_missing(request, found)
     if not rest or context.office is None:
         return []
     proposed = await context.office.journal.proposed(request.scope, rest)
     return [id for id in rest if id in proposed]
 
 
-async def _ended(request: Forget, context: Context, found: list[str]) -> list[str]:
+async def _find_ended(request: Forget, context: Context, found: list[str]) -> list[str]:
     """The named ids whose versions have all ended, but whose content can still be read."""
-    rest = _others(request, found)
+    rest = _list_missing(request, found)
     if not rest:
         return []
     historian = context.historian("hard_delete")
@@ -89,7 +97,7 @@ async def _ended(request: Forget, context: Context, found: list[str]) -> list[st
     ]
 
 
-def _others(request: Forget, found: list[str]) -> list[str]:
+def _list_missing(request: Forget, found: list[str]) -> list[str]:
     """The ids that were asked for and not found yet; a filter means live memories only."""
     return [] if request.filter is not None else [id for id in request.ids if id not in found]
 
@@ -115,40 +123,56 @@ _BECOMES = {Action.ARCHIVE: Standing.ARCHIVED, Action.DEMOTE: Standing.DEMOTED}
 
 async def expire(request: Expire, context: Context) -> Expired:
     """Apply the action to every live memory that meets all conditions of the policy."""
-    if request.policy.no_recall_in_days is not None:
-        context.tracker("policy.no_recall_in_days")
-    now = context.clock()
-    matched = [record async for record in context.all_matching(_select_expired(request, now))]
-    refuse_too_many(len(matched), request.max_affected)
-    done = untouched(context)
-    if matched and not request.dry_run:
-        change = _plan_change(request, context, matched, now)
-        done = await context.submit(Plan(change=change, request=request, by_filter=True))
+    plan = await plan_expire(request, context)
+    ids = (*(end.id for end in plan.change.end), *(put.record.id for put in plan.change.put))
+    is_idle = request.dry_run or not ids
+    result = build_untouched(context) if is_idle else await commit_one(plan, context)
     return Expired(
-        matched_count=len(matched),
-        matched_ids=tuple(record.id for record in matched),
-        action_taken=None if done.staged else request.action,
-        stores=done.stores,
-        status=done.ended,
-        outcomes=done.outcomes,
-        change_id=done.change_id,
+        matched_count=len(ids),
+        matched_ids=ids,
+        action_taken=None if result.is_staged else request.action,
+        stores=result.stores,
+        status=result.write_status,
+        outcomes=result.outcomes,
+        change_id=result.change_id,
         dry_run=request.dry_run,
-        pending_approval=done.staged,
-        approval_url=done.approval_url,
-        proposal_id=done.proposal_id,
-        rule=done.rule,
-        degraded=done.degraded,
-        action_requested=request.action if done.staged or request.dry_run else None,
+        pending_approval=result.is_staged,
+        approval_url=result.approval_url,
+        proposal_id=result.proposal_id,
+        rule=result.rule,
+        degraded=result.degraded,
+        action_requested=request.action if result.is_staged or request.dry_run else None,
     )
 
 
-def _plan_change(request: Expire, context: Context, matched: list[Record], now: int) -> Change:
+async def plan_expire(request: Expire, context: Context) -> Plan:
+    """The change that applies the action to what the policy selects."""
+    if request.policy.no_recall_in_days is not None:
+        context.tracker("policy.no_recall_in_days")
+    now = context.clock()
+    records = [record async for record in context.all_matching(_select_expired(request, now))]
+    refuse_too_many(len(records), request.max_affected)
     change = Change(id=context.mint(), operation="expire", scope=request.scope, at=now)
     if request.action is Action.FORGET:
-        ends = (End(id=r.id, version=r.version, reason=EndReason.EXPIRED) for r in matched)
-        return replace(change, end=tuple(ends))
-    standing = _BECOMES[request.action]
-    return replace(change, put=tuple(with_standing(record, standing, now) for record in matched))
+        ends = [End(id=one.id, version=one.version, reason=EndReason.EXPIRED) for one in records]
+        change = replace(change, end=tuple(ends))
+    else:
+        standing = _BECOMES[request.action]
+        change = replace(change, put=tuple(with_standing(record, standing, now) for record in records))
+    return Plan(change=change, request=request, by_filter=True)
+
+
+async def archive(record: Record, context: Context) -> None:
+    """Archive this version, judged as if it were forgotten; raises Conflict when it is no longer current."""
+    now = context.clock()
+    change = Change(
+        id=context.mint(),
+        operation="forget",
+        scope=record.scope,
+        at=now,
+        put=(with_standing(record, Standing.ARCHIVED, now),),
+    )
+    await commit_one(Plan(change=change, request=Forget(scope=record.scope, ids=(record.id,))), context)
 
 
 def with_standing(record: Record, standing: Standing, now: int) -> Put:

@@ -83,9 +83,8 @@ class RejectedWords:
         self._mark: tuple[int, int] | None = None
         self._read_at: int | None = None
 
-    async def has_any(self, records: Sequence[Record]) -> bool:
-        """Whether a person rejected what one of these records says."""
-        await self._refresh()
+    def has_any(self, records: Sequence[Record]) -> bool:
+        """Whether a person rejected what one of these records says, as of the last `refresh`."""
         return bool(self._digests) and any(_digest(record, self._key) in self._digests for record in records)
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
@@ -99,14 +98,15 @@ class RejectedWords:
     async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person approves or opens again, if any words were ever rejected."""
         self.forget()
-        await self._refresh()
+        await self.refresh()
         return await self.rejecting(proposals) if self._digests else ()
 
     def forget(self) -> None:
         """Read again, because this process changed it."""
         self._read_at = None
 
-    async def _refresh(self) -> None:
+    async def refresh(self) -> None:
+        """Read the rejected words again, unless that was done within the last second."""
         now = self._clock()
         if self._read_at is not None and 0 <= now - self._read_at < _REJECTED_FRESH_MS:
             return

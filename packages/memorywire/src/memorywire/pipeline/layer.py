@@ -31,10 +31,9 @@ from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, 
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import MinRelevance, Recall, Remember
-from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
-from memorywire.pipeline.remember import draft_record, known, remember
+from memorywire.pipeline.remember import build_duplicate_receipt, draft_record, remember
 from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.wrappers.resilience import Breaker
 
@@ -114,12 +113,11 @@ async def _kept(request: Remember, context: Context) -> Remembered:
         return await remember(request, context)
     there = await _there(request, context)
     if there is not None:
-        return known(context, there.id, there.version, there.updated_at, None)
-    repeating = replace(context, corridor=partial(_also_twice, context))
-    try:
-        return await remember(_keyed(request, context), repeating)
+        return build_duplicate_receipt(context, there.id, there.version, there.updated_at, None)
+    try:  # not unique: people repeat themselves
+        return await remember(_keyed(request, context), context, unique=False)
     except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
-        return known(context, request.id, 1, context.clock(), None)
+        return build_duplicate_receipt(context, request.id, 1, context.clock(), None)
 
 
 def _keyed(turn: Remember, context: Context) -> Remember:
@@ -140,12 +138,6 @@ async def _there(request: Remember, context: Context) -> Record | None:
 def _turn(said: Record | Remember) -> object:
     """What identifies a turn: its session and metadata, without the mark of how it came here."""
     return said.session_id, {name: value for name, value in said.metadata.items() if name != MARK}
-
-
-async def _also_twice(context: Context, plan: Plan, _: Context) -> Submitted:
-    """A corridor that keeps a turn even when a memory says the same: people repeat themselves."""
-    puts = tuple(replace(put, unique=False) for put in plan.change.put)
-    return await context.submit(replace(plan, change=replace(plan.change, put=puts)))
 
 
 _LEASE_MS = 120_000

@@ -10,49 +10,57 @@ from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
 from memorywire.model.text import CONTENT_CHARS_MAX
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
+from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import refuse_large
 from memorywire.procedures.parse import check, object_of
 
 
 async def merge(request: Merge, context: Context) -> Merged:
     """Fold the duplicates into a new version of the surviving record."""
+    plan = await plan_merge(request, context)
+    result = await commit_one(plan, context)
+    survivor = plan.change.put[0].record
+    ended = tuple(end.id for end in plan.change.end)
+    return Merged(
+        canonical=survivor.id,
+        version=survivor.version,
+        merged_count=0 if result.is_staged else len(ended),
+        merged_ids=() if result.is_staged else ended,
+        strategy_used=request.strategy,
+        stores=result.stores,
+        status=result.status,
+        outcomes=result.outcomes,
+        change_id=result.change_id,
+        pending_approval=result.is_staged,
+        approval_url=result.approval_url,
+        proposal_id=result.proposal_id,
+        rule=result.rule,
+        degraded=result.degraded,
+        would_merge_ids=ended if result.is_staged else None,
+    )
+
+
+async def plan_merge(request: Merge, context: Context) -> Plan:
+    """The change that puts a new version of the survivor and ends the others."""
     canonical, duplicates = await _read(request, context)
-    survivor = _survivor(canonical, duplicates, request.strategy)
+    survivor = _choose_survivor(canonical, duplicates, request.strategy)
     losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
-    merged = merged_record(survivor, losers, request.strategy, context.clock())
-    same_text = merged.text == survivor.text
+    record = merged_record(survivor, losers, request.strategy, context.clock())
+    like = survivor.version if record.text == survivor.text else None
     change = Change(
         id=context.mint(),
         operation="merge",
         scope=request.scope,
-        at=merged.updated_at,
-        put=(Put(record=merged, base=Base.LIVE, like=survivor.version if same_text else None),),
+        at=record.updated_at,
+        put=(Put(record=record, base=Base.LIVE, like=like),),
         end=tuple(
             End(id=loser.id, version=loser.version, reason=EndReason.MERGED, into=survivor.id)
             for loser in losers
         ),
     )
-    done = await context.submit(Plan(change=change, request=request))
-    ended = tuple(loser.id for loser in losers)
-    return Merged(
-        canonical=merged.id,
-        version=merged.version,
-        merged_count=0 if done.staged else len(ended),
-        merged_ids=() if done.staged else ended,
-        strategy_used=request.strategy,
-        stores=done.stores,
-        status=done.status,
-        outcomes=done.outcomes,
-        change_id=done.change_id,
-        pending_approval=done.staged,
-        approval_url=done.approval_url,
-        proposal_id=done.proposal_id,
-        rule=done.rule,
-        degraded=done.degraded,
-        would_merge_ids=ended if done.staged else None,
-    )
+    return Plan(change=change, request=request)
 
 
 async def _read(request: Merge, context: Context) -> tuple[Record, list[Record]]:
@@ -86,7 +94,7 @@ def _not_found(id: str, field: str) -> NotFound:
     )
 
 
-def _survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strategy) -> Record:
+def _choose_survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strategy) -> Record:
     if strategy is not Strategy.KEEP_HIGHEST_CONFIDENCE:
         return canonical
     return min((canonical, *duplicates), key=lambda r: (-r.confidence, r.created_at, r.id))

@@ -16,7 +16,7 @@ from memorywire.model.proposal import Proposal, RecallNote, State
 from memorywire.model.record import Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_about
+from memorywire.pipeline.plan import entry_about
 from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.rules import Operation, Verdict
 
@@ -83,7 +83,7 @@ async def _refuse(request: Recall, judgement: Judgement, context: Context) -> No
         details={"rule": judgement.rule},
     )
     await context.governance.journal.write(Act(entries=(entry,)))
-    raise Refused(judgement.refusal, field="query", fix="ask whoever keeps the policy")
+    raise Refused(judgement.refusal, field="query", fix="ask the person who keeps the policy")
 
 
 async def _ask(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:

@@ -17,11 +17,10 @@ from memorywire.model.oversight import Cause, Deed, Recover, Recovered, Step
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Standing, Trust
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.govern import places
-from memorywire.pipeline.ledger import entry_of
-from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.plan import entry_of
 from memorywire.pipeline.rules import OLDER
-from memorywire.policy.injection import screen
+from memorywire.pipeline.transaction import Transaction
+from memorywire.policy.injection import screen_record
 from memorywire.policy.patterns import fits
 
 _MOST = 1_000_000
@@ -121,7 +120,7 @@ async def recover(request: Recover, context: Context) -> Recovered:
         reason=f"recovered from {request.source}",
     )
     entry = entry_of(change, "committed", context, source=request.source, since=request.since)
-    done = await carry_out(change, Act(entries=(entry,)), context)
+    done = await Transaction(context).commit_one(change, Act(entries=(entry,)))
     return Recovered(
         steps=steps,
         dry_run=False,
@@ -199,7 +198,7 @@ def _following(record: Record, latest: int, now: int) -> Record:
 def _quarantined(records: Sequence[Record], now: int) -> list[_Part]:
     found = []
     for record in records:
-        signs = tuple(dict.fromkeys(sign for sign, _ in screen(places(record))))
+        signs = tuple(dict.fromkeys(sign for sign, _ in screen_record(record)))
         if signs:
             archived = replace(_following(record, record.version, now), standing=Standing.ARCHIVED)
             put = Put(record=archived, base=Base.LIVE, like=record.version)

@@ -1,8 +1,11 @@
-"""Remember: one new memory, or a new version of one, exactly once."""
+"""Remember: new memories, or new versions of them, each exactly once; one request is a list of one."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -14,60 +17,53 @@ from memorywire.model.errors import (
     Duplicate,
     IdempotencyConflict,
     InvalidRequest,
+    MemorywireError,
     NotFound,
     Refused,
 )
 from memorywire.model.kv import is_entry, size_of
 from memorywire.model.proposal import WAITING, Proposal
-from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.requests import METADATA_BYTES_MAX, Remember
-from memorywire.pipeline.commit import Plan, Submitted, committed, staged
+from memorywire.pipeline.commit import commit
 from memorywire.pipeline.context import Context, unsupported
+from memorywire.pipeline.plan import CommitResult, Plan, build_committed, build_staged
+from memorywire.pipeline.transaction import catch, gather_results
+from memorywire.policy.injection import find_clear
 from memorywire.policy.judge import trust_of
-from memorywire.policy.redact import redact_remember
+from memorywire.policy.redact import are_innocent, redact_remember
 from memorywire.procedures.parse import check
 
-
-def is_large(metadata: Mapping[str, Json]) -> bool:
-    """Whether this is more metadata than a memory may have."""
-    return bool(metadata) and size_of(metadata) > METADATA_BYTES_MAX
+_ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
 
 
-def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
-    """Stop, naming the field to blame, before a memory gets more metadata than it may have."""
-    if is_large(metadata):
-        raise InvalidRequest(
-            f"the metadata would be {size_of(metadata)} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
-            field=field,
-            fix="keep large things elsewhere and refer to them",
-        )
-
-
-def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
-    """The receipt of what was just submitted.
+def build_receipt(result: CommitResult, id: str, version: int, at: int) -> Remembered:
+    """The receipt of a plan that was committed or held.
 
     A request that waits already keeps the id it waits under: that is the id that will exist.
     """
-    if done.held is not None and done.held.put:
-        record = done.held.put[0].record
-        id, version, at = record.id, record.version, done.held.at
+    if result.proposed is not None and result.proposed.put:
+        record = result.proposed.put[0].record
+        id, version, at = record.id, record.version, result.proposed.at
     return Remembered(
         id=id,
         version=version,
         stored_at=at,
-        status=done.status,
-        stores=done.stores,
-        outcomes=done.outcomes,
-        change_id=done.change_id,
-        pending_approval=done.staged,
-        approval_url=done.approval_url,
-        proposal_id=done.proposal_id,
-        rule=done.rule,
-        degraded=done.degraded,
+        status=result.status,
+        stores=result.stores,
+        outcomes=result.outcomes,
+        change_id=result.change_id,
+        pending_approval=result.is_staged,
+        approval_url=result.approval_url,
+        proposal_id=result.proposal_id,
+        rule=result.rule,
+        degraded=result.degraded,
     )
 
 
-def known(context: Context, id: str, version: int, at: int, change_id: str | None) -> Remembered:
+def build_duplicate_receipt(
+    context: Context, id: str, version: int, at: int, change_id: str | None
+) -> Remembered:
     """The receipt of a duplicate: the memory was there already."""
     return Remembered(
         id=id,
@@ -80,7 +76,7 @@ def known(context: Context, id: str, version: int, at: int, change_id: str | Non
     )
 
 
-def stored_key(request: Remember) -> str | None:
+def build_stored_key(request: Remember) -> str | None:
     """The idempotency key as it is kept: a user's keys are apart from those of the agent's other users.
 
     Stores know one key for each agent. A key that another user has used must neither conflict nor replay.
@@ -92,39 +88,41 @@ def stored_key(request: Remember) -> str | None:
     return f"user:{digest.hexdigest()}"
 
 
-async def replayed(request: Remember, context: Context) -> Remembered | None:
+async def find_replay(request: Remember, context: Context) -> Remembered | None:
     """The receipt of the same request sent before under its idempotency key; None for a new key.
 
     A user's key may have been kept as it was given, by an earlier release: then it counts for that user.
     """
     historian = context.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    keys = dict.fromkeys(key for key in (stored_key(request), request.idempotency_key) if key is not None)
+    keys = dict.fromkeys(
+        key for key in (build_stored_key(request), request.idempotency_key) if key is not None
+    )
     user = request.scope.user
     for key in keys:
         earlier = await historian.committed(agent, key)
         if earlier is not None and user in (None, earlier.change.scope.user):
-            return await _receipt_again(earlier, request, agent, context)
-        held = await _held(request, key, agent, context)
+            return await _build_replay(earlier, request, agent, context)
+        held = await _find_proposed(request, key, agent, context)
         if held is not None:
             return held
     return None
 
 
-async def _receipt_again(earlier: Footprint, request: Remember, agent: Scope, context: Context) -> Remembered:
+async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, context: Context) -> Remembered:
     """The receipt of a change that was committed under the key of this request."""
     historian = context.historian("idempotency_key")
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
         chain = await historian.history(agent, earlier.change.about)
-        return _found_again(earlier, chain, context)
+        return _build_duplicate_replay(earlier, chain, context)
     written = earlier.began[0]
     memories = len({version.id for version in (*earlier.began, *earlier.ended)})
-    done = committed(earlier.change.id, memories, context)
-    return receipt(done, written.id, written.number, earlier.change.at)
+    result = build_committed(earlier.change.id, memories, context)
+    return build_receipt(result, written.id, written.number, earlier.change.at)
 
 
-async def _held(request: Remember, key: str, agent: Scope, context: Context) -> Remembered | None:
+async def _find_proposed(request: Remember, key: str, agent: Scope, context: Context) -> Remembered | None:
     """The receipt of a request that is still held; raises Refused once a person has said no."""
     if context.office is None:
         return None
@@ -135,22 +133,22 @@ async def _held(request: Remember, key: str, agent: Scope, context: Context) -> 
         _refuse_another(proposal.change.fingerprint, request)
     if proposal.state not in WAITING:
         raise Refused(
-            f"this was held, and the proposal is {proposal.state}: {_said(proposal)}",
+            f"this was held, and the proposal is {proposal.state}: {_explain_decision(proposal)}",
             field="idempotency_key",
             fix="use a new key to ask again",
         )
-    return _still_held(proposal, context)
+    return _build_staged_receipt(proposal, context)
 
 
-def _still_held(proposal: Proposal, context: Context) -> Remembered | None:
+def _build_staged_receipt(proposal: Proposal, context: Context) -> Remembered | None:
     change = proposal.change
     if change is None or not change.put:
         return None
     record = change.put[0].record
-    return receipt(staged(proposal, context), record.id, record.version, change.at)
+    return build_receipt(build_staged(proposal, context), record.id, record.version, change.at)
 
 
-def _said(proposal: Proposal) -> str:
+def _explain_decision(proposal: Proposal) -> str:
     decision = proposal.decision
     return "nobody decided in time" if decision is None else decision.reason or f"decided by {decision.by}"
 
@@ -170,11 +168,11 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
         )
 
 
-def _found_again(earlier: Footprint, chain: Sequence[Version], context: Context) -> Remembered:
+def _build_duplicate_replay(earlier: Footprint, chain: Sequence[Version], context: Context) -> Remembered:
     """The receipt of a duplicate, with its twin as it was when the key was first used."""
     twin = [version for version in chain if version.began <= earlier.sequence][-1]
     named = earlier.change.id if earlier.ended else None
-    return known(context, twin.id, twin.number, twin.began_at, named)
+    return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, named)
 
 
 def fingerprint(request: Remember) -> str | None:
@@ -186,51 +184,46 @@ def fingerprint(request: Remember) -> str | None:
     ).hexdigest()
 
 
-class Cleaned(Struct, frozen=True, kw_only=True):
-    """A request without secrets, what was found in it as (kind, place), and how far it is believed."""
+class SafeRequest(Struct, frozen=True, kw_only=True):
+    """A request without secrets, and what was found in it as (kind, place)."""
 
     request: Remember
-    secrets: tuple[tuple[str, str], ...]
-    trust: Trust
+    secrets: tuple[tuple[str, str], ...] = ()
 
 
-async def cleaned(request: Remember, context: Context) -> Cleaned:
-    """The request without secrets, with the trust that its source and origins allow."""
-    return await weighed(without_secrets(request, context), context)
+def redact(request: Remember, context: Context) -> SafeRequest:
+    """The request without its secrets."""
+    if context.office is None:
+        return SafeRequest(request=request, secrets=())
+    clean, findings = redact_remember(request, context.office.redactor)
+    secrets = tuple([(finding.kind, finding.place) for finding in findings])
+    return SafeRequest(request=clean, secrets=secrets)
 
 
-async def weighed(redacted: Cleaned, context: Context) -> Cleaned:
-    """The request with the trust that its source and origins allow; its secrets are gone already."""
-    request = redacted.request
+async def find_trust(request: Remember, context: Context) -> Trust:
+    """How far the memory is trusted, as its source and origins allow.
+
+    Raises CapabilityUnsupported when the request asks for a review and no journal is configured.
+    """
     if context.office is None:
         _refuse_what_is_not_wired(request)
-        trust = request.trust or Trust.STANDARD
-    else:
-        trust = trust_of(request.source, await context.office.rulebook.policy(request.scope.tenant))
-        if request.trust is not None or request.derived_from:
-            asked = [] if request.trust is None else [request.trust]
-            trust = Trust.lowest(trust, *asked, *await _origins(request, context))
-    return Cleaned(request=request, secrets=redacted.secrets, trust=trust)
+        return request.trust or Trust.STANDARD
+    trust = trust_of(request.source, await context.office.rulebook.policy(request.scope.tenant))
+    if request.trust is not None or request.derived_from:
+        limits = [] if request.trust is None else [request.trust]
+        trust = Trust.lowest(trust, *limits, *await _read_origin_trust(request, context))
+    return trust
 
 
-def without_secrets(request: Remember, context: Context) -> Cleaned:
-    """The request without secrets, found without waiting for anything; `weighed` then sets its trust."""
-    if context.office is None:
-        return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
-    redacted, findings = redact_remember(request, context.office.redactor)
-    secrets = tuple([(finding.kind, finding.place) for finding in findings])
-    return Cleaned(request=redacted, secrets=secrets, trust=Trust.STANDARD)
-
-
-async def _origins(request: Remember, context: Context) -> list[Trust]:
+async def _read_origin_trust(request: Remember, context: Context) -> list[Trust]:
     """The trust of each memory this one was derived from; NotFound when one of them is missing."""
     if not request.derived_from:
         return []
-    found = await context.store.get(request.scope, request.derived_from)
-    missing = set(request.derived_from) - {record.id for record in found}
+    records = await context.store.get(request.scope, request.derived_from)
+    missing = set(request.derived_from) - {record.id for record in records}
     if missing:
         raise NotFound(f"no live memory {sorted(missing)[0]} to derive from", field="derived_from")
-    return [record.trust for record in found]
+    return [record.trust for record in records]
 
 
 def _refuse_what_is_not_wired(request: Remember) -> None:
@@ -242,84 +235,248 @@ def _refuse_what_is_not_wired(request: Remember) -> None:
         raise unsupported("privacy_intent", "no policy is wired here that could honour it")
 
 
-_ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
+def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
+    """Raise InvalidRequest, naming the field to blame, for more metadata than a memory may have."""
+    if metadata and (size := size_of(metadata)) > METADATA_BYTES_MAX:
+        raise InvalidRequest(
+            f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
+            field=field,
+            fix="keep large things elsewhere and refer to them",
+        )
+
+
+Answer: TypeAlias = Remembered | MemorywireError
 
 
 async def remember(
-    request: Remember, context: Context, vector: bytes | None = None, redacted: Cleaned | None = None
+    request: Remember, context: Context, *, standing: Standing = Standing.ACTIVE, unique: bool = True
 ) -> Remembered:
-    """Plan and submit; plan again when a rival moved what the plan had read.
+    """Keep one memory; raises what stands in its way.
 
-    `redacted` is the request without its secrets, and `vector` what it means, if somebody knows already.
+    Archived from the start, it answers no question. Unless `unique`, it is kept although a live memory says
+    the same.
     """
+    item = sanitize(request, context)
+    (answer,) = await _remember_independent([item], context, standing, unique)
+    if isinstance(answer, MemorywireError):
+        raise answer
+    return answer
+
+
+async def remember_each(requests: Sequence[Remember], context: Context) -> list[Answer]:
+    """The receipt or the problem of each request, as if they had been sent one after the other."""
+    answers: dict[int, Answer] = {}
+    items: dict[int, SafeRequest] = {}
+    clear = [False] * len(requests)
+    if context.office is not None:
+        clear = find_clear(requests, partial(are_innocent, redactor=context.office.redactor))
+    for at, (request, is_clear) in enumerate(zip(requests, clear, strict=True)):
+        try:
+            items[at] = sanitize(request, context, is_clear=is_clear)
+        except MemorywireError as problem:
+            answers[at] = problem
+    for run in _split_runs(items):
+        some = [items[at] for at in run]
+        answers |= zip(run, await _remember_independent(some, context, Standing.ACTIVE, True), strict=True)
+    return [answers[at] for at in range(len(requests))]
+
+
+def sanitize(request: Remember, context: Context, *, is_clear: bool = False) -> SafeRequest:
+    """The request without secrets, and sound; one that `is_clear` is known to hold no secret."""
     refuse_large(request.metadata, "metadata")
     _refuse_unsound(request)
-    asked = await weighed(redacted or without_secrets(request, context), context)
-    if asked.request is not request:
-        _refuse_unsound(asked.request)  # a marker may stand where a name stood
-    answer = await _remembered(asked, context, vector)
-    if not asked.secrets:
-        return answer
-    return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in asked.secrets))
-
-
-async def _remembered(asked: Cleaned, context: Context, vector: bytes | None) -> Remembered:
-    request, left = asked.request, _ATTEMPTS
-    while True:
-        if request.idempotency_key is not None:
-            earlier = await replayed(request, context)
-            if earlier is not None:
-                return earlier
-        if request.expires_at is not None and request.expires_at <= context.clock():
-            raise InvalidRequest(
-                "expires_at is not in the future",
-                field="expires_at",
-                fix="give a later moment, in epoch milliseconds",
-            )
-        try:
-            return await _remember_once(asked, context, vector)
-        except Conflict:
-            left -= 1
-            if not left or request.if_version is not None:
-                raise
+    item = SafeRequest(request=request, secrets=()) if is_clear else redact(request, context)
+    if item.request is not request:
+        _refuse_unsound(item.request)  # a marker may stand where a name stood
+    return item
 
 
 def _refuse_unsound(request: Remember) -> None:
-    """Stop before a procedure is kept that nobody could run, or that only harm could come from."""
+    """Raise InvalidRequest for a procedure that cannot run, or that can only do harm."""
     if request.type is MemoryType.PROCEDURAL:
         check(request.content)
 
 
-async def _remember_once(asked: Cleaned, context: Context, vector: bytes | None) -> Remembered:
-    request, now = asked.request, context.clock()
+def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
+    """Stretches of requests whose members do not affect each other, so that each can be committed together.
+
+    A request that ends or replaces a memory stands alone: it may make room for the ones behind it.
+    """
+    run: list[int] = []
+    names: set[tuple[str, str | None]] = set()
+    for at, item in items.items():
+        request = item.request
+        own = {
+            ("content", draft_record(request).digest),
+            ("id", request.id),
+            ("key", request.idempotency_key),
+        }
+        own -= {("id", None), ("key", None)}
+        is_alone = bool(request.supersedes) or request.if_version is not None
+        if run and (is_alone or not names.isdisjoint(own)):
+            yield run
+            run, names = [], set()
+        run.append(at)
+        names |= own
+        if is_alone:
+            yield run
+            run, names = [], set()
+    if run:
+        yield run
+
+
+async def _remember_independent(
+    items: Sequence[SafeRequest], context: Context, standing: Standing, unique: bool
+) -> list[Answer]:
+    """Plan and commit requests that do not affect each other.
+
+    A request is planned again when a rival moved what its plan had read, and when the store finds that a live
+    memory says the same.
+    """
+    answers: dict[int, Answer] = {}
+    twins: dict[int, Record | None] = {}
+    conflicts: Counter[int] = Counter()
+    pending = list(range(len(items)))
+    while pending:
+        works = [plan_remember(items[at], context, twins.get(at), standing, unique) for at in pending]
+        is_concurrent = len(items) > 1 and any(_reads_store(items[at].request) for at in pending)
+        plans = await gather_results(works) if is_concurrent else [await catch(work) for work in works]
+        outcomes = dict(zip(pending, await _commit_each(plans, context), strict=True))
+        pending = []
+        for at, outcome in outcomes.items():
+            request = items[at].request
+            if isinstance(outcome, Duplicate):
+                twins[at] = await _read_twin(outcome, request, context)
+            conflicts[at] += isinstance(outcome, Conflict)
+            if isinstance(outcome, Conflict) and conflicts[at] < _ATTEMPTS and request.if_version is None:
+                pending.append(at)
+            else:
+                answers[at] = outcome
+    return [_name_secrets(answers[at], item) for at, item in enumerate(items)]
+
+
+async def _commit_each(
+    plans: "Sequence[RememberPlan | Remembered | Exception]", context: Context
+) -> list[Answer]:
+    """The receipt or the problem of each; what is no plan is passed on."""
+    results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
+    answers: list[Answer] = []
+    for one in plans:
+        outcome = next(results) if isinstance(one, RememberPlan) else one
+        if isinstance(one, RememberPlan) and isinstance(outcome, CommitResult):
+            answers.append(_build_answer(one, outcome, context))
+        elif isinstance(outcome, Remembered | MemorywireError):
+            answers.append(outcome)
+        elif isinstance(outcome, Exception):
+            raise outcome
+    return answers
+
+
+async def _read_twin(refusal: Duplicate, request: Remember, context: Context) -> Record | None:
+    """The memory that says the same; None when it is gone by now."""
+    records = await context.store.get(request.scope, [refusal.existing])
+    return records[0] if records else None
+
+
+def _reads_store(request: Remember) -> bool:
+    """Whether planning it takes a look at other memories."""
+    return bool(request.id or request.idempotency_key or request.supersedes or request.derived_from)
+
+
+def _name_secrets(answer: Answer, item: SafeRequest) -> Answer:
+    """The receipt, naming what was redacted."""
+    if not item.secrets or isinstance(answer, MemorywireError):
+        return answer
+    return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in item.secrets))
+
+
+class RememberPlan(NamedTuple):
+    """The plan of a remember; with a `twin`, that memory says the same already, and nothing new is kept."""
+
+    plan: Plan
+    twin: Record | None = None
+
+
+async def plan_remember(
+    item: SafeRequest,
+    context: Context,
+    twin: Record | None = None,
+    standing: Standing = Standing.ACTIVE,
+    unique: bool = True,
+) -> RememberPlan | Remembered:
+    """The change that keeps the memory; its receipt when nothing is to be written.
+
+    That is so when the same request was sent before, and when a live memory says the same. `twin` is such a
+    memory, if one is known.
+    """
+    request, now = item.request, context.clock()
+    trust = await find_trust(request, context)
+    if request.idempotency_key is not None and (earlier := await find_replay(request, context)) is not None:
+        return earlier
+    if request.expires_at is not None and request.expires_at <= now:
+        raise InvalidRequest(
+            "expires_at is not in the future",
+            field="expires_at",
+            fix="give a later moment, in epoch milliseconds",
+        )
     current = None if request.id is None else await _current(request, request.id, context)
-    record = first_version(request, request.id or context.mint(), now, asked.trust)
+    record = first_version(request, request.id or context.mint(), now, trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
-    replaced = await _superseded(request, context) if request.supersedes else []
-    if current is not None and request.if_version is None:
-        return await _duplicate(request, context, current, replaced, now)
-    if replaced and request.if_version is None and (twin := await context.store.duplicate(record, now)):
-        return await _duplicate(request, context, twin, replaced, now)
+    superseded = await _read_superseded(request, context) if request.supersedes else []
+    if twin is None and request.if_version is None:
+        twin = current
+        if twin is None and superseded:
+            twin = await context.store.duplicate(record, now)
+    if twin is not None:
+        return _plan_duplicate(request, context, twin, superseded, now)
+    if standing is not Standing.ACTIVE:
+        record = replace(record, standing=standing)
     base = Base.LIVE if current else Base.NOTHING
     change = Change(
         id=context.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
-        put=(Put(record=record, base=base, vector=vector, unique=True),),
-        end=_ends(replaced, record.id),
-        key=stored_key(request),
+        put=(Put(record=record, base=base, unique=unique),),
+        end=_end_each(superseded, record.id),
+        key=build_stored_key(request),
         fingerprint=fingerprint(request),
     )
-    try:
-        done = await context.submit(Plan(change=change, request=request, secrets=asked.secrets))
-    except Duplicate as refusal:
-        twins = await context.store.get(record.scope, [refusal.existing])
-        if not twins or request.if_version is not None:
-            raise
-        return await _duplicate(request, context, twins[0], replaced, now)
-    return receipt(done, record.id, record.version, now)
+    return RememberPlan(Plan(change=change, request=request, secrets=item.secrets))
+
+
+def _plan_duplicate(
+    request: Remember, context: Context, twin: Record, superseded: Sequence[Record], now: int
+) -> RememberPlan | Remembered:
+    """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
+
+    The result is kept under the idempotency key all the same, so that a retry gets the same answer.
+    """
+    change = Change(
+        id=context.mint(),
+        operation="remember",
+        scope=request.scope,
+        at=now,
+        end=_end_each([old for old in superseded if old.id != twin.id], twin.id),
+        key=build_stored_key(request),
+        fingerprint=fingerprint(request),
+        about=twin.id,
+    )
+    if change.end or change.key is not None:
+        return RememberPlan(Plan(change=change, request=request), twin)
+    return build_duplicate_receipt(context, twin.id, twin.version, twin.updated_at, None)
+
+
+def _build_answer(planned: RememberPlan, result: CommitResult, context: Context) -> Remembered:
+    change, twin = planned.plan.change, planned.twin
+    if twin is None:
+        record = change.put[0].record
+        return build_receipt(result, record.id, record.version, change.at)
+    if result.is_staged:
+        return build_receipt(result, twin.id, twin.version, twin.updated_at)
+    named = change.id if change.end else None
+    return build_duplicate_receipt(context, twin.id, twin.version, twin.updated_at, named)
 
 
 async def _current(request: Remember, id: str, context: Context) -> Record | None:
@@ -389,7 +546,7 @@ def _same_request(fresh: Record, current: Record) -> bool:
     return all(getattr(fresh, name) == getattr(current, name) for name in given)
 
 
-async def _superseded(request: Remember, context: Context) -> list[Record]:
+async def _read_superseded(request: Remember, context: Context) -> list[Record]:
     found = await context.store.get(request.scope, request.supersedes)
     missing = set(request.supersedes) - {record.id for record in found}
     if missing:
@@ -397,31 +554,7 @@ async def _superseded(request: Remember, context: Context) -> list[Record]:
     return [record for record in found if record.id != request.id]
 
 
-def _ends(replaced: list[Record], by: str) -> tuple[End, ...]:
+def _end_each(records: Sequence[Record], by: str) -> tuple[End, ...]:
     return tuple(
-        [End(id=old.id, version=old.version, reason=EndReason.SUPERSEDED, into=by) for old in replaced]
+        [End(id=old.id, version=old.version, reason=EndReason.SUPERSEDED, into=by) for old in records]
     )
-
-
-async def _duplicate(
-    request: Remember, context: Context, twin: Record, replaced: list[Record], now: int
-) -> Remembered:
-    """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
-
-    The result is kept under the idempotency key all the same, so that a retry gets the same answer.
-    """
-    change = Change(
-        id=context.mint(),
-        operation="remember",
-        scope=request.scope,
-        at=now,
-        end=_ends([old for old in replaced if old.id != twin.id], twin.id),
-        key=stored_key(request),
-        fingerprint=fingerprint(request),
-        about=twin.id,
-    )
-    if change.end or change.key is not None:
-        done = await context.submit(Plan(change=change, request=request))
-        if done.staged:
-            return receipt(done, twin.id, twin.version, twin.updated_at)
-    return known(context, twin.id, twin.version, twin.updated_at, change.id if change.end else None)

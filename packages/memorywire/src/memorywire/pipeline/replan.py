@@ -5,36 +5,51 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
-from memorywire.model.answers import Status
 from memorywire.model.change import Change
 from memorywire.model.errors import Conflict, MemorywireError
 from memorywire.model.proposal import Proposal, State
-from memorywire.model.requests import Remember, Request
-from memorywire.pipeline.commit import Plan, Submitted, effect
+from memorywire.model.requests import Expire, Forget, Merge, Remember, Request, Undo
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_about
-from memorywire.pipeline.perform import perform
-from memorywire.pipeline.review import moved
+from memorywire.pipeline.forget import plan_expire, plan_forget
+from memorywire.pipeline.merge import plan_merge
+from memorywire.pipeline.plan import entry_about, summarize_effect
+from memorywire.pipeline.remember import RememberPlan, plan_remember, sanitize
+from memorywire.pipeline.review import move_proposal
+from memorywire.pipeline.undo import plan_undo
 
 
 async def plan_anew(proposal: Proposal, request: Request, context: Context) -> Change:
     """What the request would do now, under the ids it had; nothing is committed."""
-    caught: list[Change] = []
-
-    async def catch(plan: Plan, _: Context) -> Submitted:
-        caught.append(plan.change)
-        return Submitted(status=Status.STAGED, outcomes=(), proposal_id=proposal.id)
-
     before = proposal.change
     if isinstance(request, Remember) and before is not None and before.put:
-        # The key is kept aside: under it the request would be found waiting.
+        # Without its key: under it the request would be found waiting.
         request = replace(request, id=request.id or before.put[0].record.id, idempotency_key=None)
-    await perform(request, replace(context, corridor=catch))
-    if not caught:
+    change = await _plan_change(request, await context.serving(request.scope))
+    if change is None:
         raise Conflict("memory is already as this would make it", field="proposal_id", fix="reject it")
     if before is None:
-        return caught[0]
-    return replace(caught[0], id=before.id, key=before.key, fingerprint=before.fingerprint)
+        return change
+    return replace(change, id=before.id, key=before.key, fingerprint=before.fingerprint)
+
+
+async def _plan_change(request: Request, context: Context) -> Change | None:
+    """The change that the request asks for; None when there is nothing to do."""
+    match request:
+        case Remember():
+            planned = await plan_remember(sanitize(request, context), context)
+            return planned.plan.change if isinstance(planned, RememberPlan) else None
+        case Forget():
+            plan = await plan_forget(request, context)
+        case Expire():
+            plan = await plan_expire(request, context)
+        case Merge():
+            plan = await plan_merge(request, context)
+        case Undo():
+            plan = await plan_undo(request, context)
+        case _:
+            return None
+    change = plan.change
+    return change if change.put or change.end or change.erase else None
 
 
 async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context: Context) -> list[str]:
@@ -60,11 +75,11 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
 async def _renewed(proposal: Proposal, context: Context) -> Proposal:
     """The proposal with a plan that fits memory as it is now, or marked stale when there is none."""
     if proposal.request is None or proposal.change is None:
-        return moved(proposal, State.STALE, None)
+        return move_proposal(proposal, State.STALE, None)
     try:
         change = await plan_anew(proposal, proposal.request, context)
     except MemorywireError:
-        return moved(proposal, State.STALE, None)
-    if effect(change) == effect(proposal.change):
+        return move_proposal(proposal, State.STALE, None)
+    if summarize_effect(change) == summarize_effect(proposal.change):
         return proposal
-    return replace(moved(proposal, State.PENDING, None), change=change)
+    return replace(move_proposal(proposal, State.PENDING, None), change=change)

@@ -14,14 +14,14 @@ from memorywire.model.proposal import Decision, Examine, Inbox, Proposal, Propos
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_about
+from memorywire.pipeline.plan import entry_about
 from memorywire.policy.diff import diff_change
 from memorywire.search.admit import admit
 
 _MOST = 3
 
 
-async def nearest(record: Record, context: Context) -> Sequence[Scored]:
+async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
     """The live memories of the record's own scope that are closest to what it says, without itself."""
     now = context.clock()
     query = Query(
@@ -98,7 +98,7 @@ def seen_digest(proposal: Proposal) -> str:
 
 async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
     puts = proposal.change.put if proposal.change is not None else ()
-    found = [hit.record for put in puts[:1] for hit in await nearest(put.record, context)]
+    found = [hit.record for put in puts[:1] for hit in await find_similar(put.record, context)]
     return tuple(found)
 
 
@@ -115,7 +115,9 @@ async def expire_overdue(context: Context) -> None:
     A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
     """
     office, now = context.governance, context.clock()
-    early = [moved(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)]
+    early = [
+        move_proposal(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)
+    ]
     if early:
         reason = "a clock that was ahead closed it"
         reopened = tuple(entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early)
@@ -123,10 +125,10 @@ async def expire_overdue(context: Context) -> None:
     overdue = await office.journal.overdue(now)
     if overdue:
         why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
-        closed = tuple(moved(proposal, State.EXPIRED, why) for proposal in overdue)
+        closed = tuple(move_proposal(proposal, State.EXPIRED, why) for proposal in overdue)
         entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed)
         await office.journal.write(Act(proposals=closed, entries=entries))
 
 
-def moved(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:
+def move_proposal(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:
     return replace(proposal, state=state, decision=decision, revision=proposal.revision + 1)

@@ -25,14 +25,12 @@ from memorywire.model.oversight import (
 from memorywire.model.proposal import Proposal, State, Verb
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.requests import Expire, Forget, Remember, Undo
-from memorywire.pipeline.commit import Submitted
 from memorywire.pipeline.context import PAGE, Context
-from memorywire.pipeline.govern import places
-from memorywire.pipeline.ledger import entry_of
-from memorywire.pipeline.outbox import carry_out
-from memorywire.pipeline.undo import taken_back
+from memorywire.pipeline.plan import CommitResult, entry_of
+from memorywire.pipeline.transaction import Transaction
+from memorywire.pipeline.undo import build_reversal
 from memorywire.policy.documents import policy_to_dict, with_rules
-from memorywire.policy.injection import screen
+from memorywire.policy.injection import screen_record, text_by_place
 from memorywire.policy.judge import Case, Policy, backtest
 from memorywire.policy.learned import Decided, Suggestion, features_from, suggest
 from memorywire.policy.rules import Rule, Verdict, rule_from, rule_to
@@ -113,14 +111,14 @@ def _committed(footprint: Footprint) -> Case:
         erased=erased,
         by_filter=change.operation == "expire",
         secrets=_secrets(records),
-        instructions=tuple(sign for record in records for sign in screen(places(record))),
+        instructions=tuple(sign for record in records for sign in screen_record(record)),
         ending=tuple(version.record for version in gone if version.record is not None),
     )
 
 
 def _secrets(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
     """The places where secrets stood, told by the markers that redaction left there."""
-    said = [item for record in records for item in places(record).items()]
+    said = [item for record in records for item in text_by_place(record).items()]
     return tuple(("redacted", place) for place, text in said if _MARKER in text)
 
 
@@ -239,12 +237,12 @@ async def revert_rule(request: RevertRule, context: Context) -> Reverted:
 
 async def _carry_out(
     change: Change | None, act: Act, request: RevertRule, context: Context
-) -> Submitted | None:
+) -> CommitResult | None:
     if change is None:
         await context.governance.journal.write(act)
         return None
     entry = entry_of(change, "committed", context, reverts=request.name)
-    return await carry_out(change, replace(act, entries=(entry, *act.entries)), context)
+    return await Transaction(context).commit_one(change, replace(act, entries=(entry, *act.entries)))
 
 
 async def _all_taken_back(
@@ -281,7 +279,7 @@ async def _taken_back(scope: Scope, id: str, context: Context) -> Change | None:
     if footprint is None:
         return None
     try:
-        return await taken_back(Undo(scope=scope, change_id=id), footprint, context)
+        return await build_reversal(Undo(scope=scope, change_id=id), footprint, context)
     except Conflict:
         return None
 

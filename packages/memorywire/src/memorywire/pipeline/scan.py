@@ -11,10 +11,10 @@ from memorywire.model.oversight import Cleared, Kept, Scanned
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.requests import Remember
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import PAGE, Context
-from memorywire.pipeline.govern import places
-from memorywire.policy.injection import screen
+from memorywire.pipeline.plan import Plan
+from memorywire.policy.injection import screen_record
 from memorywire.policy.redact import Redactor, redact_remember, scan_record
 
 _EVER = 0  # alive at the epoch: an expired memory still says what it says
@@ -40,7 +40,7 @@ def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
     for record in records:
         shown, _ = redactor.identifier(record.id)
         secrets += [Kept(id=shown, what=one.kind, place=one.place) for one in scan_record(record, redactor)]
-        for sign, place in screen(places(record)):
+        for sign, place in screen_record(record):
             named, _ = redactor.text(place)  # a key of the metadata may be the secret
             instructions.append(Kept(id=shown, what=sign, place=named))
     return Scanned(memories=len(records), secrets=tuple(secrets), instructions=tuple(instructions))
@@ -63,9 +63,8 @@ async def _clear(record: Record, context: Context, *, hold: bool) -> Cleared | N
         if not findings:
             return None
         secrets = tuple((finding.kind, finding.place) for finding in findings)
-        done = await context.submit(
-            Plan(change=_change(record, asked, context), request=asked, secrets=secrets)
-        )
+        plan = Plan(change=_change(record, asked, context), request=asked, secrets=secrets)
+        done = await commit_one(plan, context)
     except (SecretLeakage, Refused) as problem:
         shown, _ = context.governance.redactor.identifier(record.id)
         return Cleared(id=shown, problem=problem.problem())

@@ -6,38 +6,44 @@ from memorywire.model.answers import Undone
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.requests import Undo
-from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
+from memorywire.pipeline.plan import Plan
 
 
 async def undo(request: Undo, context: Context) -> Undone:
     """Bring back what the change ended and end what it began, if nothing has moved since."""
-    historian = context.historian("undo")
-    footprint = await historian.footprint(request.scope, request.change_id)
-    if footprint is None:
-        raise NotFound(f"no change {request.change_id} here", field="change_id")
-    change = await taken_back(request, footprint, context)
-    done = await context.submit(Plan(change=change, request=request))
-    restored, ended = tuple(put.record.id for put in change.put), tuple(end.id for end in change.end)
+    plan = await plan_undo(request, context)
+    result = await commit_one(plan, context)
+    restored = tuple(put.record.id for put in plan.change.put)
+    ended = tuple(end.id for end in plan.change.end)
     return Undone(
-        change_id=done.change_id,
-        undone=footprint.change.id,
-        restored_ids=() if done.staged else restored,
-        ended_ids=() if done.staged else ended,
-        stores=done.stores,
-        status=done.status,
-        outcomes=done.outcomes,
-        pending_approval=done.staged,
-        approval_url=done.approval_url,
-        proposal_id=done.proposal_id,
-        rule=done.rule,
-        degraded=done.degraded,
-        would_restore_ids=restored if done.staged else None,
-        would_end_ids=ended if done.staged else None,
+        change_id=result.change_id,
+        undone=plan.change.undoes or request.change_id,
+        restored_ids=() if result.is_staged else restored,
+        ended_ids=() if result.is_staged else ended,
+        stores=result.stores,
+        status=result.status,
+        outcomes=result.outcomes,
+        pending_approval=result.is_staged,
+        approval_url=result.approval_url,
+        proposal_id=result.proposal_id,
+        rule=result.rule,
+        degraded=result.degraded,
+        would_restore_ids=restored if result.is_staged else None,
+        would_end_ids=ended if result.is_staged else None,
     )
 
 
-async def taken_back(request: Undo, footprint: Footprint, context: Context) -> Change:
+async def plan_undo(request: Undo, context: Context) -> Plan:
+    """The change that takes back the one the request names; raises NotFound when there is none."""
+    footprint = await context.historian("undo").footprint(request.scope, request.change_id)
+    if footprint is None:
+        raise NotFound(f"no change {request.change_id} here", field="change_id")
+    return Plan(change=await build_reversal(request, footprint, context), request=request)
+
+
+async def build_reversal(request: Undo, footprint: Footprint, context: Context) -> Change:
     """The change that takes the other back; raises Conflict when memory has moved since."""
     now = context.clock()
     began = {version.id: version for version in footprint.began}

@@ -17,7 +17,7 @@ from memorywire.model.errors import StoreError
 from memorywire.model.query import Scored, Where
 from memorywire.model.record import Record
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import anchor_of
+from memorywire.pipeline.outbox import find_primary
 from memorywire.stores.contract import Fanned, Found, Store
 
 ELSEWHERE = "of another scope"
@@ -73,7 +73,7 @@ async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, context: 
         return None
     journal = context.governance.journal
     ids = list(dict.fromkeys(hit.record.id for found in founds for hit in found.hits))
-    anchor = anchor_of(fan, journal)
+    anchor = find_primary(fan, journal)
     if anchor is not None:
         own = {hit.record.id: hit.record for found in founds if found.store == anchor for hit in found.hits}
         return own | await _from_store(fan.child(anchor), where, [id for id in ids if id not in own])

@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
-from memorywire.policy.injection import unsuspicious
 from memorywire.policy.patterns import fits, folded, kind_of, kinds_in, names, refuse_lookalike
 from memorywire.policy.rules import (
     APPROVAL,
@@ -104,47 +104,62 @@ def speaks_of(rule: Rule, operation: str) -> bool:
 
 def _meets(when: Condition, case: Case, record: Record | None) -> bool:
     for name, wanted in when.given.items():
-        if name in _OF_MEMORIES:
-            met = record is not None and _OF_MEMORIES[name](wanted, record)
+        if name in RECORD_CHECKS:
+            met = record is not None and RECORD_CHECKS[name].passes(wanted, record)
         elif name == "unless":
             met = not _meets(wanted, case, record)
         else:
-            met = _OF_CASES[name](wanted, case)
+            met = CASE_CHECKS[name].passes(wanted, case)
         if not met:
             return False
     return True
 
 
-def _says_one_of(wanted: Sequence[str], content: Json) -> bool:
+def _contains_one_of(wanted: Sequence[str], content: Json) -> bool:
     words = folded(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
     return any(folded(part) in words for part in wanted)
 
 
-_OF_MEMORIES: Mapping[str, Callable[[Any, Record], bool]] = {
-    "type": lambda wanted, record: record.type in wanted,
-    "trust": lambda wanted, record: record.trust in wanted,
-    "source": lambda wanted, record: fits(wanted, record.source),
-    "tags": lambda wanted, record: any(fits(wanted, tag) for tag in record.tags),
-    "confidence_below": lambda wanted, record: bool(record.confidence < wanted),
-    "content_contains": lambda wanted, record: _says_one_of(wanted, record.content),
+class Check(NamedTuple):
+    """A condition of rules: the fields of a case or a record that it reads, and the test of their values.
+
+    `test` gets the value that the rule gives and the values of `fields`, nothing else. So a condition cannot
+    read a field that it does not declare, and the memo of verdicts, which is keyed by the declared fields,
+    cannot mix up two cases that a rule tells apart.
+    """
+
+    fields: tuple[str, ...]
+    test: Callable[..., bool]
+
+    def passes(self, wanted: Any, subject: object) -> bool:
+        return self.test(wanted, *[getattr(subject, name) for name in self.fields])
+
+
+RECORD_CHECKS: Mapping[str, Check] = {
+    "type": Check(("type",), lambda wanted, type: type in wanted),
+    "trust": Check(("trust",), lambda wanted, trust: trust in wanted),
+    "source": Check(("source",), fits),
+    "tags": Check(("tags",), lambda wanted, tags: any(fits(wanted, tag) for tag in tags)),
+    "confidence_below": Check(("confidence",), lambda wanted, confidence: bool(confidence < wanted)),
+    "content_contains": Check(("content",), _contains_one_of),
 }
 
-_OF_CASES: Mapping[str, Callable[[Any, Case], bool]] = {
-    "everything": lambda wanted, case: True,
-    "operation": lambda wanted, case: case.operation in wanted,
-    "tenant": lambda wanted, case: names(wanted, case.scope.tenant),
-    "agent": lambda wanted, case: names(wanted, case.scope.agent),
-    "user": lambda wanted, case: names(wanted, case.scope.user),
-    "caller": lambda wanted, case: names(wanted, case.caller),
-    "affects_at_least": lambda wanted, case: bool(case.affects >= wanted),
-    "contains_secret": lambda wanted, case: wanted is bool(case.secrets),
-    "looks_like_instruction": lambda wanted, case: wanted is bool(case.instructions),
-    "similar_to_existing": lambda wanted, case: wanted is bool(case.similar),
-    "rejected_before": lambda wanted, case: wanted is case.rejected,
-    "undoes_person": lambda wanted, case: wanted is case.undoes_person,
-    "destructive": lambda wanted, case: wanted is case.destructive,
-    "erases": lambda wanted, case: wanted is (case.erased > 0),
-    "by_filter": lambda wanted, case: wanted is case.by_filter,
+CASE_CHECKS: Mapping[str, Check] = {
+    "everything": Check((), lambda wanted: True),
+    "operation": Check(("operation",), lambda wanted, operation: operation in wanted),
+    "tenant": Check(("scope",), lambda wanted, scope: names(wanted, scope.tenant)),
+    "agent": Check(("scope",), lambda wanted, scope: names(wanted, scope.agent)),
+    "user": Check(("scope",), lambda wanted, scope: names(wanted, scope.user)),
+    "caller": Check(("caller",), names),
+    "affects_at_least": Check(("affects",), lambda wanted, affects: bool(affects >= wanted)),
+    "contains_secret": Check(("secrets",), lambda wanted, secrets: wanted is bool(secrets)),
+    "looks_like_instruction": Check(("instructions",), lambda wanted, signs: wanted is bool(signs)),
+    "similar_to_existing": Check(("similar",), lambda wanted, similar: wanted is bool(similar)),
+    "rejected_before": Check(("rejected",), lambda wanted, rejected: wanted is rejected),
+    "undoes_person": Check(("undoes_person",), lambda wanted, undoes_person: wanted is undoes_person),
+    "destructive": Check(("destructive",), lambda wanted, destructive: wanted is destructive),
+    "erases": Check(("erased",), lambda wanted, erased: wanted is (erased > 0)),
+    "by_filter": Check(("by_filter",), lambda wanted, by_filter: wanted is by_filter),
 }
 
 
@@ -152,6 +167,8 @@ SOURCE_SHARE = 0.4
 """The share of an answer that one untrusted source may fill, unless the policy says otherwise."""
 
 _NAMED = 5  # findings a reason names; all of them are in the receipt
+_CONTENT = "content"
+_MEMO_SIZE = 1_024  # kinds of cases; a memory rarely sees more than some dozens
 
 
 class SecretAction(StrEnum):
@@ -213,6 +230,11 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
         """The kinds of sources that `sources` and the patterns of `trust` name."""
         return kinds_in((*self.sources, *(pattern for pattern, _ in self.trust)))
 
+    @cached_property
+    def memo(self) -> "VerdictMemo":
+        """The judgements given so far."""
+        return VerdictMemo(self.asked, any(rule.learned for rule in self.rules if rule.enabled))
+
     @property
     def speaks_of_recalls(self) -> bool:
         """Whether any rule names them."""
@@ -248,13 +270,58 @@ class Backtest(Struct, frozen=True, kw_only=True):
         return f"{matched}, {len(self.changed)} of them against what happened"
 
 
+class VerdictMemo:
+    """The judgements a policy gave, by the values of the fields that its conditions read.
+
+    A case is keyed by the fields that the conditions in force declare (see `Check`); two cases that agree in
+    them get the same judgement. Contents are never part of a key: they differ from memory to memory, so a
+    policy that asks about them has no memo.
+    """
+
+    def __init__(self, conditions: Iterable[str], has_learned_rules: bool) -> None:
+        checks = [
+            (name in RECORD_CHECKS, {**RECORD_CHECKS, **CASE_CHECKS}[name])
+            for name in conditions
+            if name != "unless"
+        ]
+        of_records = {field for is_record, check in checks if is_record for field in check.fields}
+        of_cases = {field for is_record, check in checks if not is_record for field in check.fields}
+        if has_learned_rules:
+            of_cases.add("may_be_automatic")  # a learned rule decides only what passes this limit
+        self._can_key = _CONTENT not in of_records
+        self._case_values = attrgetter("operation", *sorted(of_cases - {"operation"}))
+        self._record_values = attrgetter(*sorted(of_records)) if of_records else None
+        self._judgements: dict[object, Judgement] = {}
+
+    def find(self, case: Case, policy: Policy) -> Judgement:
+        """The judgement on this case, remembered or new."""
+        if not self._can_key or case.secrets or case.approval_required or case.privacy_intent is not None:
+            return _judge(case, policy)
+        key: object = self._case_values(case)
+        if self._record_values is not None:
+            key = (key, *map(self._record_values, case.records or case.ending))
+        try:
+            judgement = self._judgements.get(key)
+        except TypeError:  # a value that has no hash: no key, and so no memo
+            return _judge(case, policy)
+        if judgement is None:
+            if len(self._judgements) >= _MEMO_SIZE:
+                self._judgements.clear()
+            judgement = self._judgements[key] = _judge(case, policy)
+        return judgement
+
+
 def judge(case: Case, policy: Policy) -> Judgement:
     """The first enabled rule that matches decides, else the default, which lets recalls pass.
 
     What the request itself demands and what is done about secrets can only tighten that.
     """
-    asked = (_approval(case), _by_rules(case, policy), _by_secrets(case, policy), _by_intent(case))
-    demands = [one for one in asked if one is not None]
+    return policy.memo.find(case, policy)
+
+
+def _judge(case: Case, policy: Policy) -> Judgement:
+    verdicts = (_approval(case), _by_rules(case, policy), _by_secrets(case, policy), _by_intent(case))
+    demands = [one for one in verdicts if one is not None]
     return demands[0] if len(demands) == 1 else max(demands, key=lambda one: one.verdict.tightness)
 
 
@@ -361,102 +428,3 @@ def _in_scope(pattern: str, scope: Scope) -> bool:
     tenant, agent, user = parts if len(parts) == 3 else ("*", pattern, "*")
     wanted = ((tenant, scope.tenant), (agent, scope.agent), (user, scope.user))
     return all(names((part,), name) for part, name in wanted)
-
-
-T = TypeVar("T")
-
-_PARTS = 16
-_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
-_BY_CONTENT = ("content_contains", "similar_to_existing")
-_Likeness: TypeAlias = tuple[object, ...]
-
-
-def cleared(items: Sequence[T], innocent: Callable[[Sequence[T]], bool]) -> list[bool]:
-    """Which items are innocent, found in few readings: all at once, else part by part.
-
-    What is innocent among others must be innocent alone. False means only that it could not be shown.
-    """
-    if innocent(items):
-        return [True] * len(items)
-    if len(items) <= 1:
-        return [False] * len(items)
-    step = max(1, len(items) // _PARTS)
-    parts = (items[at : at + step] for at in range(0, len(items), step))
-    return [clear for part in parts for clear in cleared(part, innocent)]
-
-
-def signless(records: Sequence[Record]) -> bool:
-    """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
-    said: list[str] = []
-    names: set[str] = set()
-    for record in records:
-        _hear(record.content, said)
-        for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
-            if value:
-                _tell(place, value, said, names)
-    return unsuspicious(dict.fromkeys(said), names)  # what many say is read once
-
-
-def _hear(value: Json, said: list[str]) -> None:
-    """Collect every text of a content, and the names of its fields, which are words of it, too."""
-    if isinstance(value, str):
-        said.append(value)
-    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
-        said += value
-        for inner in value.values():
-            if type(inner) is str:
-                said.append(inner)
-            elif type(inner) not in _SILENT:
-                _hear(inner, said)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _hear(inner, said)
-
-
-def _tell(place: str, value: Json, said: list[str], names: set[str]) -> None:
-    """Collect every text, and the name of the place where each stands."""
-    if isinstance(value, str):
-        said.append(value)
-        names.add(place)
-    elif type(value) is dict or isinstance(value, Mapping):
-        for key, inner in value.items():
-            if type(inner) not in _SILENT:
-                _tell(f"{place}.{key}", inner, said, names)
-    elif isinstance(value, list | tuple):
-        for at, inner in enumerate(value):
-            _tell(f"{place}[{at}]", inner, said, names)
-
-
-class Bench:
-    """Judges new memories by a policy, once for each kind that its rules can tell apart."""
-
-    def __init__(self, policy: Policy, caller: str) -> None:
-        self._policy = policy
-        self._caller = caller
-        self._learned = frozenset(rule.name for rule in policy.rules if rule.learned)
-        self._known: dict[_Likeness, Judgement] = {}
-        self._last: tuple[_Likeness | None, Judgement | None] = (None, None)
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether the rules ask only for what all memories of one kind have in common."""
-        return self._policy.asked.isdisjoint(_BY_CONTENT)
-
-    def judge(self, operation: str, scope: Scope, record: Record) -> Judgement:
-        """What `judge` would say of a change that only puts this record, and in which nothing was found."""
-        alike = (
-            *(operation, scope, record.type, record.trust, record.source, record.tags, record.confidence),
-            record.version == 1,
-        )
-        before, known = self._last
-        if known is None or alike != before:  # mostly they are the same values, which is told at once
-            known = self._known.get(alike)
-            if known is None:
-                case = Case(operation=operation, scope=scope, caller=self._caller, records=(record,))
-                known = self._known[alike] = judge(case, self._policy)
-            self._last = (alike, known)
-        return known
-
-    def is_learned(self, judgement: Judgement) -> bool:
-        """Whether a rule gave it that was suggested from people's decisions."""
-        return judgement.rule in self._learned

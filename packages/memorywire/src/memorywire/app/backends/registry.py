@@ -20,7 +20,7 @@ from memorywire.model.errors import MemorywireError, NotFound, SecretLeakage, St
 from memorywire.model.record import Json, Scope
 from memorywire.model.secrets import Confidential, find_literal_secret
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import keep_repaying
+from memorywire.pipeline.outbox import keep_redelivering
 from memorywire.policy.redact import Redactor
 from memorywire.stores.contract import Store
 
@@ -247,7 +247,7 @@ class Backends:
             space=context.embedder.space,
             clock=context.clock,
         )
-        repaying = asyncio.create_task(keep_repaying(replace(context, store=store)))
+        repaying = asyncio.create_task(keep_redelivering(replace(context, store=store)))
         found = _Open(store, (repaying,))
         if made.health_seconds:
             found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))

@@ -9,8 +9,8 @@ if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write t
     from memorywire.pipeline.kv.keys import Keys
     from memorywire.pipeline.kv.reading import entries, entry, stats
     from memorywire.pipeline.kv.searching import search
-    from memorywire.pipeline.kv.set_many import keep, keep_each
-    from memorywire.pipeline.kv.writing import add, delete, reembed, touch
+    from memorywire.pipeline.kv.set import keep, keep_each
+    from memorywire.pipeline.kv.update import add, delete, reembed, touch
 
 __all__ = [
     "Keys",
@@ -31,8 +31,8 @@ _ROOMS = {
     "Keys": "keys",
     **dict.fromkeys(("entries", "entry", "stats"), "reading"),
     **dict.fromkeys(("search",), "searching"),
-    **dict.fromkeys(("keep", "keep_each"), "set_many"),
-    **dict.fromkeys(("add", "delete", "reembed", "touch"), "writing"),
+    **dict.fromkeys(("keep", "keep_each"), "set"),
+    **dict.fromkeys(("add", "delete", "reembed", "touch"), "update"),
 }
 
 

@@ -1,7 +1,10 @@
 """The keys of one owner: where their records are, and how many bytes they hold."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -14,6 +17,12 @@ from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.kv.usage import Seen, Usage
 from memorywire.stores.contract import Glimpse, SupportsHistory
+
+T = TypeVar("T")
+
+_RIVAL_SECONDS = 30.0  # another process may move the same key between two looks
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
+_jitter = random.uniform
 
 _OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
 
@@ -160,6 +169,39 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             if record.metadata[MARK]["key"] == key:
                 return live(record)
         return Place(id=self.owner.address(key, self.context.mint()), base=Base.NOTHING)
+
+    async def take_turn(
+        self, key: str, attempt: Callable[[Place], Awaitable[T]], if_version: int | None = None
+    ) -> T:
+        """What the attempt gives, at the place where the key stands; again when a rival moved it meanwhile.
+
+        Raises Conflict when another version stands there than the one that must.
+        """
+        id = self.owner.address(key)
+        async with self.usage.turns.turn(id):
+            place = await self.look(id)
+            if if_version is not None and if_version != place.version(self.context.clock()):
+                place = await self.trace(key)  # there may be more to the key than a single look shows
+            clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
+            deadline = clock() + _RIVAL_SECONDS
+            while True:
+                self._refuse_another(key, if_version, place)
+                try:
+                    return await attempt(place)
+                except Conflict:
+                    if clock() >= deadline:
+                        raise
+                await asyncio.sleep(_jitter(0, pause))  # rivals that wait equally long would meet again
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                place = await self.trace(key)
+
+    def _refuse_another(self, key: str, wanted: int | None, place: Place) -> None:
+        if wanted is not None and wanted != (version := place.version(self.context.clock())):
+            raise Conflict(
+                f"{key} is at version {version}, not {wanted}",
+                field="if_version",
+                fix="read it again and decide on the current version",
+            )
 
 
 def glimpsed(glimpse: Glimpse | Seen) -> Place:

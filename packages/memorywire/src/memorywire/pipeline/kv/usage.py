@@ -10,7 +10,7 @@ from memorywire.model.change import Change
 from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
 from memorywire.model.kv import MARK, Kept, Owner, Setting
 from memorywire.model.record import Record, Scope
-from memorywire.pipeline.commit import Submitted
+from memorywire.pipeline.plan import CommitResult
 from memorywire.stores.contract import Store, SupportsBulkWrite
 
 if TYPE_CHECKING:
@@ -306,10 +306,10 @@ class Usage:
         self._held[account] = held
         return refused
 
-    def settle(self, keys: "Keys", change: Change, growth: int, done: Submitted | Exception) -> None:
+    def settle(self, keys: "Keys", change: Change, growth: int, done: CommitResult | Exception) -> None:
         """Note what became of a change whose bytes were reserved; what was not kept is given back."""
         id = change.put[0].record.id
-        if isinstance(done, Exception) or done.staged:
+        if isinstance(done, Exception) or done.is_staged:
             self.give_back(keys.owner, keys.area, growth)
         if isinstance(done, Conflict):
             self.known.wrong(keys.owner, id)

@@ -10,16 +10,22 @@ import html
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from memorywire.model.lookalikes import ignorable
+from memorywire.model.record import Json, Record
+
+T = TypeVar("T")
+
+_PARTS = 16  # a group that is not clear as a whole is read again in this many parts
+_WORDLESS = frozenset({int, float, bool, type(None)})  # types whose values hold no words
 
 # Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
 _LOOKALIKES = str.maketrans(
@@ -376,3 +382,111 @@ def _disguised(text: str, shown: str, said: str) -> set[str]:
     found = spoken("".join(disguises(said, shown)))
     inner = [plain(code) for code in decoded(text)]
     return found.union(*(marked(code) | spoken(words(code)) for code in inner))
+
+
+def screen_record(record: Record) -> tuple[tuple[str, str], ...]:
+    """Every sign in a memory, with its place."""
+    return screen(text_by_place(record))
+
+
+def screen_each(records: Sequence[Record]) -> list[tuple[tuple[str, str], ...]]:
+    """The signs of each memory, as `screen_record` finds them; one reading clears all that show none."""
+    if len(records) == 1:
+        return [screen_record(records[0])]
+    clear = find_clear(records, has_no_sign)
+    return [
+        () if is_clear else screen_record(record) for record, is_clear in zip(records, clear, strict=True)
+    ]
+
+
+def find_clear(items: Sequence[T], is_clear: Callable[[Sequence[T]], bool]) -> list[bool]:
+    """Which items are clear, found in few readings: all at once, else part by part.
+
+    What is clear among others must be clear alone. False means only that it could not be shown.
+    """
+    if is_clear(items):
+        return [True] * len(items)
+    if len(items) <= 1:
+        return [False] * len(items)
+    step = max(1, len(items) // _PARTS)
+    parts = (items[at : at + step] for at in range(0, len(items), step))
+    return [flag for part in parts for flag in find_clear(part, is_clear)]
+
+
+def has_no_sign(records: Sequence[Record]) -> bool:
+    """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
+    texts: list[str] = []
+    places: set[str] = set()
+    for record in records:
+        _collect_texts(record.content, texts)
+        for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
+            if value:
+                _collect_placed(place, value, texts, places)
+    return unsuspicious(dict.fromkeys(texts), places)  # what many say is read once
+
+
+def _collect_texts(value: Json, texts: list[str]) -> None:
+    """Collect every text of a content, and the names of its fields, which are words of it, too."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif type(value) is dict or isinstance(value, Mapping):  # the exact type is faster to test
+        texts += value
+        for inner in value.values():
+            if type(inner) is str:
+                texts.append(inner)
+            elif type(inner) not in _WORDLESS:
+                _collect_texts(inner, texts)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _collect_texts(inner, texts)
+
+
+def _collect_placed(place: str, value: Json, texts: list[str], places: set[str]) -> None:
+    """Collect every text, and the name of the place where each stands."""
+    if isinstance(value, str):
+        texts.append(value)
+        places.add(place)
+    elif type(value) is dict or isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _WORDLESS:
+                _collect_placed(f"{place}.{key}", inner, texts, places)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _collect_placed(f"{place}[{at}]", inner, texts, places)
+
+
+def text_by_place(record: Record) -> Mapping[str, str]:
+    """Everything a memory says, by place, so that a finding can name where it stands."""
+    texts: dict[str, str] = {}
+    _add_text(record.content, "content", texts)
+    if type(record.content) is not str:
+        _add_names(record.content, "content", texts)
+    others = {"source": record.source, "metadata": record.metadata, "tags": record.tags}
+    for place, value in others.items():
+        if value:
+            _add_text(value, place, texts)
+    return texts
+
+
+def _add_text(value: Json, place: str, texts: dict[str, str]) -> None:
+    if isinstance(value, str):
+        if value:  # two ways may lead to a place of one name
+            texts[place] = f"{texts[place]}\n{value}" if place in texts else value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _WORDLESS:
+                _add_text(inner, f"{place}.{key}", texts)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _add_text(inner, f"{place}[{at}]", texts)
+
+
+def _add_names(value: Json, place: str, texts: dict[str, str]) -> None:
+    """Add the names of fields in a structured content: they are words too, each at its field's place."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _add_text(key, f"{place}.{key}", texts)
+            _add_names(inner, f"{place}.{key}", texts)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _add_names(inner, f"{place}[{at}]", texts)

@@ -17,7 +17,7 @@ from memorywire.model.codec import dump, load
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, UnknownOperation
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.plan import entry_of
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import PROBLEM, as_json, encoded, status_of

@@ -9,7 +9,7 @@ from memorywire.journal.standing import standing
 from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Scope
-from memorywire.pipeline.outbox import repay, write_off
+from memorywire.pipeline.outbox import redeliver, write_off
 from memorywire.pipeline.scan import scan
 from memorywire.server.console.page import Form, Page, Room, Section, View
 from memorywire.server.console.render import columns
@@ -45,7 +45,7 @@ async def look_for_secrets(page: Page, form: Form) -> Response:
 async def retry(page: Page, form: Form) -> Response:
     page.caller.require(Right.MANAGE, everywhere=True)
     context = page.shop.door.as_caller(page.caller).context
-    paid = await page.shop.door.finish(repay(context, all_of_them=True))
+    paid = await page.shop.door.finish(redeliver(context, all_of_them=True))
     text = "Nothing is owed any more." if paid else "Some stores still do not take what they are owed."
     return page.go(page.link("/health"), Note(text=text, problem=not paid))
 

@@ -1,0 +1,418 @@
+"""Setting keys: each set is a planned change, judged and written like any other; one set is a list of one.
+
+Sets that arrive in the same moment share a commit. Each of them names the version it expects, so one that
+lost a race is refused, and is tried again alone, in the turn of its key.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.model.answers import Redacted
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.errors import (
+    Conflict,
+    DimensionMismatch,
+    EmbedderFailed,
+    InvalidRequest,
+    MemorywireError,
+    SecretLeakage,
+    ValueTooLarge,
+    VectorUnsupported,
+)
+from memorywire.model.kv import AREA, MARK, Indexing, Kept, Setting, size_of
+from memorywire.model.record import ENTRY_TEXT, Json, MemoryType, Record, Standing, Trust
+from memorywire.model.requests import Remember
+from memorywire.pipeline.commit import commit
+from memorywire.pipeline.kv.keys import Keys, Place, glimpsed, live
+from memorywire.pipeline.kv.usage import MOST_TOGETHER, Seen
+from memorywire.pipeline.plan import CommitResult, Plan
+from memorywire.pipeline.remember import SafeRequest, draft_record, find_trust, redact
+from memorywire.policy.injection import find_clear
+from memorywire.policy.judge import trust_of
+from memorywire.policy.redact import Redactor
+from memorywire.stores.contract import Glimpse, SupportsPeek
+
+Result: TypeAlias = Kept | MemorywireError
+_Outcome: TypeAlias = Kept | Exception
+
+_SECOND_MS = 1_000
+_FLOAT_BYTES = 4
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """A setting that may be kept, as far as the key's record does not matter.
+
+    `secrets` are the kinds and places of what was replaced in it.
+    """
+
+    setting: Setting
+    size: int
+    content: dict[str, Json]
+    trust: Trust
+    vector: bytes | None = None
+    warning: str | None = None
+    secrets: tuple[tuple[str, str], ...] = ()
+
+
+def content_of(setting: Setting) -> dict[str, Json]:
+    """What the record of a key says."""
+    said = {setting.key: setting.value}
+    return said if setting.text is None else {ENTRY_TEXT: setting.text, **said}
+
+
+def text_of(content: Json) -> str | None:
+    """The text that an entry is found by, besides its key and its value."""
+    return content.get(ENTRY_TEXT) if isinstance(content, Mapping) else None
+
+
+def measure(keys: Keys, setting: Setting) -> int:
+    """The bytes of the value, when key and value are within their limits."""
+    if not 0 < len(setting.key) <= keys.limits.key_chars or not setting.key.isprintable():
+        raise InvalidRequest(f"a key has 1 to {keys.limits.key_chars} printable characters", field="key")
+    if not setting.key.startswith(keys.area):
+        raise InvalidRequest(f"keys of this area begin with {keys.area}", field="key")
+    size = size_of(setting.value)
+    if size > keys.limits.value_bytes:
+        raise ValueTooLarge(
+            f"the value is {size} bytes of JSON, {keys.limits.value_bytes} are allowed",
+            field="value",
+            fix="keep large things elsewhere and refer to them",
+        )
+    return size
+
+
+class PlannedSet(NamedTuple):
+    """A set that can be committed, and how many bytes more the owner holds then."""
+
+    ready: Ready
+    change: Change
+    growth: int
+
+
+def plan_set(keys: Keys, ready: Ready, place: Place, now: int, change_id: str) -> PlannedSet:
+    """The change of this id that keeps the setting at its place."""
+    setting = ready.setting
+    goes_on = place.alive(now)
+    mark: dict[str, Json] = {
+        "of": keys.owner.kind.value,
+        "key": setting.key,
+        "bytes": ready.size,
+        "embedded": ready.vector is not None,
+    }
+    if keys.area:
+        mark[AREA] = keys.area
+    if setting.index is not Indexing.ALL:
+        mark["index"] = setting.index.value
+    record = Record(
+        id=place.id,
+        scope=keys.scope,
+        type=MemoryType.SEMANTIC,
+        content=ready.content,
+        metadata={MARK: mark},
+        source=setting.source,
+        expires_at=_find_expiry(setting, place.expires_at if goes_on else None, now),
+        version=place.number,
+        created_at=place.created_at if goes_on else now,
+        updated_at=now,
+        standing=Standing.ARCHIVED if setting.index is Indexing.NONE else Standing.ACTIVE,
+        trust=ready.trust,
+    )
+    bare = not setting.embed or ready.warning is not None
+    put = Put(record=record, base=place.base, vector=ready.vector, bare=bare)
+    change = Change(id=change_id, operation="remember", scope=keys.scope, at=now, put=(put,))
+    return PlannedSet(ready, change, ready.size - (place.held if goes_on else 0))
+
+
+def build_plan(change: Change, secrets: tuple[tuple[str, str], ...] = ()) -> Plan:
+    """The whole plan of a change that was planned here, with what is asked as a reviewer would read it."""
+    (put,) = change.put
+    record = put.record
+    request = Remember(
+        scope=record.scope,
+        type=record.type,
+        content=record.content,
+        source=record.source,
+        id=record.id,
+        metadata=record.metadata,
+        expires_at=record.expires_at,
+        if_version=record.version - 1 if put.base is Base.LIVE else None,
+    )
+    return Plan(change=change, request=request, secrets=secrets)
+
+
+def build_receipt(planned: PlannedSet, result: CommitResult) -> Kept:
+    """The receipt of a set; its warning says why there is no vector."""
+    ready, record = planned.ready, planned.change.put[0].record
+    mark = record.metadata[MARK]
+    kept = Kept(
+        key=mark["key"],
+        id=record.id,
+        version=record.version,
+        status=result.status,
+        embedded=mark["embedded"],
+        embed_warning=ready.warning,
+        expires_at=record.expires_at,
+        change_id=result.change_id,
+        proposal_id=result.proposal_id,
+    )
+    if not ready.secrets:
+        return kept
+    return replace(kept, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in ready.secrets))
+
+
+def _find_expiry(setting: Setting, before: int | None, now: int) -> int | None:
+    if setting.ttl is not None and setting.ttl > 0:
+        return now + max(1, round(setting.ttl * _SECOND_MS))
+    return before
+
+
+async def keep(keys: Keys, setting: Setting) -> Kept:
+    """Keep one value, together with what else is set at the same moment.
+
+    Raises before anything is written when it may not be kept.
+    """
+    if setting.embed:
+        return await keep_alone(keys, setting)
+    return await keys.usage.join(keys, setting, _keep_together)
+
+
+async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Result]:
+    """Keep many values that share commits, each with its own receipt or problem."""
+    if len(settings) > keys.limits.entries_at_once:
+        raise InvalidRequest(
+            f"{len(settings)} entries at once, {keys.limits.entries_at_once} are allowed", field="entries"
+        )
+    if len({setting.key for setting in settings}) < len(settings):
+        raise InvalidRequest("a key is named twice", field="entries", fix="name each key once")
+    parts = [settings[at : at + MOST_TOGETHER] for at in range(0, len(settings), MOST_TOGETHER)]
+    groups = await asyncio.gather(*(_keep_together(keys, part) for part in parts))
+    return [_raise_unless_problem(outcome) for group in groups for outcome in group]
+
+
+def _raise_unless_problem(outcome: _Outcome) -> Result:
+    if isinstance(outcome, Kept | MemorywireError):
+        return outcome
+    raise outcome
+
+
+async def keep_alone(keys: Keys, setting: Setting) -> Kept:
+    """Keep one value in the turn of its key; raises before anything is written when it may not be kept."""
+    able = await prepare(keys, setting)
+
+    async def attempt(place: Place) -> Kept:
+        return await write(keys, able, place)
+
+    return await keys.take_turn(setting.key, attempt, setting.if_version)
+
+
+async def kept_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
+    """As `keep_alone`, but returns the problem."""
+    try:
+        return await keep_alone(keys, setting)
+    except MemorywireError as problem:
+        return problem
+
+
+async def write(keys: Keys, ready: Ready, place: Place) -> Kept:
+    """Commit one set at its place; raises what stands in its way."""
+    planned = plan_set(keys, ready, place, keys.context.clock(), keys.context.mint())
+    await keys.usage.reserve(keys, planned.growth)
+    (outcome,) = await _commit_each(keys, [planned])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+async def _commit_each(keys: Keys, sets: Sequence[PlannedSet]) -> list[_Outcome]:
+    """Commit sets whose bytes were reserved; the bytes of those that fail are given back."""
+    results = await commit([build_plan(one.change, one.ready.secrets) for one in sets], keys.context)
+    outcomes: list[_Outcome] = []
+    for planned, result in zip(sets, results, strict=True):
+        keys.usage.settle(keys, planned.change, planned.growth, result)
+        outcomes.append(result if isinstance(result, Exception) else build_receipt(planned, result))
+    return outcomes
+
+
+async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outcome]:
+    """Keep each setting as `keep_alone` would; a problem with one does not touch the others."""
+    ids = [keys.owner.address(setting.key) for setting in settings]
+    with keys.usage.turns.hold(ids) as turns:
+        apart = sorted({*turns.missed, *(at for at, setting in enumerate(settings) if setting.embed)})
+        others = asyncio.gather(*(kept_alone(keys, settings[at]) for at in apart)) if apart else None
+        group = {ids[at]: settings[at] for at in range(len(ids)) if at not in apart}
+        outcomes = await _write_group(keys, group)
+    # A rival moved these, or they have a past: each is tried again in the turn of its key.
+    moved = [id for id, outcome in outcomes.items() if isinstance(outcome, Conflict)]
+    if moved:
+        again = await asyncio.gather(*(kept_alone(keys, group[id]) for id in moved))
+        outcomes |= zip(moved, again, strict=True)
+    late = {} if others is None else dict(zip(apart, await others, strict=True))
+    return [late[at] if at in late else outcomes[id] for at, id in enumerate(ids)]
+
+
+async def _write_group(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _Outcome]:
+    """Plan and commit these settings in one go: an outcome for each record id; conflicts may be retried."""
+    try:
+        planned, outcomes = await _plan_each(keys, settings)
+        refusals = await keys.usage.reserve_each(keys, [one.growth for one in planned.values()])
+    except MemorywireError as problem:
+        return dict.fromkeys(settings, problem)
+    outcomes |= {id: no for id, no in zip(planned, refusals, strict=True) if no is not None}
+    if len(planned) > 1:
+        await asyncio.sleep(0)  # a step of a large group takes long: other tasks get a turn
+    sets = {id: one for id, one in planned.items() if id not in outcomes}
+    return outcomes | dict(zip(sets, await _commit_each(keys, list(sets.values())), strict=True))
+
+
+async def _plan_each(
+    keys: Keys, settings: Mapping[str, Setting]
+) -> tuple[dict[str, PlannedSet], dict[str, _Outcome]]:
+    """The sets to commit, and the problems of settings that cannot be kept, by record id."""
+    able = await _prepare_each(keys, settings)
+    if len(able) > 1:
+        await asyncio.sleep(0)
+    places = await _find_places(keys, list(able))
+    now = keys.context.clock()
+    planned: dict[str, PlannedSet] = {}
+    problems: dict[str, _Outcome] = {}
+    for (id, one), change_id in zip(able.items(), keys.context.mint.many(len(able)), strict=True):
+        try:
+            planned[id] = _plan_at(keys, one, _read_place(id, places.get(id)), now, change_id)
+        except MemorywireError as problem:
+            problems[id] = problem
+    return planned, problems
+
+
+async def _find_places(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
+    """What stands under these ids; where the store can peek, only what the next version must know."""
+    store = keys.context.store
+    if not isinstance(store, SupportsPeek):
+        return {record.id: record for record in await store.get(keys.scope, ids)}
+    guesses = keys.usage.known.guesses(keys.owner, store, ids)
+    others = [id for id in ids if id not in guesses]
+    if not others:
+        return guesses
+    glimpses = await store.glance(keys.scope, others, MARK)
+    return {**guesses, **{glimpse[0]: glimpse for glimpse in glimpses}}
+
+
+def _read_place(id: str, record: Record | Glimpse | Seen | None) -> Place:
+    if record is None:
+        return Place(id=id, base=Base.NOTHING)
+    return live(record) if isinstance(record, Record) else glimpsed(record)
+
+
+def _plan_at(keys: Keys, one: Ready | MemorywireError, place: Place, now: int, change_id: str) -> PlannedSet:
+    if isinstance(one, MemorywireError):
+        raise one
+    version = one.setting.if_version
+    if version is not None and version != place.version(now):
+        raise Conflict("another version stands there", field="if_version")
+    return plan_set(keys, one, place, now, change_id)
+
+
+async def _prepare_each(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
+    """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
+    office = keys.context.office
+    policy = None if office is None else await office.rulebook.policy(keys.scope.tenant)
+    items = [(setting, content_of(setting)) for setting in settings.values()]
+    clear = [True] * len(items)
+    if office is not None:
+        clear = find_clear(items, partial(_has_no_secret, keys, office.redactor))
+    able: dict[str, Ready | MemorywireError] = {}
+    for id, (setting, content), is_clear in zip(settings, items, clear, strict=True):
+        try:
+            if is_clear:
+                trust = Trust.STANDARD if policy is None else trust_of(setting.source, policy)
+                size = measure(keys, setting)
+                able[id] = Ready(setting=setting, size=size, content=content, trust=trust)
+            else:
+                able[id] = await prepare(keys, setting)
+        except MemorywireError as problem:
+            able[id] = problem
+    return able
+
+
+def _has_no_secret(
+    keys: Keys, redactor: Redactor, items: Sequence[tuple[Setting, Mapping[str, Json]]]
+) -> bool:
+    """Whether one reading of all these settings finds no sign of a secret."""
+    sources = (setting.source for setting, _ in items)
+    names = (keys.scope.agent, keys.scope.user, *sources)
+    return redactor.finds_nothing(names, [content for _, content in items])
+
+
+async def prepare(keys: Keys, setting: Setting) -> Ready:
+    """The setting as it may be kept; raises when it may not."""
+    measure(keys, setting)
+    redacted = redact(_build_request(keys, setting), keys.context)
+    clean = _replace_secrets(redacted, setting) if redacted.secrets else setting
+    size = measure(keys, clean)
+    trust = await find_trust(redacted.request, keys.context)
+    vector, warning = await _embed(keys, clean) if clean.embed else (None, None)
+    return Ready(
+        setting=clean,
+        size=size,
+        content=content_of(clean),
+        trust=trust,
+        vector=vector,
+        warning=warning,
+        secrets=redacted.secrets,
+    )
+
+
+def _build_request(keys: Keys, setting: Setting) -> Remember:
+    content = content_of(setting)
+    return Remember(scope=keys.scope, type=MemoryType.SEMANTIC, content=content, source=setting.source)
+
+
+def _replace_secrets(redacted: SafeRequest, setting: Setting) -> Setting:
+    """The setting with markers for its secrets, if it asked for that; else raises SecretLeakage."""
+    content = redacted.request.content
+    if not setting.redact or not isinstance(content, Mapping) or setting.key not in content:
+        kinds = ", ".join(sorted({kind for kind, _ in redacted.secrets}))
+        raise SecretLeakage(
+            f"the entry holds a secret ({kinds}), and a value is kept as it is or not at all",
+            field="value",
+            fix="keep the secret where secrets are kept, and its name here",
+        )
+    source = redacted.request.source
+    return replace(setting, value=content[setting.key], text=text_of(content), source=source)
+
+
+async def _embed(keys: Keys, setting: Setting) -> tuple[bytes | None, str | None]:
+    """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
+    refuse_without_vectors(keys)
+    try:
+        (vector,) = await keys.context.embedder.embed([_build_meaning(keys, setting)])
+    except DimensionMismatch:
+        raise
+    except EmbedderFailed as failure:
+        return None, failure.detail
+    dimension = keys.context.embedder.space.dimension
+    if len(vector) != dimension * _FLOAT_BYTES:
+        raise DimensionMismatch(
+            f"the embedder gave {len(vector) // _FLOAT_BYTES} dimensions, the store keeps {dimension}",
+            field="embed",
+            fix="configure the embedder with the dimension it has",
+        )
+    return vector, None
+
+
+def _build_meaning(keys: Keys, setting: Setting) -> str:
+    if setting.index is Indexing.TEXT:
+        return setting.text or ""
+    return draft_record(_build_request(keys, setting)).meaning
+
+
+def refuse_without_vectors(keys: Keys) -> None:
+    if Feature.VECTOR not in keys.context.store.features:
+        raise VectorUnsupported(
+            "the store keeps no vectors", field="embed", fix="set without embed, or use a store that does"
+        )

@@ -1,0 +1,153 @@
+"""Changing keys that exist: adding to a number, deleting, prolonging, and embedding what has no vector."""
+
+from math import isfinite
+
+from msgspec.structs import replace
+
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import InvalidRequest, MemorywireError, WrongType
+from memorywire.model.kv import AREA, MARK, Deleted, Entry, Indexing, Kept, Reembedded, Setting, entry_of
+from memorywire.model.record import Record
+from memorywire.model.requests import Forget
+from memorywire.pipeline.commit import commit_one
+from memorywire.pipeline.kv.keys import Keys, Place
+from memorywire.pipeline.kv.set import (
+    build_plan,
+    kept_alone,
+    prepare,
+    refuse_without_vectors,
+    text_of,
+    write,
+)
+from memorywire.pipeline.plan import Plan
+
+_LEAST_GAIN_MS = 1_000  # each prolonging is a version in the ledger, so that reads must not cause many
+_TTL_MS = "ttl_ms"
+"""In the mark of an entry that was touched: how long it lives from each touch on."""
+_BEYOND = 2**63  # whole numbers have 64 bits, on the wire as in a store
+
+
+async def add(keys: Keys, key: str, by: float) -> Kept:
+    """Add to the number under the key, which is 0 when there is none; however many do, none is lost."""
+
+    async def attempt(place: Place) -> Kept:
+        total = _sum(_number(place.current if place.alive(keys.context.clock()) else None), by)
+        kept = await write(keys, await prepare(keys, Setting(key=key, value=total)), place)
+        return replace(kept, value=total)
+
+    return await keys.take_turn(key, attempt)
+
+
+async def delete(keys: Keys, key: str) -> Deleted:
+    """End the entry; that there was none is no problem."""
+
+    async def attempt(place: Place) -> Deleted:
+        current = place.current or (await keys.trace(key)).current
+        if current is None or not current.alive(keys.context.clock()):
+            return Deleted(key=key, existed=False)
+        scope, gone = keys.scope, await keys.all_of(current)
+        change = Change(
+            id=keys.context.mint(),
+            operation="forget",
+            scope=scope,
+            at=keys.context.clock(),
+            end=tuple(End(id=one.id, version=one.version, reason=EndReason.FORGOTTEN) for one in gone),
+        )
+        request = Forget(scope=scope, ids=tuple(one.id for one in gone))
+        result = await commit_one(Plan(change=change, request=request), keys.context)
+        if not result.is_staged:
+            mark = current.metadata[MARK]
+            keys.usage.give_back(keys.owner, mark.get(AREA, ""), mark["bytes"])
+            keys.usage.known.forget(current.id)
+        return Deleted(key=key, existed=True, status=result.status, proposal_id=result.proposal_id)
+
+    return await keys.take_turn(key, attempt)
+
+
+async def touch(keys: Keys, key: str) -> Entry | None:
+    """The entry, with its time to live counted from now; None when there is none.
+
+    An entry without an end stays as it is, and so does one whose end would move by less than a second.
+    """
+
+    async def attempt(place: Place) -> Entry | None:
+        now, current = keys.context.clock(), place.current or (await keys.trace(key)).current
+        if current is None or not current.alive(now):
+            return None
+        following = _prolonged(current, now)
+        if following is None:
+            return entry_of(current)
+        put = Put(record=following, base=Base.LIVE, like=current.version)
+        change = Change(id=keys.context.mint(), operation="remember", scope=keys.scope, at=now, put=(put,))
+        result = await commit_one(build_plan(change), keys.context)
+        keys.usage.known.forget(current.id)
+        return entry_of(current if result.is_staged else following)
+
+    return await keys.take_turn(key, attempt)
+
+
+def _prolonged(current: Record, now: int) -> Record | None:
+    """The next version, which ends later; None if there is nothing to gain."""
+    if current.expires_at is None:
+        return None
+    mark = current.metadata[MARK]
+    ttl_ms = mark.get(_TTL_MS) or current.expires_at - current.updated_at
+    if now + ttl_ms - current.expires_at < _LEAST_GAIN_MS:
+        return None
+    metadata = {**current.metadata, MARK: {**mark, _TTL_MS: ttl_ms}}
+    version = current.version + 1
+    return replace(current, version=version, expires_at=now + ttl_ms, metadata=metadata)
+
+
+async def reembed(keys: Keys) -> Reembedded:
+    """See that every entry has a vector, but those that are kept out of searches; none is made twice."""
+    refuse_without_vectors(keys)
+    bare = [record async for record in keys.every() if _lacks_vector(record)]
+    settings = [_again(record) for record in bare]
+    done = [await kept_alone(keys, setting) for setting in settings]
+    told = zip(settings, done, strict=True)
+    failed = {setting.key: why for setting, kept in told if (why := _shortfall(kept)) is not None}
+    return Reembedded(entries=len(done) - len(failed), failed=failed)
+
+
+def _lacks_vector(record: Record) -> bool:
+    mark = record.metadata[MARK]
+    return not mark["embedded"] and mark.get("index") != Indexing.NONE
+
+
+def _again(record: Record) -> Setting:
+    entry, mark = entry_of(record), record.metadata[MARK]
+    return Setting(
+        key=entry.key,
+        value=entry.value,
+        embed=True,
+        text=text_of(record.content),
+        source=record.source,
+        if_version=entry.version,
+        index=Indexing(mark.get("index", Indexing.ALL)),
+    )
+
+
+def _shortfall(kept: Kept | MemorywireError) -> str | None:
+    return kept.detail if isinstance(kept, MemorywireError) else kept.embed_warning
+
+
+def _sum(number: float, by: float) -> float:
+    """The sum, when a value may be it: no set takes a number that is longer."""
+    total = number + by
+    if -_BEYOND <= total < _BEYOND if isinstance(total, int) else isfinite(total):
+        return total
+    raise InvalidRequest(
+        "the sum is beyond what a number may be", field="by", fix="set the key to a smaller number first"
+    )
+
+
+def _number(found: Record | None) -> float:
+    value = 0 if found is None else entry_of(found).value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WrongType(
+            "the value under this key is not a number",
+            field="key",
+            fix="set a number first, or use another key",
+        )
+    return value

@@ -1,0 +1,194 @@
+"""Plans and their results: the change that an operation plans, what became of it, and its ledger entry."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.journal.entries import Content, Entry, contents_of, contents_of_each, told_beside
+from memorywire.model.answers import Outcome, Status
+from memorywire.model.change import Change
+from memorywire.model.proposal import Proposal
+from memorywire.model.record import Json
+from memorywire.model.requests import Request
+from memorywire.pipeline.context import Context
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The change that an operation plans, with the request it came from.
+
+    `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
+    of what was redacted from the request.
+    """
+
+    change: Change
+    request: Request
+    by_filter: bool = False
+    secrets: tuple[tuple[str, str], ...] = ()
+
+
+class CommitResult(Struct, frozen=True, kw_only=True):
+    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
+
+    `proposed` is the change that waits: for a repeated request it is the change of the first one.
+    """
+
+    status: Status
+    outcomes: tuple[Outcome, ...]
+    change_id: str | None = None
+    proposal_id: str | None = None
+    approval_url: str | None = None
+    rule: str | None = None
+    proposed: Change | None = None
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The stores that hold the change."""
+        return tuple([outcome.store for outcome in self.outcomes if outcome.error is None])
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """The stores that do not hold it yet."""
+        return tuple([outcome.store for outcome in self.outcomes if outcome.error is not None])
+
+    @property
+    def write_status(self) -> Status | None:
+        """How the write ended; None when there was nothing to write."""
+        return self.status if self.change_id or self.proposal_id else None
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it waits for a person."""
+        return self.status is Status.STAGED
+
+
+def build_committed(change_id: str, memories: int, context: Context) -> CommitResult:
+    """The result of a change that every store holds."""
+    return CommitResult(
+        status=Status.COMMITTED,
+        outcomes=tuple([Outcome(store=name, count=memories) for name in context.names]),
+        change_id=change_id,
+    )
+
+
+def build_staged(proposal: Proposal, context: Context) -> CommitResult:
+    """The result of a plan that was held: its proposal waits for a person."""
+    return CommitResult(
+        status=Status.STAGED,
+        outcomes=(),
+        proposal_id=proposal.id,
+        approval_url=context.governance.address(proposal),
+        rule=proposal.rule,
+        proposed=proposal.change,
+    )
+
+
+def build_untouched(context: Context) -> CommitResult:
+    """The result of a plan with nothing to do, or of a dry run."""
+    return CommitResult(
+        status=Status.COMMITTED, outcomes=tuple([Outcome(store=name) for name in context.names])
+    )
+
+
+def count_memories(change: Change) -> int:
+    """How many memories a change begins, ends or erases."""
+    if not change.end and not change.erase and len(change.put) == 1:
+        return 1
+    return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
+
+
+def summarize_effect(change: Change) -> object:
+    """A value that is equal for changes with the same effect, whenever they were planned."""
+    puts = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
+    return puts, change.end, change.erase
+
+
+async def embed_changes(changes: Sequence[Change], context: Context) -> Sequence[Change]:
+    """The changes with a vector on each put that needs one: not given, not copied, not left out on purpose.
+
+    One call to the embedder serves all of them.
+    """
+    lacking = [
+        put
+        for change in changes
+        for put in change.put
+        if put.vector is None and put.like is None and not put.bare
+    ]
+    if not lacking:
+        return changes
+    embeddings = await context.embedder.embed([put.record.meaning for put in lacking])
+    vectors = {id(put): vector for put, vector in zip(lacking, embeddings, strict=True)}
+    return [_with_vectors(change, vectors) for change in changes]
+
+
+def _with_vectors(change: Change, vectors: dict[int, bytes]) -> Change:
+    if not any(id(put) in vectors for put in change.put):
+        return change
+    puts = [replace(put, vector=vectors[id(put)]) if id(put) in vectors else put for put in change.put]
+    return replace(change, put=tuple(puts))
+
+
+def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
+    """What the ledger says of a change: which versions began, ended and were erased."""
+    return _build_entry(change, kind, context, contents_of(change), details)
+
+
+def entries_of(
+    changes: Sequence[Change], details: Sequence[dict[str, Json]], context: Context
+) -> list[Entry]:
+    """What the ledger says of committed changes, each with its details."""
+    contents: Sequence[tuple[Content, ...]]
+    if len(changes) > 1 and all(len(change.put) == 1 for change in changes):
+        contents = contents_of_each(changes)
+    else:
+        contents = [contents_of(change) for change in changes]
+    return [
+        _build_entry(change, "committed", context, content, detail)
+        for change, content, detail in zip(changes, contents, details, strict=True)
+    ]
+
+
+def _build_entry(
+    change: Change, kind: str, context: Context, contents: tuple[Content, ...], given: dict[str, Json]
+) -> Entry:
+    details = {name: value for name, value in given.items() if value is not None}
+    if change.end:
+        details["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
+        if into := [[end.id, end.into] for end in change.end if end.into is not None]:
+            details["into"] = into
+    if change.erase:
+        details["erased"] = list(change.erase)
+    if change.undoes is not None:
+        details["undoes"] = change.undoes
+    other_digests = told_beside(change)
+    if other_digests is not None:
+        details["change"] = other_digests
+    return Entry(
+        at=change.at,
+        operation=change.operation,
+        scope=change.scope,
+        actor=context.governance.caller,
+        kind=kind,
+        subject=change.id,
+        details=details,
+        contents=contents,
+    )
+
+
+def entry_about(proposal: Proposal, kind: str, actor: str, at: int, **details: Json) -> Entry:
+    """What the ledger says of a proposal: what it would touch and why it was held, not what it says."""
+    findings = {"secrets": proposal.secrets, "signs": proposal.instructions}
+    return Entry(
+        at=at,
+        operation=proposal.operation,
+        scope=proposal.scope,
+        actor=actor,
+        kind=kind,
+        subject=proposal.id,
+        details={
+            "rule": proposal.rule,
+            "memories": sorted(proposal.touched),
+            **{name: [list(pair) for pair in pairs] for name, pairs in findings.items() if pairs},
+            **{name: value for name, value in details.items() if value is not None},
+        },
+    )

@@ -1,0 +1,249 @@
+"""Transaction(context): commits changes to the store together with what the journal says of them.
+
+Theory of operation
+-------------------
+What it must guarantee: a change that was acknowledged is in the store and in the ledger, also after a crash
+at any point; a change that was not is in neither, or is finished later from the outbox; no crash leaves a
+memory without its ledger entry.
+
+How: there are three cases, and `commit` picks one.
+
+1. *Store and journal share a database* (the default). The change and its act are written in one database
+   transaction: both or neither. Many changes are one group: the database commits them with one sync of its
+   log, and a change that fails is rolled back alone, by a savepoint.
+2. *They do not share one.* The outbox comes first: the journal writes the change down as an outbox entry, the
+   store writes the change, the journal writes the act and acknowledges the entry. A crash between two of
+   these steps leaves an outbox entry, which `outbox.redeliver` delivers again; stores recognise a change by
+   its id. A store that fails leaves the change in the outbox, and the result says `deferred`.
+3. *There are several stores.* The replica that shares the journal's database decides, as in case 1; the
+   outbox has an entry for each of the others until it holds the change. Without such a replica the first
+   store that answers decides, as in case 2. See `outbox.replicate`.
+
+Without a journal (policy off) the store alone commits, and nothing is recorded.
+
+Texts are embedded before any transaction begins: an embedder may take seconds, and a transaction holds up
+every other writer. The outbox keeps changes without their vectors, which are made again on delivery.
+
+What it costs: a write to a store elsewhere takes two journal writes more than the write itself (decision 14).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.journal.contract import Act, Wanted
+from memorywire.model.answers import Outcome, Status
+from memorywire.model.change import Change
+from memorywire.model.errors import MemorywireError, StoreError
+from memorywire.model.proposal import Debt
+from memorywire.model.record import Record, Scope
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.outbox import EARLIER, delay, mark_entry_late, mark_lagging, redeliver, replicate
+from memorywire.pipeline.plan import (
+    CommitResult,
+    build_committed,
+    build_untouched,
+    count_memories,
+    embed_changes,
+)
+from memorywire.stores.contract import Fanned, SupportsBulkWrite, SupportsHistory
+
+T = TypeVar("T")
+
+Result: TypeAlias = CommitResult | Exception
+
+
+class Write(Struct, frozen=True):
+    """A change, and the act that the journal writes down with it."""
+
+    change: Change
+    act: Act
+
+
+class Transaction:
+    """A unit of work over the store and the journal of a context; see the head of this module."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+        self._journal = None if context.office is None else context.office.journal
+
+    async def commit_one(self, change: Change, act: Act) -> CommitResult:
+        """Commit one change with its act; raises what stands in its way."""
+        (result,) = await self.commit([Write(change, act)])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def commit(self, writes: Sequence[Write]) -> list[Result]:
+        """The result of each write, in order; a failure concerns its write alone.
+
+        No two of the writes may touch the same memory. Raises when the embedder fails; then nothing is
+        written.
+        """
+        changes = await embed_changes([write.change for write in writes], self._context)
+        if self._journal is None:
+            return await self._commit_unrecorded(changes)
+        if isinstance(self._store, Fanned):
+            commit_to = partial(self._commit_to_replicas, self._store)
+            return await gather_results(map(commit_to, writes, changes))
+        if not self._journal.shares(self._store):
+            return await gather_results(map(self._commit_outbox_first, writes, changes))
+        if len(writes) == 1:
+            return [await catch(self._commit_shared(writes[0], changes[0]))]
+        return await self._commit_group(writes, changes)
+
+    async def _commit_unrecorded(self, changes: Sequence[Change]) -> list[Result]:
+        store = self._store
+        if len(changes) > 1 and isinstance(store, SupportsBulkWrite):
+            return await self._time_group(changes, store.write_many(changes))
+
+        async def write(change: Change) -> CommitResult:
+            await store.write(change)
+            return build_committed(change.id, count_memories(change), self._context)
+
+        return await gather_results(map(write, changes))
+
+    async def _commit_group(self, writes: Sequence[Write], changes: Sequence[Change]) -> list[Result]:
+        """Commit what only adds ledger entries as one group; each other write has its own transaction."""
+        journal = self._context.governance.journal
+        plain = [at for at, write in enumerate(writes) if _adds_one_entry(write.act)]
+        others = [at for at in range(len(writes)) if not _adds_one_entry(writes[at].act)]
+        results: dict[int, Result] = {}
+        if plain:
+            group = [changes[at] for at in plain]
+            work = journal.write_many(group, [writes[at].act.entries[0] for at in plain])
+            results |= zip(plain, await self._time_group(group, work), strict=True)
+        alone = await gather_results([self._commit_shared(writes[at], changes[at]) for at in others])
+        results |= zip(others, alone, strict=True)
+        return [results[at] for at in range(len(writes))]
+
+    async def _time_group(
+        self, changes: Sequence[Change], work: Awaitable[Sequence[int | Exception]]
+    ) -> list[Result]:
+        """The results of a group that is written by `work`; when that fails, it fails for all of them."""
+        context = self._context
+        now = asyncio.get_running_loop().time
+        start = now()
+        sequences: Sequence[int | Exception]
+        try:
+            sequences = await work
+        except MemorywireError as problem:
+            sequences = [problem] * len(changes)
+        elapsed = now() - start
+        for _ in changes:
+            context.took(self._store.name, elapsed)
+        usual = build_committed("", 1, context)
+        return [
+            sequence if isinstance(sequence, Exception) else _name_result(usual, change, context)
+            for change, sequence in zip(changes, sequences, strict=True)
+        ]
+
+    async def _commit_shared(self, write: Write, change: Change) -> CommitResult:
+        """Case 1: one transaction of the database that both share."""
+        context, journal = self._context, self._context.governance.journal
+        if change.erase and await self._erases_proposals_only(change):
+            return await self._write_act_only(write)
+        await context.timed(self._store.name, journal.write(write.act, change))
+        return build_committed(change.id, count_memories(change), context)
+
+    async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
+        """Case 2: an outbox entry, then the store, then the act with the acknowledgement."""
+        context, journal, name = self._context, self._context.governance.journal, self._store.name
+        if change.erase and await self._erases_proposals_only(change):
+            return await self._write_act_only(write)
+        entry = Debt(store=name, change=write.change, at=context.clock())
+        if not await redeliver(context):
+            return await self._defer(entry, write.act, EARLIER)
+        await journal.write(Act(debts=(entry,)))
+        acknowledged = ((name, change.id),)
+        try:
+            await context.timed(name, self._store.write(change))
+        except StoreError as error:
+            return await self._defer(entry, write.act, error.detail)
+        except MemorywireError:
+            await journal.write(Act(paid=acknowledged))
+            raise
+        await journal.write(replace(write.act, paid=(*write.act.paid, *acknowledged)))
+        return build_committed(change.id, count_memories(change), context)
+
+    async def _commit_to_replicas(self, store: Fanned, write: Write, change: Change) -> CommitResult:
+        """Case 3: one replica decides, the others follow, or are delivered later from the outbox."""
+        context = self._context
+        if change.erase and await self._erases_proposals_only(change):
+            return await self._write_act_only(write)
+        lagging = await mark_lagging(store, context)
+        return await replicate(write.change, change, write.act, store, lagging, context)
+
+    async def _defer(self, entry: Debt, act: Act, error: str) -> CommitResult:
+        """Leave the change in the outbox, because the store failed; it is delivered later."""
+        context = self._context
+        entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)
+        act = replace(act, debts=(delay(entry, error, context),), entries=entries)
+        await context.governance.journal.write(act)
+        return CommitResult(
+            status=Status.DEFERRED,
+            outcomes=(Outcome(store=entry.store, error=error),),
+            change_id=entry.change.id,
+        )
+
+    async def _write_act_only(self, write: Write) -> CommitResult:
+        await self._context.governance.journal.write(write.act)
+        return replace(build_untouched(self._context), change_id=write.change.id)
+
+    async def _erases_proposals_only(self, change: Change) -> bool:
+        """Whether a change only erases ids that no memory has, so that no store needs to write it."""
+        if change.put or change.end:
+            return False
+        proposed = await self._context.governance.journal.proposed(change.scope, change.erase)
+        return proposed.issuperset(change.erase) and not await _read_versions(change, self._context)
+
+
+def _adds_one_entry(act: Act) -> bool:
+    """Whether the act is one ledger entry and nothing else, so that a group can write it."""
+    return len(act.entries) == 1 and not (
+        act.ruled or act.erased or act.unsaid or act.proposals or act.debts or act.paid or act.edition
+    )
+
+
+def _name_result(usual: CommitResult, change: Change, context: Context) -> CommitResult:
+    if len(change.put) == 1 and not change.end:
+        return CommitResult(status=usual.status, outcomes=usual.outcomes, change_id=change.id)
+    return build_committed(change.id, count_memories(change), context)
+
+
+async def gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
+    """What each coroutine returns, or the MemorywireError it raises; all of them run at once."""
+    waiting = [catch(work) for work in works]
+    return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
+
+
+async def catch(work: Coroutine[Any, Any, T]) -> T | Exception:
+    """What the coroutine returns, or the MemorywireError it raises."""
+    try:
+        return await work
+    except MemorywireError as problem:
+        return problem
+
+
+async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scope, str], ...]:
+    """The scopes and digests of all that the change erases, to remove proposals with the same words."""
+    if not change.erase:
+        return ()
+    wanted = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
+    if not await context.governance.journal.count(wanted):
+        return ()
+    return tuple({(record.scope, record.digest) for record in await _read_versions(change, context)})
+
+
+async def _read_versions(change: Change, context: Context) -> list[Record]:
+    """Every version of the memories that the change erases, or only the live ones without history."""
+    store = context.store
+    if not isinstance(store, SupportsHistory):
+        return list(await store.get(change.scope, change.erase))
+    chains = [await store.history(change.scope, id) for id in change.erase]
+    return [version.record for chain in chains for version in chain if version.record is not None]
