@@ -280,7 +280,7 @@ def test_everybody_is_told_when_the_store_is_gone() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         keys = memory.kv
         await keys.set("k", 1)
-        container = await keys._house()
+        container = await keys._container()
         await memory.close()
         able = together.Keys(
             owner=keys.owner, context=container.context, limits=keys.limits, usage=container.usage
@@ -328,7 +328,7 @@ def test_requests_of_one_caller_share_a_group_and_those_of_another_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
-        container = await memory.kv._house()
+        container = await memory.kv._container()
         groups = _watched(monkeypatch, gate := asyncio.Event())
         gate.set()
 
