@@ -16,6 +16,7 @@ import random
 import struct
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ from tests.sqlite.crowd import Damage, heard, killed_at_the_end, preload, start
 
 _SHUT_DOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 _NO_LOG_FLUSH = 2
+_TRIES, _PAUSE = 100, 0.1
 _SIZE = 96 * 1024 * 1024
 _MODES = ("ordered", "writeback")  # in the second a file may have grown before its data is there
 OTHER = replace(SPACE, revision=f"{SPACE.revision}-other")
@@ -56,7 +58,22 @@ class Machine:
     folder: Path
 
     def on(self, mode: str = "ordered") -> None:
-        _run("mount", "-o", f"commit=1,data={mode}", self.device, str(self.folder))
+        """Mount the disk as it is after the cut.
+
+        A process with mounts of its own (a browser's sandbox) may keep the old file system alive for a moment.
+        A mount then brings that one back, still shut down, and every file of it gives an I/O error.
+        """
+        for _ in range(_TRIES):
+            _run("mount", "-o", f"commit=1,data={mode}", self.device, str(self.folder))
+            if not self._is_shut_down():
+                return
+            self.off()
+            time.sleep(_PAUSE)
+        raise OSError(f"{self.device} stays shut down: another process holds its file system")
+
+    def _is_shut_down(self) -> bool:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        return any(words[1] == str(self.folder) and "shutdown" in words[3].split(",") for words in mounts)
 
     def cut(self) -> None:
         """Cut the power: nothing reaches the disk any more."""
