@@ -60,7 +60,7 @@ class Machine:
     def on(self, mode: str = "ordered") -> None:
         """Mount the disk as it is after the cut.
 
-        A process with mounts of its own (a browser's sandbox) may keep the old file system alive for a moment.
+        A process with mounts of its own (a browser) may keep the old file system alive for a moment.
         A mount then brings that one back, still shut down, and every file of it gives an I/O error.
         """
         for _ in range(_TRIES):
