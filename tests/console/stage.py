@@ -14,7 +14,7 @@ from memorywire.app import Container
 from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.server.console.mount import Console, console_mount
-from memorywire.server.http.app import Mounted
+from memorywire.server.http.app import MountedApp
 from tests.gates.source import ROOT
 from tests.http.server import Server, serving
 
@@ -63,7 +63,7 @@ def staged(
 ) -> Iterator[Stage]:
     made: list[Console] = []
 
-    def mounts(container: Container) -> list[Mounted]:
+    def mounts(container: Container) -> list[MountedApp]:
         work = None if tending is None else BackgroundWork(container, tending)
         made.append(console_mount(container, local=True, tending=work))
         return [made[0].mounted]

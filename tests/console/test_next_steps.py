@@ -111,12 +111,12 @@ def test_a_copied_call_names_the_tenant_it_was_made_for(stage: Stage, browser: B
     with visiting(browser) as visit:
         visit.sign_in(stage, olga.token)
         page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
-        for door, said in (
+        for service, said in (
             ("curl", "-H 'Memorywire-Tenant: acme'"),
             ("CLI", "--tenant acme"),
             ("Python", "tenant='acme'"),
         ):
-            assert said in page.locator(f"[data-copy='Copy as {door}']").inner_text()
+            assert said in page.locator(f"[data-copy='Copy as {service}']").inner_text()
 
 
 def test_where_a_token_is_needed_the_copied_call_has_one(stage: Stage, browser: Browser) -> None:

@@ -17,7 +17,7 @@ from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
 from memorywire.server.auth import Provider
-from memorywire.server.http.app import Mounted
+from memorywire.server.http.app import MountedApp
 from memorywire.server.http.endpoint import Limits
 from memorywire.server.http.serve import Address, Serving, serve
 from memorywire.server.operators import Registry
@@ -148,7 +148,7 @@ def serving(
     embedder: str | Embedder = "minilm",
     clock: Clock = system_clock,
     limits: Limits | None = None,
-    mounts: Callable[[Container], Sequence[Mounted]] = lambda _: (),
+    mounts: Callable[[Container], Sequence[MountedApp]] = lambda _: (),
     hosts: tuple[str, ...] = (),
     proxies: tuple[str, ...] = (),
     provider: Provider | None = None,

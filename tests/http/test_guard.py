@@ -254,7 +254,7 @@ def test_a_mounted_application_is_behind_the_guard_and_knows_its_caller():
 
     from starlette.responses import JSONResponse
 
-    from memorywire.server.http.app import Mounted
+    from memorywire.server.http.app import MountedApp
 
     running: list[str] = []
 
@@ -269,7 +269,7 @@ def test_a_mounted_application_is_behind_the_guard_and_knows_its_caller():
             caller = scope["state"]["caller"]
             await JSONResponse({"caller": caller.name, "tenant": caller.tenant})(scope, receive, send)
 
-    with serving(mounts=lambda _: [Mounted(path="/room", app=Room(), running=life)]) as server:
+    with serving(mounts=lambda _: [MountedApp(path="/room", app=Room(), running=life)]) as server:
         client = server.operator("guest", "reader", tenants=["acme"])
         assert server.client.get("/room").status == 401
         for path in ("/room", "/room/", "/room/inner"):

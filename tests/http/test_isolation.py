@@ -15,7 +15,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.errors import Forbidden, NotFound
 from memorywire.server.auth import Caller
 from memorywire.server.http import audit as books
-from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.endpoint import Limits, Service
 from memorywire.server.http.openapi import openapi
 from memorywire.server.http.peers import store_mount
 from memorywire.server.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
@@ -138,11 +138,11 @@ def test_one_entry_is_for_whom_it_concerns_and_who_may_review():
         theirs = server.operator("theirs", tenants=["t2"])
         theirs.remember("the word is theirs", "a")
         [entry] = theirs.get("/v0/audit").json["entries"]
-        door = Door(server.container, Limits())
+        service = Service(server.container, Limits())
 
         def shown(tenant: str, rights: frozenset[Right] = frozenset(Right), agents: str = "*") -> object:
             caller = Caller(name="somebody", tenant=tenant, rights=rights, agents=(agents,))
-            return server.run(books.entry(door, caller, entry["seq"]))
+            return server.run(books.entry(service, caller, entry["seq"]))
 
         assert shown("t2") == entry
         with pytest.raises(NotFound):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.server.http.app import Mounted
+from memorywire.server.http.app import MountedApp
 from memorywire.server.mcp.mount import mcp_mount
 from memorywire.server.telemetry import json_logs
 from memorywire.stores.remote.protocol import PATH as STORE
@@ -50,7 +50,7 @@ class Broken:
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Server]:
-    broken = Mounted(path="/broken", app=Broken())
+    broken = MountedApp(path="/broken", app=Broken())
     with serving(mounts=lambda container: [mcp_mount(container), broken]) as running:
         yield running
 

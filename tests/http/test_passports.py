@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.server.auth import Passports, Provider
+from memorywire.server.auth import OidcVerifier, Provider
 from tests.http.elsewhere import NOTICED
 from tests.http.server import Client, Server, serving
 
@@ -111,7 +111,7 @@ def test_keys_that_cannot_be_read_are_told_at_once(tmp_path: Path):
     (tmp_path / "bad.json").write_text("{}")
     for path in ("nothing.json", "bad.json"):
         with pytest.raises(InvalidRequest):
-            Passports(Provider(issuer=ISSUER, audience=AUDIENCE, keys=str(tmp_path / path)))
+            OidcVerifier(Provider(issuer=ISSUER, audience=AUDIENCE, keys=str(tmp_path / path)))
 
 
 class KeyServer:
@@ -196,4 +196,4 @@ def test_keys_of_a_server_that_nobody_vouches_for_are_not_believed(key_server: K
 
 def test_keys_that_anybody_on_the_way_could_change_are_refused():
     with pytest.raises(InvalidRequest):
-        Passports(Provider(issuer=ISSUER, audience=AUDIENCE, keys="http://id.example.org/jwks.json"))
+        OidcVerifier(Provider(issuer=ISSUER, audience=AUDIENCE, keys="http://id.example.org/jwks.json"))

@@ -15,9 +15,9 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 from memorywire.app import Container, Governance, open_container
 from memorywire.journal import ledger
 from memorywire.model.clock import Clock, system_clock
-from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.endpoint import Limits, Service
 from memorywire.server.mcp.server import build_server
-from memorywire.server.mcp.sessions import local_visit
+from memorywire.server.mcp.sessions import local_session
 
 T = TypeVar("T")
 
@@ -47,12 +47,12 @@ async def a_house(
 def server_of(
     container: Container, agent: str = "ana", user: str | None = None, *, asking: bool = True
 ) -> Server[Any]:
-    door = Door(container, Limits())
+    service = Service(container, Limits())
 
-    async def open_door() -> Door:
-        return door
+    async def open_service() -> Service:
+        return service
 
-    return build_server(open_door, lambda _: local_visit(agent, user, asking=asking))
+    return build_server(open_service, lambda _: local_session(agent, user, asking=asking))
 
 
 def with_agent(

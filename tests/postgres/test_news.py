@@ -13,7 +13,7 @@ from memorywire.client import events
 from memorywire.client.memory import Memory
 from memorywire.journal import postgres as listening
 from memorywire.model.clock import system_clock
-from memorywire.server.background import Courier
+from memorywire.server.background import WebhookSender
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.location import locate
 from tests.postgres.desk import opened, run
@@ -89,7 +89,7 @@ def test_a_courier_without_addresses_looks_once_for_each_word(
 
         monkeypatch.setattr(journal.file, "read", counted)
         feed = events.Feed(container)
-        telling = asyncio.create_task(Courier(journal, feed, system_clock, first_pause_ms=1).run())
+        telling = asyncio.create_task(WebhookSender(journal, feed, system_clock, first_pause_ms=1).run())
         await feed.pause(0)  # until it listens
         await asyncio.to_thread(_other, schema)
         rests = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 if TYPE_CHECKING:
-    from memorywire.server.http.app import Mounted
+    from memorywire.server.http.app import MountedApp
 
 _OPTIONS = (
     click.Option(["--openwop"], is_flag=True, help="Be an OpenWOP host, too."),
@@ -53,7 +53,7 @@ class OpenWop:
         openwop_test: bool,
         openwop_run_hours: float,
         openwop_edition: str,
-    ) -> "Callable[..., list[Mounted]] | None":
+    ) -> "Callable[..., list[MountedApp]] | None":
         """The host's mounts, if any option asks for it; its agents are read now, so that a fault shows."""
         if not (openwop or openwop_test or openwop_agents is not None):
             return None

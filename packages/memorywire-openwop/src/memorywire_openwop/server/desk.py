@@ -13,7 +13,7 @@ from memorywire.model.errors import InvalidRequest, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
-from memorywire.server.http.endpoint import Door
+from memorywire.server.http.endpoint import Service
 from memorywire.server.http.requests import read_body
 from memorywire_openwop.adapter import Visitor
 from memorywire_openwop.host import Host
@@ -23,11 +23,11 @@ class Desk(Struct, frozen=True, kw_only=True):
     """`manifests` are the agents of the inventory."""
 
     host: Host
-    door: Door
+    service: Service
     manifests: Sequence[Mapping[str, Json]]
 
     async def body(self, request: Request) -> dict[str, Any]:
-        limits = self.door.limits
+        limits = self.service.limits
         body = await read_body(request, limit=limits.body, seconds=limits.body_seconds)
         if not isinstance(body, dict):
             raise InvalidRequest("the body is an object")

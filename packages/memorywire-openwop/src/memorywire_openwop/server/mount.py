@@ -17,10 +17,10 @@ from memorywire.app import Container
 from memorywire.model.capabilities import Edition, host_over
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.record import Json
-from memorywire.server.auth import Caller, Doorkeeper, Provider
+from memorywire.server.auth import Authenticator, Caller, Provider
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.app import WRONG_METHOD, Mounted
-from memorywire.server.http.endpoint import Door, Endpoint, Limits
+from memorywire.server.http.app import WRONG_METHOD, MountedApp
+from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire_openwop.discovery import document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host
@@ -46,23 +46,23 @@ def openwop_mounts(
     rules: frozenset[Rule] = ALL,
     run_hours: float = RUN_HOURS,
     edition: str = Edition.V1_14,
-) -> list[Mounted]:
+) -> list[MountedApp]:
     """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios.
 
     No run lasts longer than `run_hours`. `edition` is the one of the suite whose names are used.
     """
-    door = Door(container, limits or Limits())
+    service = Service(container, limits or Limits())
     host = Host(
         container,
-        door.journal,
+        service.journal,
         serves=host_over(container.capabilities),
         workflows=workflows() if testing else {},
         rules=rules,
         run_hours=run_hours,
         edition=Edition(edition),
     )
-    desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
-    doorkeeper = Doorkeeper(door.journal, container.context.clock, trusting=local, provider=provider)
+    desk = Desk(host=host, service=service, manifests=(*manifests, *AGENTS) if testing else manifests)
+    authenticator = Authenticator(service.journal, container.context.clock, trusting=local, provider=provider)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -71,24 +71,24 @@ def openwop_mounts(
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking
-        await door.drain()
-        await doorkeeper.close()
+        await service.drain()
+        await authenticator.close()
 
     posts = {**WRITING, **TESTING} if testing else WRITING
     app = _application([*_routes("POST", posts, desk), *_routes("GET", READING, desk)])
     return [
-        Mounted(
+        MountedApp(
             path=DISCOVERY,
             app=_application([Route(DISCOVERY, _discovery(host))]),
             entry=_anybody,
             words=as_envelope,
         ),
-        Mounted(
+        MountedApp(
             path=PATH,
             app=app,
             name="openwop",
             running=running,
-            entry=partial(_bearer, doorkeeper),
+            entry=partial(_bearer, authenticator),
             words=as_envelope,
             hosting=True,
         ),
@@ -117,7 +117,7 @@ def _endpoint(method: str, verb: Verb, desk: Desk) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         request.state.operation = "openwop"
         visitor = admitted(request, NEEDS[method])
-        return await desk.door.finish(verb(request, desk, visitor))
+        return await desk.service.finish(verb(request, desk, visitor))
 
     return endpoint
 
@@ -133,11 +133,11 @@ async def _anybody(_: Scope) -> None:
     """Admits everybody: what a host can do is public."""
 
 
-async def _bearer(doorkeeper: Doorkeeper, scope: Scope) -> Caller | None:
+async def _bearer(authenticator: Authenticator, scope: Scope) -> Caller | None:
     """The caller; a refusal is passed on, so that the application words it as this contract does."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     try:
-        return await doorkeeper.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))
+        return await authenticator.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))
     except (Unauthenticated, Forbidden) as refusal:
         scope.setdefault("state", {})["refusal"] = refusal
         return None

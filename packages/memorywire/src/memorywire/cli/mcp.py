@@ -22,9 +22,9 @@ _HERE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
 """The URL of a store beside this shell: `sqlite:///./memory.db`."""
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
-    from memorywire.server.http.endpoint import Door
-    from memorywire.server.mcp.sessions import Visit
-    from memorywire.server.mcp.tools import OpenDoor
+    from memorywire.server.http.endpoint import Service
+    from memorywire.server.mcp.sessions import AgentSession
+    from memorywire.server.mcp.tools import OpenService
 
 
 @click.command("mcp")
@@ -59,18 +59,18 @@ def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     gc.enable()
 
     async def serve() -> None:
-        async with _opening(cli) as open_door:
-            await serve_stdio(open_door, lambda: _visit(cli, asking=not no_ask))
+        async with _opening(cli) as open_service:
+            await serve_stdio(open_service, lambda: _visit(cli, asking=not no_ask))
 
     asyncio.run(serve())
 
 
-def _visit(cli: CliContext, *, asking: bool) -> "Visit":
+def _visit(cli: CliContext, *, asking: bool) -> "AgentSession":
     """Whose memory it is. The settings are read by the first request, for they load the engine."""
-    from memorywire.server.mcp.sessions import local_visit
+    from memorywire.server.mcp.sessions import local_session
 
     anywhere = replace(cli, typed=_from_anywhere(cli.typed))
-    return local_visit(
+    return local_session(
         cli.settings.agent,
         cli.settings.user,
         asking=asking,
@@ -80,24 +80,24 @@ def _visit(cli: CliContext, *, asking: bool) -> "Visit":
 
 
 @asynccontextmanager
-async def _opening(cli: CliContext) -> AsyncIterator["OpenDoor"]:
+async def _opening(cli: CliContext) -> AsyncIterator["OpenService"]:
     """A door that opens at the first request and is closed, with the house behind it, at the end."""
     import asyncio
 
-    lock, doors = asyncio.Lock(), list["Door"]()
+    lock, doors = asyncio.Lock(), list["Service"]()
     async with AsyncExitStack() as stack:
 
-        async def open_door() -> "Door":
-            from memorywire.server.http.endpoint import Door, Limits
+        async def open_service() -> "Service":
+            from memorywire.server.http.endpoint import Limits, Service
 
             async with lock:
                 if not doors:
                     container = await stack.enter_async_context(open_app(cli.settings))
-                    doors.append(Door(container, Limits()))
+                    doors.append(Service(container, Limits()))
                     stack.push_async_callback(doors[0].drain)
             return doors[0]
 
-        yield open_door
+        yield open_service
 
 
 def _from_anywhere(typed: Sequence[str]) -> tuple[str, ...]:

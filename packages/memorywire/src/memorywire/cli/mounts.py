@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from memorywire.server.http.app import Mounted
+    from memorywire.server.http.app import MountedApp
 
 GROUP = "memorywire.mounts"
 
 F = TypeVar("F", bound=Callable[..., Any])
-OpenMounts = Callable[..., "list[Mounted]"]
+OpenMounts = Callable[..., "list[MountedApp]"]
 
 
 class Mountable(Protocol):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.model.consolidation import ConsolidationSettings
     from memorywire.server.auth import Provider
     from memorywire.server.console.mount import Console
-    from memorywire.server.http.app import Mounted
+    from memorywire.server.http.app import MountedApp
     from memorywire.server.http.endpoint import Limits
     from memorywire.server.http.serve import Address, Serving
 
@@ -177,7 +177,7 @@ class _Doors(Struct):
     guarded: bool = False
     consoles: "list[Console]" = field(default_factory=list)
 
-    def open(self, container: "Container") -> "list[Mounted]":
+    def open(self, container: "Container") -> "list[MountedApp]":
         from memorywire.server.console.mount import console_mount
         from memorywire.server.http.peers import store_mount
 

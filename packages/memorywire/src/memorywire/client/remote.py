@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from memorywire.journal.verify import Report
 
 
-class Door(Struct, frozen=True):
+class Transport(Struct, frozen=True):
     """Asks over a link; without a tenant the server takes the token's."""
 
     link: Link
@@ -197,31 +197,33 @@ _READERS: Mapping[type, Callable[[Mapping[str, Json], Scope], Any]] = {
 }
 
 
-async def read_entries(door: Door, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
+async def read_entries(transport: Transport, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
     """Entries as the ledger spells them, without the tenant, which only the server knows."""
-    answer = await door.ask("GET", "audit", **wanted)
+    answer = await transport.ask("GET", "audit", **wanted)
     return tuple(map(_as_ledger_entry, answer["entries"]))
 
 
-async def read_checkpoint(door: Door) -> dict[str, Json]:
+async def read_checkpoint(transport: Transport) -> dict[str, Json]:
     """The newest checkpoint and its key."""
-    return await door.ask("GET", "audit", "checkpoint")
+    return await transport.ask("GET", "audit", "checkpoint")
 
 
-async def read_proof(door: Door, entry: int) -> list[str]:
+async def read_proof(transport: Transport, entry: int) -> list[str]:
     """The lines that prove one entry."""
-    lines: list[str] = (await door.ask("GET", "audit", "proof", seq=entry))["lines"]
+    lines: list[str] = (await transport.ask("GET", "audit", "proof", seq=entry))["lines"]
     return lines
 
 
-async def read_examination(door: Door, checkpoint: str | None, *, state: bool = False) -> "Examination":
+async def read_examination(
+    transport: Transport, checkpoint: str | None, *, state: bool = False
+) -> "Examination":
     """What the server found when it verified its ledger."""
     from memorywire.journal.audit import Examination
     from memorywire.journal.signed_notes import parse_verifier
     from memorywire.journal.verify import Fault, Report
 
     wanted: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
-    said = await door.ask("GET", "audit", "verify", **wanted)
+    said = await transport.ask("GET", "audit", "verify", **wanted)
     report = Report(
         entries=said["entries"],
         root=bytes.fromhex(said["root"]),
@@ -260,9 +262,9 @@ def _as_ledger_entry(told: Mapping[str, Json]) -> dict[str, Json]:
 class RemoteKeyValue(KeyValue):
     """As `KeyValue`, within the server's limits."""
 
-    def __init__(self, door: Door, owner: Owner, *, user: str | None = None) -> None:
+    def __init__(self, transport: Transport, owner: Owner, *, user: str | None = None) -> None:
         super().__init__(nowhere, owner, Limits(), user=user)
-        self._door = door
+        self._transport = transport
 
     @property
     def _of(self) -> tuple[str, str]:
@@ -270,7 +272,7 @@ class RemoteKeyValue(KeyValue):
         return self.owner.kind.value, self.owner.id
 
     def of(self, kind: str, id: str) -> "RemoteKeyValue":
-        return RemoteKeyValue(self._door, replace(self.owner, kind=owner_kind(kind), id=id))
+        return RemoteKeyValue(self._transport, replace(self.owner, kind=owner_kind(kind), id=id))
 
     def area(self, prefix: str, limits: Limits) -> "RemoteKeyValue":
         """The same keys: a server has limits of its own."""
@@ -278,48 +280,50 @@ class RemoteKeyValue(KeyValue):
 
     async def get(self, key: str) -> Entry | None:
         try:
-            return _entry(await self._door.ask("GET", "kv", *self._of, key))
+            return _entry(await self._transport.ask("GET", "kv", *self._of, key))
         except NotFound:
             return None
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
         body = {"value": value, **given(options)}
-        return _kept(await self._door.ask("PUT", "kv", *self._of, key, body=body))
+        return _kept(await self._transport.ask("PUT", "kv", *self._of, key, body=body))
 
     async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[KeyResult]:
         entries = [_document(setting) for setting in settings]
-        done = await self._door.ask("POST", "kv", *self._of, body={"entries": entries})
+        done = await self._transport.ask("POST", "kv", *self._of, body={"entries": entries})
         return [
             error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
         ]
 
     async def incr(self, key: str, by: float = 1) -> Kept:
-        return _kept(await self._door.ask("POST", "kv", *self._of, key, body={"by": by}))
+        return _kept(await self._transport.ask("POST", "kv", *self._of, key, body={"by": by}))
 
     async def delete(self, key: str) -> Deleted:
-        deleted: Deleted = load(Deleted, await self._door.ask("DELETE", "kv", *self._of, key))
+        deleted: Deleted = load(Deleted, await self._transport.ask("DELETE", "kv", *self._of, key))
         return deleted
 
     async def touch(self, key: str) -> Entry | None:
         raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
-        found = await self._door.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
+        found = await self._transport.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
         entries = tuple(_entry(one) for one in found["entries"])
         return Listing(entries=entries, truncated=found["truncated"], next=found.get("next"))
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
         body = {"query": query, **given(options)}
-        found = await self._door.ask("POST", "kv-search", *self._of, body=body)
+        found = await self._transport.ask("POST", "kv-search", *self._of, body=body)
         searched: Searched = load(Searched, {**found, "matches": []})
         return replace(searched, matches=tuple(_match(one) for one in found["matches"]))
 
     async def stats(self) -> Stats:
-        stats: Stats = load(Stats, await self._door.ask("GET", "kv-stats", *self._of))
+        stats: Stats = load(Stats, await self._transport.ask("GET", "kv-stats", *self._of))
         return stats
 
     async def reembed(self) -> Reembedded:
-        done: Reembedded = load(Reembedded, await self._door.ask("POST", "kv-reembed", *self._of, body={}))
+        done: Reembedded = load(
+            Reembedded, await self._transport.ask("POST", "kv-reembed", *self._of, body={})
+        )
         return done
 
 
@@ -356,22 +360,22 @@ def _match(document: Mapping[str, Json]) -> Match:
 class RemoteLayer(Layer):
     """As `Layer`; the server reads what waits, so there is no `work` here."""
 
-    def __init__(self, door: Door, scope: Scope) -> None:
+    def __init__(self, transport: Transport, scope: Scope) -> None:
         super().__init__(nowhere, scope)
-        self._door = door
+        self._transport = transport
 
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
         said = [given(message) for message in messages]
         body = {**self._named(), "messages": said, **given(options)}
-        return self._event(await self._door.ask("POST", "layer", "add", body=body))
+        return self._event(await self._transport.ask("POST", "layer", "add", body=body))
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
         named = {**self._named(), **given(options)}
-        return self._event(await self._door.ask("GET", "layer", "events", event_id, **named))
+        return self._event(await self._transport.ask("GET", "layer", "events", event_id, **named))
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         body = {**self._named(), "query": query, **given(options)}
-        found = await self._door.ask("POST", "layer", "recall", body=body)
+        found = await self._transport.ask("POST", "layer", "recall", body=body)
         facts: FoundFacts = load(FoundFacts, {**found, "facts": []})
         return replace(facts, facts=tuple(_fact(one) for one in found["facts"]))
 
@@ -424,12 +428,12 @@ class Client(Memory):
         chosen = tenant or place.tenant
         super().__init__(agent_id, user_id=user_id, tenant=chosen or DEFAULT_TENANT)
         # A connection for each request: what is sent on one that broke might be done twice.
-        self._door = Door(Link(place, timeout=timeout, keep=0), chosen)
+        self._transport = Transport(Link(place, timeout=timeout, keep=0), chosen)
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         if not operation.isidentifier():
             raise InvalidRequest("there is no such operation", field="operation")
-        return await self._door.ask("POST", operation, body=dict(payload))
+        return await self._transport.ask("POST", operation, body=dict(payload))
 
     async def capabilities(self) -> Capabilities:
         """What is wired at the server."""
@@ -437,7 +441,7 @@ class Client(Memory):
 
     async def owed(self) -> list[dict[str, Json]]:
         """What stores of the server have still to write, without what it says; takes the right to review."""
-        found: list[dict[str, Json]] = (await self._door.ask("GET", "debts"))["debts"]
+        found: list[dict[str, Json]] = (await self._transport.ask("GET", "debts"))["debts"]
         return found
 
     async def audit_log(
@@ -457,11 +461,11 @@ class Client(Memory):
         if not wanted.pop("all_agents", False):
             wanted["agent_id"] = self.agent_id
         asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
-        return await read_entries(self._door, asked)
+        return await read_entries(self._transport, asked)
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """What the server says of its own ledger; takes the right to manage all tenants."""
-        return await read_examination(self._door, checkpoint, state=state)
+        return await read_examination(self._transport, checkpoint, state=state)
 
     async def audit_checkpoint(self) -> str:
         """As `Memory` answers; takes the right to manage all tenants."""
@@ -469,25 +473,25 @@ class Client(Memory):
 
     async def signed(self) -> dict[str, Json]:
         """The newest checkpoint of the server's ledger and the public key to it."""
-        return await read_checkpoint(self._door)
+        return await read_checkpoint(self._transport)
 
     async def proof(self, entry: int) -> list[str]:
         """The lines that prove one entry of the server's ledger; takes the right to review."""
-        return await read_proof(self._door, entry)
+        return await read_proof(self._transport, entry)
 
     @property
     def kv(self) -> "RemoteKeyValue":
 
         owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
-        return RemoteKeyValue(self._door, owner, user=self.user_id)
+        return RemoteKeyValue(self._transport, owner, user=self.user_id)
 
     @property
     def layer(self) -> "RemoteLayer":
 
-        return RemoteLayer(self._door, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+        return RemoteLayer(self._transport, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
 
     async def close(self) -> None:
-        await self._door.link.close()
+        await self._transport.link.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -521,7 +525,7 @@ class Client(Memory):
                 if problem is None
             ]
             done = iter(
-                (await self._door.ask("POST", "batch", body={"items": items}))["items"] if items else ()
+                (await self._transport.ask("POST", "batch", body={"items": items}))["items"] if items else ()
             )
             yield [problem or self._kept(next(done)) for problem in unfit]
 

@@ -103,7 +103,7 @@ ANYBODY = Caller(
 """The one user of this machine, while nobody was named operator."""
 
 
-class Doorkeeper:
+class Authenticator:
     """Lets callers in, with tokens of ours or of the `provider`.
 
     `trusting` lets the one local user in while there are no operators.
@@ -115,7 +115,7 @@ class Doorkeeper:
         self._file = journal.file
         self._clock = clock
         self._trusting = trusting and provider is None
-        self._passports = None if provider is None else _passports(provider)
+        self._oidc = None if provider is None else OidcVerifier(provider)
         self._known: dict[bytes, tuple[int, tuple[Operator, Token] | None]] = {}
         self._used: dict[str, int] = {}
         self._guarded = False
@@ -139,7 +139,7 @@ class Doorkeeper:
         if found is not None:
             self._note_use(found[1])
             return _caller("operator", found[0], tenant)
-        bearer = None if self._passports is None else await self._passports.operator(secret.strip())
+        bearer = None if self._oidc is None else await self._oidc.operator(secret.strip())
         if bearer is None:
             raise _unknown()
         return _caller("oidc", bearer, tenant)
@@ -149,7 +149,7 @@ class Doorkeeper:
 
     async def trusts_links(self) -> bool:
         """Whether a one-time link signs in: only while there is no other way to prove who somebody is."""
-        return self._passports is None and not await self._is_guarded()
+        return self._oidc is None and not await self._is_guarded()
 
     async def _is_guarded(self) -> bool:
         """Whether there ever was an operator; once there was, it is not looked up again."""
@@ -193,11 +193,6 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
         everywhere="*" in operator.tenants,
         tenants=operator.tenants,
     )
-
-
-def _passports(provider: "Provider") -> "Passports":
-
-    return Passports(provider)
 
 
 def _tenant(operator: Operator, wanted: str | None) -> str:
@@ -246,7 +241,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     keys: str
 
 
-class Passports:
+class OidcVerifier:
     """Reads tokens of one provider."""
 
     def __init__(self, provider: Provider) -> None:

@@ -60,7 +60,7 @@ def signed(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str,
     }
 
 
-class Courier:
+class WebhookSender:
     """Tells every webhook of the journal what it has not heard yet, for as long as it runs.
 
     After a crash an event may be told twice, but none is left out. One address that is away delays no other.

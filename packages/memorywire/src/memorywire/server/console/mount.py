@@ -19,9 +19,19 @@ from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.server.auth import ANYBODY, Caller, Doorkeeper, Provider
+from memorywire.server.auth import ANYBODY, Authenticator, Caller, Provider
 from memorywire.server.console import render
-from memorywire.server.console.page import PROOF, Form, Page, Room, Shop, View, check_origin, own, read_form
+from memorywire.server.console.page import (
+    PROOF,
+    ConsoleContext,
+    Form,
+    Page,
+    PageGroup,
+    View,
+    check_origin,
+    own,
+    read_form,
+)
 from memorywire.server.console.pages import (
     access,
     activity,
@@ -35,12 +45,12 @@ from memorywire.server.console.pages import (
 from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http.answers import status_of
-from memorywire.server.http.app import Mounted, problem_of
-from memorywire.server.http.endpoint import Door, Endpoint, Limits
+from memorywire.server.http.app import MountedApp, problem_of
+from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire.server.http.requests import parameters_of
 from memorywire.server.http.stream import events_endpoint
 
-ROOMS: tuple[Room, ...] = (
+PAGE_GROUPS: tuple[PageGroup, ...] = (
     access.ENTRANCE,
     review.INBOX,
     review.DECISIONS,
@@ -63,7 +73,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 class Console(Struct, frozen=True, kw_only=True):
     """What `serve` mounts, and the links that sign in once."""
 
-    mounted: Mounted
+    mounted: MountedApp
     sessions: Sessions
 
     def link(self, url: str) -> str:
@@ -84,18 +94,18 @@ def console_mount(
     Where only this machine can come in (`local`) its user needs no token while there are no operators;
     elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
     """
-    door = Door(container, Limits())
+    service = Service(container, Limits())
     clock = container.context.clock
-    doorkeeper = Doorkeeper(door.journal, clock, trusting=local, provider=provider)
+    authenticator = Authenticator(service.journal, clock, trusting=local, provider=provider)
     sessions = Sessions(clock, entropy, secure=not local)
-    sections = tuple(room.section for room in ROOMS if room.section is not None)
-    shop = Shop(
-        door=door,
-        doorkeeper=doorkeeper,
+    sections = tuple(room.section for room in PAGE_GROUPS if room.section is not None)
+    console = ConsoleContext(
+        service=service,
+        authenticator=authenticator,
         sessions=sessions,
         templates=render.environment(),
         sections=sections,
-        growth=Growth(door),
+        growth=Growth(service),
         tending=tending,
     )
 
@@ -104,38 +114,38 @@ def console_mount(
         scope["state"]["operation"] = "console"
         session = sessions.read(Request(scope).headers.get("cookie", ""))
         scope["state"].update(session=session or sessions.begin(), fresh=session is None)
-        return await visitor(session, doorkeeper)
+        return await viewer(session, authenticator)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         yield
-        await door.drain()
-        await doorkeeper.close()
+        await service.drain()
+        await authenticator.close()
 
-    views = [view for room in ROOMS for view in room.views]
+    views = [view for room in PAGE_GROUPS for view in room.views]
     app = Starlette(
         routes=[
-            *(Route(view.path, _endpoint(view, shop), methods=_methods(view)) for view in views),
-            Route("/events", _for_visitors(events_endpoint(door))),
+            *(Route(view.path, _endpoint(view, console), methods=_methods(view)) for view in views),
+            Route("/events", _for_visitors(events_endpoint(service))),
             Route("/static/{name}", _static),
         ],
-        exception_handlers={HTTPException: _unknown(shop), MemorywireError: problem_of},
+        exception_handlers={HTTPException: _unknown(console), MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
-    mounted = Mounted(path=PATH, app=app, running=running, entry=entry, welcoming=True)
+    mounted = MountedApp(path=PATH, app=app, running=running, entry=entry, welcoming=True)
     return Console(mounted=mounted, sessions=sessions)
 
 
-async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:
+async def viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
     """The caller that the session stands for now; None when the door would not let them in."""
     if session is not None and session.local:
-        if not await doorkeeper.trusts_links():
+        if not await authenticator.trusts_links():
             return None
         return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
     secret = None if session is None else session.secret
     tenant = None if session is None else session.tenant
     try:
-        return await doorkeeper.admit(None if secret is None else f"Bearer {secret}", tenant)
+        return await authenticator.admit(None if secret is None else f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden):
         return None
 
@@ -144,13 +154,13 @@ def _methods(view: View) -> list[str]:
     return [method for method, answers in (("GET", view.look), ("POST", view.do)) if answers is not None]
 
 
-def _endpoint(view: View, shop: Shop) -> Endpoint:
+def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         state = request.state
-        page = Page(request, shop, state.session, state.caller)
+        page = Page(request, console, state.session, state.caller)
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
             return await page.show("onward.html")  # no cookie came along from another site: it would here
-        if page.visitor is None and not view.public:
+        if page.viewer is None and not view.public:
             response = await _way_in(page)
         elif request.method != "POST" and _is_elsewhere(page):
             response = await page.show("elsewhere.html", tenant=page.query["tenant"])
@@ -165,7 +175,7 @@ def _endpoint(view: View, shop: Shop) -> Endpoint:
 def _is_elsewhere(page: Page) -> bool:
     """Whether the address is of another tenant than the visitor looks at, as in the link of a receipt."""
     named = page.query.get("tenant")
-    return page.visitor is not None and named is not None and named != page.visitor.tenant
+    return page.viewer is not None and named is not None and named != page.viewer.tenant
 
 
 async def _way_in(page: Page) -> Response:
@@ -176,7 +186,7 @@ async def _way_in(page: Page) -> Response:
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
     with suppress(MemorywireError):
-        page.shop.sessions.put_aside(page.session, (await _sent(page)).typed)
+        page.console.sessions.put_aside(page.session, (await _sent(page)).typed)
     sent_by = urlsplit(page.request.headers.get("referer", ""))
     return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
 
@@ -211,7 +221,7 @@ async def _choice(page: Page) -> Response:
 async def _proven(page: Page) -> Form:
     """The form, if a page of this very session sent it; else Forbidden."""
     form = await _sent(page)
-    if not page.shop.sessions.is_token(page.session, form.get(PROOF) or ""):
+    if not page.console.sessions.is_token(page.session, form.get(PROOF) or ""):
         page.typed = form.typed
         raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
     return form
@@ -220,21 +230,21 @@ async def _proven(page: Page) -> Form:
 async def _sent(page: Page) -> Form:
     """The form, whichever session it was made for."""
     check_origin(page.request)
-    limits = page.shop.door.limits
+    limits = page.console.service.limits
     return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
 
 
 def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
     """Give the visitor a new session, or now and then a new seal for the old one."""
-    sessions, session = page.shop.sessions, page.session
+    sessions, session = page.console.sessions, page.session
     current = session if fresh else sessions.renewed(session)
     if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
         sessions.keep(response, current, tls=page.over_tls)
 
 
-def _unknown(shop: Shop) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _unknown(console: ConsoleContext) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def unknown(request: Request, error: Exception) -> Response:
-        page = Page(request, shop, request.state.session, request.state.caller)
+        page = Page(request, console, request.state.session, request.state.caller)
         problem = NotFound("there is no such page", fix="start at the inbox")
         return await page.show("problem.html", 404, problem=problem.problem())
 

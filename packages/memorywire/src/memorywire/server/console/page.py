@@ -17,10 +17,10 @@ from memorywire.journal.standing import tenants
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, Unauthenticated, WrongMedia
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.policy.patterns import names
-from memorywire.server.auth import Caller, Doorkeeper
+from memorywire.server.auth import Authenticator, Caller
 from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
-from memorywire.server.http.endpoint import Door
+from memorywire.server.http.endpoint import Service
 from memorywire.server.http.requests import read_bytes
 
 PROOF = "form_token"
@@ -129,11 +129,11 @@ class View(Struct, frozen=True, kw_only=True):
     of_agent: bool = False
 
 
-class Shop(Struct, frozen=True, kw_only=True):
+class ConsoleContext(Struct, frozen=True, kw_only=True):
     """What all pages share."""
 
-    door: Door
-    doorkeeper: Doorkeeper
+    service: Service
+    authenticator: Authenticator
     sessions: Sessions
     templates: Environment
     sections: tuple[Section, ...]
@@ -144,45 +144,47 @@ class Shop(Struct, frozen=True, kw_only=True):
 class Page:
     """One request of one visitor. It asks only through the door, as the visitor and nobody else."""
 
-    def __init__(self, request: Request, shop: Shop, session: Session, visitor: Caller | None) -> None:
+    def __init__(
+        self, request: Request, console: ConsoleContext, session: Session, viewer: Caller | None
+    ) -> None:
         self.request = request
-        self.shop = shop
+        self.console = console
         self.session = session
-        self.visitor = visitor
+        self.viewer = viewer
         self.typed: Mapping[str, str] = {}
         """What the visitor wrote into the form that led here and did nothing."""
 
     @property
     def caller(self) -> Caller:
         """Who looks; views that are not public have one."""
-        if self.visitor is None:
+        if self.viewer is None:
             raise Unauthenticated("nobody is signed in", fix="sign in")
-        return self.visitor
+        return self.viewer
 
     @property
     def now(self) -> int:
-        return self.shop.door.container.context.clock()
+        return self.console.service.container.context.clock()
 
     async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
         """An operation of the wire, as the visitor; fields that are None or empty are left out."""
         given = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
-        return await self.shop.door.call(operation, given, self.caller)
+        return await self.console.service.call(operation, given, self.caller)
 
     async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
         """As `call`, with the answer as a value instead of JSON."""
-        answer = await self.shop.door.ask(operation, payload, self.caller)
+        answer = await self.console.service.ask(operation, payload, self.caller)
         if not isinstance(answer, kind):
             raise TypeError(f"{operation} answers with {type(answer).__name__}")
         return answer
 
     def may(self, right: Right, *, everywhere: bool = False) -> bool:
-        caller = self.visitor
+        caller = self.viewer
         return caller is not None and right in caller.rights and (caller.everywhere or not everywhere)
 
     @property
     def sections(self) -> list[Section]:
         """Those that are open to the visitor."""
-        return [one for one in self.shop.sections if self.may(one.right, everywhere=one.everywhere)]
+        return [one for one in self.console.sections if self.may(one.right, everywhere=one.everywhere)]
 
     @cached_property
     def query(self) -> Mapping[str, str]:
@@ -211,7 +213,7 @@ class Page:
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
         """The template, with everything the frame around it needs."""
         here = self.request.url.path.removeprefix(PATH)
-        note = self.shop.sessions.told(self.session)
+        note = self.console.sessions.told(self.session)
         frame = {
             "page": self,
             "sections": self.sections,
@@ -221,19 +223,19 @@ class Page:
             "note": note,
             "typed": self.typed if note is None else note.typed,
             "token_field": PROOF,
-            "token": self.shop.sessions.token(self.session),
+            "token": self.console.sessions.token(self.session),
             "theme": self.theme,
             "keys": self.keys,
             "here": here,
             "address": self.link(),
         }
-        html = self.shop.templates.get_template(template).render(**frame, **values)
+        html = self.console.templates.get_template(template).render(**frame, **values)
         return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
 
     def go(self, address: str, note: Note | None = None) -> Response:
         """Redirect, so that reloading repeats nothing; the next page shows the note."""
         if note is not None:
-            self.shop.sessions.tell(self.session, note)
+            self.console.sessions.tell(self.session, note)
         return RedirectResponse(own(address), status_code=303)
 
     @property
@@ -266,13 +268,13 @@ class Page:
 
     async def _tenants(self) -> list[str]:
         """The tenants the visitor may look at; a pattern stands for all tenants that have memories here."""
-        if self.visitor is None:
+        if self.viewer is None:
             return []
-        patterns = self.visitor.tenants
-        found = {self.visitor.tenant, *(one for one in patterns if "*" not in one)}
+        patterns = self.viewer.tenants
+        found = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
         if any("*" in one for one in patterns):
             with suppress(MemorywireError):
-                known = await self.shop.door.journal.file.read(tenants)
+                known = await self.console.service.journal.file.read(tenants)
                 found |= {one for one in (DEFAULT_TENANT, *known) if names(patterns, one)}
         return sorted(found)
 
@@ -283,7 +285,7 @@ def own(address: str) -> str:
     return address if inside and address.isprintable() and "\\" not in address else PATH
 
 
-class Room(Struct, frozen=True, kw_only=True):
+class PageGroup(Struct, frozen=True, kw_only=True):
     """A part of the console: its addresses, and its entry of the navigation if it has one."""
 
     views: tuple[View, ...]

@@ -22,7 +22,7 @@ from memorywire.policy.diff import visible
 from memorywire.server.auth import Caller
 from memorywire.server.console.sessions import PATH
 from memorywire.server.http import audit as books
-from memorywire.server.http.endpoint import Door
+from memorywire.server.http.endpoint import Service
 
 SHOWN = 2_000
 """How many characters of one text a page shows; the rest is behind a link."""
@@ -193,18 +193,18 @@ _MOST_TENANTS = 64
 class Growth:
     """The counts of each tenant as they were lately."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
 
     async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
         """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
         if caller.agents != EVERYBODY:
             return None
-        now = self._door.container.context.clock()
+        now = self._service.container.context.clock()
         at, counts = self._counted.get(caller.tenant, (None, ()))
         if at is None or not 0 <= now - at < _FRESH_MS:
-            counts = await books.growth(self._door, caller)
+            counts = await books.growth(self._service, caller)
             if len(self._counted) >= _MOST_TENANTS:
                 self._counted.clear()
             self._counted[caller.tenant] = (now, counts)

@@ -22,8 +22,8 @@ from memorywire.journal.operators import Right
 from memorywire.journal.standing import standing
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
 from memorywire.model.record import Scope
-from memorywire.server.auth import Doorkeeper, Provider
-from memorywire.server.background import Courier, StateChecks
+from memorywire.server.auth import Authenticator, Provider
+from memorywire.server.background import StateChecks, WebhookSender
 from memorywire.server.http.answers import HEADERS, as_json, as_problem
 from memorywire.server.http.audit import (
     audit_endpoint,
@@ -36,9 +36,9 @@ from memorywire.server.http.batch import batch_endpoint, trigger_endpoint
 from memorywire.server.http.contracts import kv_routes, layer_routes
 from memorywire.server.http.definitions import definition_routes
 from memorywire.server.http.docs_page import css_endpoint, docs_endpoint, openapi_endpoint
-from memorywire.server.http.endpoint import Door, Endpoint, Limits, caller_of, described, wire_endpoint
-from memorywire.server.http.metrics import Watch
-from memorywire.server.http.middleware import Entry, Guard, Words
+from memorywire.server.http.endpoint import Endpoint, Limits, Service, caller_of, described, wire_endpoint
+from memorywire.server.http.metrics import RequestObserver
+from memorywire.server.http.middleware import Entry, SecurityMiddleware, Words
 from memorywire.server.http.routes import wire_routes
 from memorywire.server.http.stream import events_endpoint
 from memorywire.server.telemetry import current_trace
@@ -51,34 +51,34 @@ async def healthz(request: Request) -> Response:
     return as_json({"status": "ok"})
 
 
-def readyz_endpoint(door: Door) -> Endpoint:
+def readyz_endpoint(service: Service) -> Endpoint:
     checking: asyncio.Task[bool] | None = None
 
     async def answers() -> bool:
         """One check at a time, for all who ask meanwhile: anybody may, as often as they like."""
         nonlocal checking
         if checking is None or checking.done():
-            checking = asyncio.create_task(_answers(door))
+            checking = asyncio.create_task(_answers(service))
         return await asyncio.shield(checking)
 
     async def readyz(request: Request) -> Response:
-        if door.closing.is_set() or not await answers():
+        if service.closing.is_set() or not await answers():
             return as_json({"status": "not ready"}, _NOT_READY)
-        if not door.container.writable:
+        if not service.container.writable:
             return as_json({"status": "read-only"}, _NOT_READY)
-        if not door.container.roomy:
+        if not service.container.roomy:
             return as_json({"status": "disk full"}, _NOT_READY)
         return as_json({"status": "ok"})
 
     return readyz
 
 
-async def _answers(door: Door) -> bool:
+async def _answers(service: Service) -> bool:
     """Whether the store and the journal answer a small question in time."""
     try:
         async with asyncio.timeout(_SECONDS):
-            await door.container.context.store.get(Scope(agent="readyz"), ["readyz"])
-            await door.journal.file.read(last_event)
+            await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
+            await service.journal.file.read(last_event)
     except (MemorywireError, TimeoutError):
         return False
     return True
@@ -90,7 +90,7 @@ _LONGEST_GUESS = 64  # of an address that nobody knows, anybody may send as much
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Mounted(Struct, frozen=True, kw_only=True):
+class MountedApp(Struct, frozen=True, kw_only=True):
     """Another application, an object and not a function, under a path; `running` is entered while we run.
 
     The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by
@@ -115,20 +115,22 @@ def build_app(
     trusting: bool,
     hosts: frozenset[str] = frozenset(),
     limits: Limits | None = None,
-    mounts: Sequence[Mounted] = (),
-    watch: Watch,
+    mounts: Sequence[MountedApp] = (),
+    observer: RequestObserver,
     provider: Provider | None = None,
-) -> tuple[ASGIApp, Door]:
+) -> tuple[ASGIApp, Service]:
     """The application over an open house, and the door to drain when it ends.
 
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
     goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
     """
     hosting = replace(container, hosting=any(mounted.hosting for mounted in mounts))
-    door = Door(hosting, limits or Limits())
+    service = Service(hosting, limits or Limits())
     clock = container.context.clock
-    doorkeeper = Doorkeeper(door.journal, clock, trusting=trusting, provider=provider)
-    courier = Courier(door.journal, door.feed, clock, first_pause_ms=door.limits.webhook_pause_ms)
+    authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider)
+    courier = WebhookSender(
+        service.journal, service.feed, clock, first_pause_ms=service.limits.webhook_pause_ms
+    )
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
@@ -139,38 +141,38 @@ def build_app(
             container.reader.wake()
             if container.backends is not None:
                 container.backends.wake()
-            background = (courier, StateChecks(door.journal, watch.alarm))
+            background = (courier, StateChecks(service.journal, observer.alarm))
             tasks = [asyncio.create_task(job.run()) for job in background]
             yield
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)  # they read the journal, which may be closed after this
-        await doorkeeper.close()
+        await authenticator.close()
 
     app = Starlette(
         routes=[
             Route("/", _start(mounts)),
-            *_routes(door, watch),
+            *_routes(service, observer),
             *(route for mounted in mounts for route in _mounted(mounted)),
         ],
         exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
         lifespan=running,
     )
     app.router.redirect_slashes = False
-    guarded = Guard(
+    guarded = SecurityMiddleware(
         app,
-        door=door,
-        doorkeeper=doorkeeper,
-        watch=watch,
+        service=service,
+        authenticator=authenticator,
+        observer=observer,
         hosts=hosts,
         entries={mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None},
         words={mounted.path: mounted.words for mounted in mounts if mounted.words is not None},
         names=_names(mounts),
     )
-    return ServerErrorMiddleware(guarded, handler=_bug), door
+    return ServerErrorMiddleware(guarded, handler=_bug), service
 
 
-def _names(mounts: Sequence[Mounted]) -> dict[str, str]:
+def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
     """What logs and figures call a request that begins with one of these paths, also one that is refused."""
     return {
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
@@ -183,35 +185,35 @@ def _names(mounts: Sequence[Mounted]) -> dict[str, str]:
     }
 
 
-def _routes(door: Door, watch: Watch) -> list[BaseRoute]:
+def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        context, books = door.container.context, await door.journal.file.read(standing)
-        return Response(watch.figures.text(books, context.names, context.clock()), media_type=_METRICS)
+        context, books = service.container.context, await service.journal.file.read(standing)
+        return Response(observer.metrics.text(books, context.names, context.clock()), media_type=_METRICS)
 
     return [
-        *_wire_routes(door),
-        described("/v0/batch", {"POST": batch_endpoint(door)}),
-        described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(door)}),
-        described("/v0/audit", {"GET": audit_endpoint(door)}),
-        described("/v0/audit/verify", {"GET": verify_endpoint(door)}),
-        described("/v0/audit/proof", {"GET": proof_endpoint(door)}),
-        described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(door)}),
-        described("/v0/debts", {"GET": debts_endpoint(door)}),
-        *kv_routes(door),
-        *layer_routes(door),
-        *definition_routes(door),
-        described("/v0/events", {"GET": events_endpoint(door)}),
+        *_wire_routes(service),
+        described("/v0/batch", {"POST": batch_endpoint(service)}),
+        described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(service)}),
+        described("/v0/audit", {"GET": audit_endpoint(service)}),
+        described("/v0/audit/verify", {"GET": verify_endpoint(service)}),
+        described("/v0/audit/proof", {"GET": proof_endpoint(service)}),
+        described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(service)}),
+        described("/v0/debts", {"GET": debts_endpoint(service)}),
+        *kv_routes(service),
+        *layer_routes(service),
+        *definition_routes(service),
+        described("/v0/events", {"GET": events_endpoint(service)}),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
-        Route("/readyz", readyz_endpoint(door)),
+        Route("/readyz", readyz_endpoint(service)),
         Route("/openapi.json", openapi_endpoint()),
         Route("/docs", docs_endpoint()),
         Route("/docs.css", css_endpoint()),
     ]
 
 
-def _start(mounts: Sequence[Mounted]) -> Endpoint:
+def _start(mounts: Sequence[MountedApp]) -> Endpoint:
     """An endpoint for `/` that redirects to where people belong, or else to the documentation."""
     place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
 
@@ -221,16 +223,16 @@ def _start(mounts: Sequence[Mounted]) -> Endpoint:
     return start
 
 
-def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
+def _mounted(mounted: MountedApp) -> Iterator[BaseRoute]:
     """Routes for the path itself and all below it; a mount alone would need a slash at the end."""
     yield Route(mounted.path, mounted.app)
     yield Mount(mounted.path, mounted.app)
 
 
-def _wire_routes(door: Door) -> Iterator[Route]:
+def _wire_routes(service: Service) -> Iterator[Route]:
     paths: dict[str, dict[str, Endpoint]] = {}
     for route in wire_routes():
-        paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, door)
+        paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, service)
     for path, endpoints in paths.items():
         yield described(path, endpoints)
 

@@ -23,13 +23,13 @@ from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Door, Endpoint, asked, caller_of
+from memorywire.server.http.endpoint import Endpoint, Service, asked, caller_of
 
 _PAGE = 100
 _NEWEST = 20_000
 
 
-async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dict[str, Json]:
+async def entries(service: Service, caller: Caller, wanted: Mapping[str, Json]) -> dict[str, Json]:
     """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
     caller.require(Right.REVIEW)
     caller.require_agent(wanted, optional=True)
@@ -42,47 +42,47 @@ async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dic
             raise InvalidRequest(
                 "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
             )
-        about = await _about(door, caller, subject)
+        about = await _about(service, caller, subject)
         return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
     named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **named, **rest)
-    await door.journal.settle()
-    found = await door.finish(
-        door.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
+    await service.journal.settle()
+    found = await service.finish(
+        service.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
     )
     told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
     return {"entries": told, **_further(found, limit)}
 
 
-async def _about(door: Door, caller: Caller, subject: str) -> list[dict[str, Json]]:
+async def _about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
     """All entries about a change, a proposal or a recall that is the caller's."""
-    await door.journal.settle()
+    await service.journal.settle()
     work = partial(ledger.about, tenant=caller.tenant, subject=subject)
-    found = await door.finish(door.journal.file.read(work))
+    found = await service.finish(service.journal.file.read(work))
     return [_entry(row) for row in found if _is_for(row, caller)]
 
 
-async def entry(door: Door, caller: Caller, sequence: int) -> dict[str, Json]:
+async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
     """One entry, if it is about the caller's tenant and agents; else there is none."""
     caller.require(Right.REVIEW)
-    await door.journal.settle()
-    row = await door.finish(door.journal.file.read(partial(ledger.entry, sequence=sequence)))
+    await service.journal.settle()
+    row = await service.finish(service.journal.file.read(partial(ledger.entry, sequence=sequence)))
     if row is None or not _is_for(row, caller):
         raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
     return _entry(row)
 
 
-async def proof(door: Door, caller: Caller, sequence: int) -> str:
+async def proof(service: Service, caller: Caller, sequence: int) -> str:
     """The lines that prove one entry to be in the signed ledger; what is not signed yet is signed first."""
-    await entry(door, caller, sequence)
-    notary = _notary(door)
-    await door.finish(seal(door.journal.file, notary))
+    await entry(service, caller, sequence)
+    notary = _notary(service)
+    await service.finish(seal(service.journal.file, notary))
     work = partial(_proven, notary=notary, sequence=sequence)
-    return await door.finish(door.journal.file.read(work))
+    return await service.finish(service.journal.file.read(work))
 
 
 async def verdict(
-    door: Door, caller: Caller, kept: str | None = None, *, state: bool = False
+    service: Service, caller: Caller, kept: str | None = None, *, state: bool = False
 ) -> dict[str, Json]:
     """The report of a verification of the ledger, which must also agree with the `kept` checkpoints.
 
@@ -90,70 +90,70 @@ async def verdict(
     """
     caller.require(Right.MANAGE, everywhere=True)
     saved = [] if kept is None else _checkpoints(kept)
-    await door.journal.settle()
-    work = partial(examine, notary=door.journal.notary, saved=saved, state=state)
-    return _verdict(await door.finish(door.journal.file.read(work)))
+    await service.journal.settle()
+    work = partial(examine, notary=service.journal.notary, saved=saved, state=state)
+    return _verdict(await service.finish(service.journal.file.read(work)))
 
 
-async def signed(door: Door, caller: Caller) -> dict[str, Json]:
+async def signed(service: Service, caller: Caller) -> dict[str, Json]:
     """The newest signature and its key; what is not signed yet is signed first."""
     caller.require(Right.MANAGE, everywhere=True)
-    notary = _notary(door)
-    note = await door.finish(seal(door.journal.file, notary))
+    notary = _notary(service)
+    note = await service.finish(seal(service.journal.file, notary))
     if note is None:
         raise NotFound("the ledger is empty", fix="remember something first")
     key = await asyncio.to_thread(notary.verifier)
     return {"checkpoint": note, "key": str(key)}
 
 
-async def growth(door: Door, caller: Caller) -> list[tuple[int, str, int]]:
+async def growth(service: Service, caller: Caller) -> list[tuple[int, str, int]]:
     """How often each operation was done a day, among the newest entries: (day, operation, count)."""
     caller.require(Right.REVIEW)
     work = partial(ledger.by_day, tenant=caller.tenant, newest=_NEWEST)
-    return await door.finish(door.journal.file.read(work))
+    return await service.finish(service.journal.file.read(work))
 
 
-async def owed(door: Door, caller: Caller) -> list[dict[str, Json]]:
+async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
     """What stores have still to write of the caller's changes, oldest first."""
     caller.require(Right.REVIEW)
-    found = await door.finish(door.journal.debts())
+    found = await service.finish(service.journal.debts())
     return [debt.summary() for debt in found if _concerns(debt, caller)]
 
 
-def audit_endpoint(door: Door) -> Endpoint:
+def audit_endpoint(service: Service) -> Endpoint:
     async def audit(request: Request) -> Response:
-        return as_json(await entries(door, caller_of(request), asked(request)))
+        return as_json(await entries(service, caller_of(request), asked(request)))
 
     return audit
 
 
-def verify_endpoint(door: Door) -> Endpoint:
+def verify_endpoint(service: Service) -> Endpoint:
     async def verify(request: Request) -> Response:
         wanted = asked(request)
         kept, state = wanted.get("checkpoint"), bool(wanted.get("state"))
-        return as_json(await verdict(door, caller_of(request), kept, state=state))
+        return as_json(await verdict(service, caller_of(request), kept, state=state))
 
     return verify
 
 
-def proof_endpoint(door: Door) -> Endpoint:
+def proof_endpoint(service: Service) -> Endpoint:
     async def prove(request: Request) -> Response:
-        text = await proof(door, caller_of(request), asked(request)["seq"])
+        text = await proof(service, caller_of(request), asked(request)["seq"])
         return as_json({"lines": text.splitlines()})
 
     return prove
 
 
-def checkpoint_endpoint(door: Door) -> Endpoint:
+def checkpoint_endpoint(service: Service) -> Endpoint:
     async def checkpoint(request: Request) -> Response:
-        return as_json(await signed(door, caller_of(request)))
+        return as_json(await signed(service, caller_of(request)))
 
     return checkpoint
 
 
-def debts_endpoint(door: Door) -> Endpoint:
+def debts_endpoint(service: Service) -> Endpoint:
     async def debts(request: Request) -> Response:
-        return as_json({"debts": await owed(door, caller_of(request))})
+        return as_json({"debts": await owed(service, caller_of(request))})
 
     return debts
 
@@ -169,10 +169,10 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     return found
 
 
-def _notary(door: Door) -> Notary:
-    if door.journal.notary is None:
+def _notary(service: Service) -> Notary:
+    if service.journal.notary is None:
         raise unsupported("audit", "this journal lives in memory and signs nothing")
-    return door.journal.notary
+    return service.journal.notary
 
 
 def _proven(db: apsw.Connection, notary: Notary, sequence: int) -> str:

@@ -18,18 +18,20 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import ACCEPTED, as_json, status_of
-from memorywire.server.http.endpoint import Door, Endpoint, asked, asked_body, caller_of, permit
+from memorywire.server.http.endpoint import Endpoint, Service, asked, asked_body, caller_of, permit
 from memorywire.wire.codec import encode
 
 Item = dict[str, Json]
 
 
-def batch_endpoint(door: Door) -> Endpoint:
+def batch_endpoint(service: Service) -> Endpoint:
     async def batch(request: Request) -> Response:
         request.state.operation = "batch"
-        body = await asked_body("batch.request", request, door, limit=door.limits.batch)
+        body = await asked_body("batch.request", request, service, limit=service.limits.batch)
         answers = [
-            answer for run in _runs(body["items"]) for answer in await _perform(run, door, caller_of(request))
+            answer
+            for run in _runs(body["items"])
+            for answer in await _perform(run, service, caller_of(request))
         ]
         return as_json({"items": answers})
 
@@ -45,33 +47,33 @@ def _runs(items: Sequence[Item]) -> Iterator[list[Item]]:
             yield from ([item] for item in run)
 
 
-async def _perform(run: Sequence[Item], door: Door, caller: Caller) -> list[Item]:
+async def _perform(run: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
     if len(run) == 1:
-        return [await _one(run[0], door, caller)]
-    return await _many([item["payload"] for item in run], door, caller)
+        return [await _one(run[0], service, caller)]
+    return await _many([item["payload"] for item in run], service, caller)
 
 
-async def _one(item: Item, door: Door, caller: Caller) -> Item:
+async def _one(item: Item, service: Service, caller: Caller) -> Item:
     try:
-        return {"status": 200, "answer": await door.call(item["operation"], item["payload"], caller)}
+        return {"status": 200, "answer": await service.call(item["operation"], item["payload"], caller)}
     except MemorywireError as error:
         return _failed(error)
 
 
-async def _many(payloads: Sequence[Item], door: Door, caller: Caller) -> list[Item]:
+async def _many(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
     """Remembers, embedded and committed in groups."""
     refused = {at: problem for at, payload in enumerate(payloads) if (problem := _refusal(payload, caller))}
     allowed = [payload for at, payload in enumerate(payloads) if at not in refused]
     try:
-        results: Sequence[Result] = await door.finish(_remember(allowed, door, caller))
+        results: Sequence[Result] = await service.finish(_remember(allowed, service, caller))
     except MemorywireError as error:
         results = [error] * len(allowed)
     kept = iter(results)
     return [_said(refused[at] if at in refused else next(kept)) for at in range(len(payloads))]
 
 
-async def _remember(payloads: Sequence[Item], door: Door, caller: Caller) -> list[Result]:
-    context = replace(door.container.as_caller(caller.name), operation="remember")
+async def _remember(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Result]:
+    context = replace(service.container.as_caller(caller.name), operation="remember")
     return [one async for group in remember_each(payloads, context, tenant=caller.tenant) for one in group]
 
 
@@ -93,14 +95,14 @@ def _failed(error: MemorywireError) -> Item:
     return {"status": status_of(error), "problem": error.problem()}
 
 
-def trigger_endpoint(door: Door) -> Endpoint:
+def trigger_endpoint(service: Service) -> Endpoint:
     async def trigger(request: Request) -> Response:
         """Take one step and keep it."""
         request.state.operation = "trigger"
-        body = await asked_body("trigger.request", request, door)
+        body = await asked_body("trigger.request", request, service)
         caller = caller_of(request)
         permit("remember", body, caller)
-        answer = await door.finish(_step(Holder(door, caller, body), asked(request)["id"], body))
+        answer = await service.finish(_step(Holder(service, caller, body), asked(request)["id"], body))
         return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
     return trigger
@@ -109,8 +111,8 @@ def trigger_endpoint(door: Door) -> Endpoint:
 class Holder:
     """The verbs that a procedure needs, of one agent and as one caller."""
 
-    def __init__(self, door: Door, caller: Caller, asked: Mapping[str, Json]) -> None:
-        self._house = door.as_caller(caller)
+    def __init__(self, service: Service, caller: Caller, asked: Mapping[str, Json]) -> None:
+        self._house = service.as_caller(caller)
         self._tenant = caller.tenant
         self._scope = {name: asked[name] for name in ("agent_id", "user_id") if name in asked}
 

@@ -19,8 +19,8 @@ from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import ACCEPTED, as_json, status_of
 from memorywire.server.http.endpoint import (
-    Door,
     Endpoint,
+    Service,
     asked,
     asked_body,
     caller_of,
@@ -31,25 +31,25 @@ from memorywire.server.http.openapi import ENTRIES, ENTRY
 from memorywire.server.http.requests import with_headers
 from memorywire.wire.codec import encode
 
-Verb: TypeAlias = Callable[[Request, Door, KeyValue], Awaitable[Response]]
+Verb: TypeAlias = Callable[[Request, Service, KeyValue], Awaitable[Response]]
 
 
-def kv_routes(door: Door) -> list[Route]:
+def kv_routes(service: Service) -> list[Route]:
     return [
-        described(path, {method: _endpoint(right, verb, door) for method, (right, verb) in verbs.items()})
+        described(path, {method: _endpoint(right, verb, service) for method, (right, verb) in verbs.items()})
         for path, verbs in _ROUTES.items()
     ]
 
 
-def _endpoint(right: Right, verb: Verb, door: Door) -> Endpoint:
+def _endpoint(right: Right, verb: Verb, service: Service) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         request.state.operation = "kv"
-        return await verb(request, door, _shelf(request, door, caller_of(request), right))
+        return await verb(request, service, _shelf(request, service, caller_of(request), right))
 
     return endpoint
 
 
-def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyValue:
+def _shelf(request: Request, service: Service, caller: Caller, right: Right) -> KeyValue:
     """The keys that the address names; raises unless the caller has the right to them."""
     caller.require(right)
     owner = Owner(
@@ -58,62 +58,62 @@ def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyVal
     if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
         raise Forbidden("this tenant is not yours", field="scope_id")
     caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
-    return KeyValue(door.opener(caller), owner, Limits())
+    return KeyValue(service.opener(caller), owner, Limits())
 
 
-async def _get(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    found = await door.finish(agent_index.get(asked(request)["key"]))
+async def _get(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    found = await service.finish(agent_index.get(asked(request)["key"]))
     if found is None:
         raise NotFound("there is nothing under this key", field="key")
     return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
 
 
-async def _set(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    sent = await asked_body("kv_set.request", request, door)
+async def _set(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    sent = await asked_body("kv_set.request", request, service)
     body = with_headers(("if_version",), sent, asked(request))
     value = body.pop("value")
-    return _kept(await door.finish(agent_index.set(asked(request)["key"], value, **body)))
+    return _kept(await service.finish(agent_index.set(asked(request)["key"], value, **body)))
 
 
-async def _incr(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_incr.request", request, door)
-    return _kept(await door.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
+async def _incr(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    body = await asked_body("kv_incr.request", request, service)
+    return _kept(await service.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
 
 
-async def _delete(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    done = await door.finish(agent_index.delete(asked(request)["key"]))
+async def _delete(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    done = await service.finish(agent_index.delete(asked(request)["key"]))
     return as_json(encode(done), _accepted(done))
 
 
-async def _list(request: Request, door: Door, agent_index: KeyValue) -> Response:
+async def _list(request: Request, service: Service, agent_index: KeyValue) -> Response:
     wanted = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
-    found = await door.finish(agent_index.list(**wanted))
+    found = await service.finish(agent_index.list(**wanted))
     document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
     return as_json(document if found.next is None else {**document, "next": found.next})
 
 
-async def _set_many(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_set_many.request", request, door, limit=door.limits.batch)
+async def _set_many(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    body = await asked_body("kv_set_many.request", request, service, limit=service.limits.batch)
     problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
     asked_for = zip(body["entries"], problems, strict=True)
     settings = [setting(**entry) for entry, problem in asked_for if problem is None]
-    kept = iter(await door.finish(agent_index.keep_each(settings)))
+    kept = iter(await service.finish(agent_index.keep_each(settings)))
     return as_json({"items": [_item(problem or next(kept)) for problem in problems]})
 
 
-async def _search(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_search.request", request, door)
+async def _search(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    body = await asked_body("kv_search.request", request, service)
     query = body.pop("query")
-    return as_json(_searched(await door.finish(agent_index.search(query, **body))))
+    return as_json(_searched(await service.finish(agent_index.search(query, **body))))
 
 
-async def _stats(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    return as_json(encode(await door.finish(agent_index.stats())))
+async def _stats(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    return as_json(encode(await service.finish(agent_index.stats())))
 
 
-async def _reembed(request: Request, door: Door, agent_index: KeyValue) -> Response:
-    await asked_body("kv_reembed.request", request, door)
-    return as_json(encode(await door.finish(agent_index.reembed())))
+async def _reembed(request: Request, service: Service, agent_index: KeyValue) -> Response:
+    await asked_body("kv_reembed.request", request, service)
+    return as_json(encode(await service.finish(agent_index.reembed())))
 
 
 _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
@@ -158,46 +158,46 @@ def _match(match: Match) -> dict[str, Json]:
     return told
 
 
-def layer_routes(door: Door) -> list[Route]:
+def layer_routes(service: Service) -> list[Route]:
     return [
-        described("/v0/layer/add", {"POST": _add(door)}),
-        described("/v0/layer/recall", {"POST": _recall(door)}),
-        described("/v0/layer/events/{event_id}", {"GET": _event(door)}),
+        described("/v0/layer/add", {"POST": _add(service)}),
+        described("/v0/layer/recall", {"POST": _recall(service)}),
+        described("/v0/layer/events/{event_id}", {"GET": _event(service)}),
     ]
 
 
-def _add(door: Door) -> Endpoint:
+def _add(service: Service) -> Endpoint:
     async def add(request: Request) -> Response:
         """Take messages in."""
         request.state.operation = "layer"
-        body = await asked_body("layer_add.request", request, door, limit=door.limits.batch)
-        layer = _layer(door, caller_of(request), body, Right.WRITE)
-        event = await door.finish(layer.add(body.pop("messages"), **_rest(body)))
+        body = await asked_body("layer_add.request", request, service, limit=service.limits.batch)
+        layer = _layer(service, caller_of(request), body, Right.WRITE)
+        event = await service.finish(layer.add(body.pop("messages"), **_rest(body)))
         return as_json(event_document(event), ACCEPTED if event.state is EventState.PENDING else 200)
 
     return add
 
 
-def _recall(door: Door) -> Endpoint:
+def _recall(service: Service) -> Endpoint:
     async def recall(request: Request) -> Response:
         """Ask what conversations gave away."""
         request.state.operation = "layer"
-        body = await asked_body("layer_recall.request", request, door)
-        layer = _layer(door, caller_of(request), body, Right.READ)
-        return as_json(facts_document(await door.finish(layer.recall(body.pop("query"), **_rest(body)))))
+        body = await asked_body("layer_recall.request", request, service)
+        layer = _layer(service, caller_of(request), body, Right.READ)
+        return as_json(facts_document(await service.finish(layer.recall(body.pop("query"), **_rest(body)))))
 
     return recall
 
 
-def _event(door: Door) -> Endpoint:
+def _event(service: Service) -> Endpoint:
     async def event(request: Request) -> Response:
         """Ask what became of messages; an event of somebody else's agent is not there."""
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
         wanted = asked(request)
-        container = await door.opener(caller)()
-        found = await door.finish(find_event(container, caller.tenant, wanted["event_id"]))
+        container = await service.opener(caller)()
+        found = await service.finish(find_event(container, caller.tenant, wanted["event_id"]))
         whose = {"agent_id": found.scope.agent, "user_id": found.scope.user}
         others = [name for name in whose if wanted.get(name, whose[name]) != whose[name]]
         if others or not names(caller.agents, found.scope.agent):
@@ -207,11 +207,11 @@ def _event(door: Door) -> Endpoint:
     return event
 
 
-def _layer(door: Door, caller: Caller, body: Mapping[str, Json], right: Right) -> Layer:
+def _layer(service: Service, caller: Caller, body: Mapping[str, Json], right: Right) -> Layer:
     caller.require(right)
     caller.require_agent(body, optional=False)
     scope = Scope(tenant=caller.tenant, agent=body["agent_id"], user=body.get("user_id"))
-    return Layer(door.opener(caller), scope)
+    return Layer(service.opener(caller), scope)
 
 
 def _rest(body: dict[str, Json]) -> dict[str, Json]:

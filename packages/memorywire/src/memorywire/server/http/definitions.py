@@ -15,17 +15,17 @@ from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Door, Endpoint, asked, asked_body, caller_of, described
+from memorywire.server.http.endpoint import Endpoint, Service, asked, asked_body, caller_of, described
 
-Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
+Verb: TypeAlias = Callable[[Request, Service, Caller, Backends], Awaitable[Json]]
 
 _DISTANT = frozenset({"http", "https"})
 _PLACE = frozenset({"url", "key_env", "tenancy"})
 
 
-def definition_routes(door: Door) -> list[Route]:
+def definition_routes(service: Service) -> list[Route]:
     return [
-        described(path, {method: _endpoint(verb, door) for method, verb in verbs.items()})
+        described(path, {method: _endpoint(verb, service) for method, verb in verbs.items()})
         for path, verbs in _ROUTES.items()
     ]
 
@@ -49,60 +49,60 @@ def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
     return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
-def _endpoint(verb: Verb, door: Door) -> Endpoint:
+def _endpoint(verb: Verb, service: Service) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         caller = caller_of(request)
         caller.require(Right.MANAGE)
         request.state.operation = "backend"
-        book = door.container.backends
+        book = service.container.backends
         if book is None:
             raise unsupported("backends", "this house was opened without them")
-        return as_json(await verb(request, door, caller, book))
+        return as_json(await verb(request, service, caller, book))
 
     return endpoint
 
 
-async def _list(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    found = await door.finish(book.list(caller.tenant))
+async def _list(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    found = await service.finish(book.list(caller.tenant))
     return {"definitions": [edition_document(edition, book) for edition in found]}
 
 
-async def _create(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_create.request", request, door)
+async def _create(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_create.request", request, service)
     _require_for(body, caller)
-    return edition_document(await door.finish(book.create(caller.tenant, body, caller.name)), book)
+    return edition_document(await service.finish(book.create(caller.tenant, body, caller.name)), book)
 
 
-async def _get(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    return edition_document(await door.finish(book.get(caller.tenant, asked(request)["definition"])), book)
+async def _get(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    return edition_document(await service.finish(book.get(caller.tenant, asked(request)["definition"])), book)
 
 
-async def _fork(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_fork.request", request, door)
-    found = await door.finish(book.get(caller.tenant, asked(request)["definition"]))
+async def _fork(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_fork.request", request, service)
+    found = await service.finish(book.get(caller.tenant, asked(request)["definition"]))
     if _PLACE & body.keys():
         _require_for({**found.definition.document(), **body}, caller)
     # By its digest: it must be the one that was looked at.
-    fork = await door.finish(book.fork(caller.tenant, found.digest, body, caller.name))
+    fork = await service.finish(book.fork(caller.tenant, found.digest, body, caller.name))
     return edition_document(fork, book)
 
 
-async def _retire(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    await asked_body("backend_retire.request", request, door)
+async def _retire(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    await asked_body("backend_retire.request", request, service)
     named = asked(request)["definition"]
-    return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)), book)
+    return edition_document(await service.finish(book.retire(caller.tenant, named, caller.name)), book)
 
 
-async def _bind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_bind.request", request, door)
+async def _bind(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_bind.request", request, service)
     agent = _agent(request, caller)
-    bound = await door.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
+    bound = await service.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
     return edition_document(bound, book)
 
 
-async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+async def _unbind(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
     agent = _agent(request, caller)
-    await door.finish(book.unbind(caller.tenant, agent, caller.name))
+    await service.finish(book.unbind(caller.tenant, agent, caller.name))
     return {"agent_id": agent}
 
 

@@ -71,7 +71,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     webhook_pause_ms: int = 1_000
 
 
-class Door:
+class Service:
     """The house as seen from outside; work that was begun is finished, even if nobody waits any more."""
 
     def __init__(self, container: Container, limits: Limits) -> None:
@@ -189,13 +189,13 @@ def asked(request: Request) -> dict[str, Json]:
     return found
 
 
-def wire_endpoint(route: Wire, door: Door) -> Endpoint:
+def wire_endpoint(route: Wire, service: Service) -> Endpoint:
     """The endpoint of one wire route."""
 
     async def endpoint(request: Request) -> Response:
         request.state.operation = route.operation
-        payload = await _payload(route, request, door)
-        answer = await door.call(route.operation, payload, caller_of(request))
+        payload = await _payload(route, request, service)
+        answer = await service.call(route.operation, payload, caller_of(request))
         request.state.answer = answer
         return as_json(answer, _status(answer), _headers(answer))
 
@@ -216,12 +216,12 @@ async def json_object(request: Request, *, limit: int, seconds: float) -> dict[s
     return body
 
 
-async def _payload(route: Wire, request: Request, door: Door) -> dict[str, Json]:
+async def _payload(route: Wire, request: Request, service: Service) -> dict[str, Json]:
     sent = asked(request)
     if route.by_query:
         fields = properties(route.operation)
         return {name: value for name, value in sent.items() if name in fields}
-    payload = await json_object(request, limit=door.limits.body, seconds=door.limits.body_seconds)
+    payload = await json_object(request, limit=service.limits.body, seconds=service.limits.body_seconds)
     if route.field is not None:
         _put_path(route, route.field, payload, sent[route.field])
     return with_headers(properties(route.operation), payload, sent)
@@ -244,9 +244,11 @@ def _headers(answer: Mapping[str, Json]) -> dict[str, str]:
     return {"ETag": f'"{version}"'} if isinstance(version, int) else {}
 
 
-async def asked_body(name: str, request: Request, door: Door, *, limit: int | None = None) -> dict[str, Any]:
+async def asked_body(
+    name: str, request: Request, service: Service, *, limit: int | None = None
+) -> dict[str, Any]:
     """The body, when it is what the schema of that name describes."""
-    body = await json_object(request, limit=limit or door.limits.body, seconds=door.limits.body_seconds)
+    body = await json_object(request, limit=limit or service.limits.body, seconds=service.limits.body_seconds)
     problem = problem_with(body, name)
     if problem is not None:
         raise problem

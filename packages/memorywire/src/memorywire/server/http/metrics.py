@@ -32,7 +32,7 @@ _HITS = (0, 1, 2, 3, 5, 10, 20, 50, 100)
 _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-class Figures:
+class Metrics:
     """Everything that is counted, in a registry of this server alone."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-class Visit(Struct):
+class RequestRecord(Struct):
     """One request, while it lasts."""
 
     state: dict[str, Any]
@@ -173,11 +173,11 @@ class Visit(Struct):
         return str(self.state.get("operation", "other"))
 
 
-class Watch:
+class RequestObserver:
     """Counts, times and logs every visit."""
 
     def __init__(self, clock: Clock, log: Log | None = to_stderr) -> None:
-        self.figures = Figures()
+        self.metrics = Metrics()
         self._clock = clock
         self._log = log
 
@@ -188,29 +188,29 @@ class Watch:
 
     def over(self, container: Container) -> Container:
         """The house with its stores and its embedder timed; whoever opened it still closes it."""
-        embedder = _Timed(container.context.embedder, self.figures)
+        embedder = _Timed(container.context.embedder, self.metrics)
         return replace(
-            container, context=replace(container.context, watching=self.figures.took, embedder=embedder)
+            container, context=replace(container.context, watching=self.metrics.took, embedder=embedder)
         )
 
     @contextmanager
-    def visit(self, scope: Scope) -> Iterator[Visit]:
-        visit = Visit(state=scope.setdefault("state", {}), began=time.perf_counter())
-        scope["state"].update(visit=visit, figures=self.figures)
-        self.figures.begun()
+    def visit(self, scope: Scope) -> Iterator[RequestRecord]:
+        visit = RequestRecord(state=scope.setdefault("state", {}), began=time.perf_counter())
+        scope["state"].update(visit=visit, metrics=self.metrics)
+        self.metrics.begun()
         try:
             with continued(Headers(scope=scope)):
                 yield visit
         finally:
-            self.figures.answered(visit.operation, visit.status, time.perf_counter() - visit.began)
-            self.figures.said(visit.operation, visit.state.get("answer", {}))
+            self.metrics.answered(visit.operation, visit.status, time.perf_counter() - visit.began)
+            self.metrics.said(visit.operation, visit.state.get("answer", {}))
             if self._log is not None:
                 self._log(self._line(visit, scope["method"]))
 
     def named(self, scope: Scope, caller: "Caller") -> None:
         scope["state"]["visit"].caller = caller.name
 
-    def _line(self, visit: Visit, method: str) -> str:
+    def _line(self, visit: RequestRecord, method: str) -> str:
         answer, trace = visit.state.get("answer", {}), current_trace.get()
         said = {
             "at": self._clock(),
@@ -232,9 +232,9 @@ class Watch:
 class _Timed:
     """An embedder whose batches are timed."""
 
-    def __init__(self, inner: Embedder, figures: Figures) -> None:
+    def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner
-        self._figures = figures
+        self._metrics = metrics
 
     @property
     def space(self) -> Space:
@@ -245,7 +245,7 @@ class _Timed:
         try:
             return await self._inner.embed(texts)
         finally:
-            self._figures.embedded(len(texts), time.perf_counter() - began)
+            self._metrics.embedded(len(texts), time.perf_counter() - began)
 
     async def close(self) -> None:
         await self._inner.close()

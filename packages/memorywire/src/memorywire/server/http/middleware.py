@@ -19,11 +19,11 @@ from memorywire.model.errors import (
     StoreError,
     Unauthenticated,
 )
-from memorywire.server.auth import Caller, Doorkeeper
+from memorywire.server.auth import Authenticator, Caller
 from memorywire.server.http.answers import HEADERS, PROBES, as_problem
 from memorywire.server.http.connections import network_of
-from memorywire.server.http.endpoint import Door
-from memorywire.server.http.metrics import Watch
+from memorywire.server.http.endpoint import Service
+from memorywire.server.http.metrics import RequestObserver
 from memorywire.server.http.quotas import Lease, Party, Quotas, Rates, WrongTokens, current_lease
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
@@ -47,7 +47,7 @@ _CHECK_SECONDS = 0.2
 _GRACE_SECONDS = 0.4
 
 
-class Guard:
+class SecurityMiddleware:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
     `entries` are paths below which an application lets visitors in by its own means, `words` those below
@@ -62,25 +62,25 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        door: Door,
-        doorkeeper: Doorkeeper,
-        watch: Watch,
+        service: Service,
+        authenticator: Authenticator,
+        observer: RequestObserver,
         hosts: frozenset[str],
         entries: Mapping[str, Entry],
         words: Mapping[str, Words],
         names: Mapping[str, str],
     ) -> None:
         self._app = app
-        self._door = door
-        self._doorkeeper = doorkeeper
-        self._watch = watch
+        self._service = service
+        self._authenticator = authenticator
+        self._observer = observer
         self._hosts = hosts
         self._entries = entries
         self._words = words
         self._names = names
-        self._rates = Rates(door.limits.rate)
-        self._tokens = WrongTokens(door.limits.wrong_tokens)
-        self._quotas = Quotas(requests=door.limits.at_once, streams=door.limits.streams)
+        self._rates = Rates(service.limits.rate)
+        self._tokens = WrongTokens(service.limits.wrong_tokens)
+        self._quotas = Quotas(requests=service.limits.at_once, streams=service.limits.streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -91,7 +91,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._watch.visit(scope) as visit:
+        with self._observer.visit(scope) as visit:
 
             async def dressed(message: Message) -> None:
                 if message["type"] == "http.response.start":
@@ -114,7 +114,7 @@ class Guard:
         headers = Headers(scope=scope)
         state = scope.setdefault("state", {})
         state.setdefault("operation", _name(scope["path"], self._names))
-        closing = self._door.closing
+        closing = self._service.closing
         state.update(caller=None, address=_address(scope), tokens=self._tokens, closing=closing)
         if scope["path"] in PROBES:
             return
@@ -125,7 +125,7 @@ class Guard:
         if scope["path"] not in PUBLIC:
             caller = state["caller"] = await self._identify(scope, headers)
             if caller is not None:
-                self._watch.named(scope, caller)
+                self._observer.named(scope, caller)
             state.update(admit=partial(self._bearer, headers))
         self._rates.take(_party(state).credential)
 
@@ -156,10 +156,10 @@ class Guard:
         return await self._bearer(headers)
 
     async def _bearer(self, headers: Headers) -> Caller:
-        return await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
+        return await self._authenticator.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._door.closing.is_set():
+        if self._service.closing.is_set():
             raise Overloaded("the server is ending", retry_after=_AGAIN)
         lease = self._quotas.begin(_party(scope["state"]))
         scope["state"].update(lease=lease)
@@ -200,7 +200,7 @@ class Guard:
 
         An application that notices it has a moment to end its stream in order.
         """
-        closing = self._door.closing
+        closing = self._service.closing
         while not closing.is_set() and await self._is_welcome(scope):
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), _CHECK_SECONDS)

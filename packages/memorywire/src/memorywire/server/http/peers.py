@@ -21,46 +21,46 @@ from memorywire.pipeline.plan import entry_of
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import PROBLEM, as_json, encoded, status_of
-from memorywire.server.http.app import Mounted
-from memorywire.server.http.endpoint import Door, Limits, caller_of
+from memorywire.server.http.app import MountedApp
+from memorywire.server.http.endpoint import Limits, Service, caller_of
 from memorywire.server.http.requests import read_body
 from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.remote.protocol import PATH, VERBS, About, Verb, problem_of
 
 
-def store_mount(container: Container) -> Mounted:
+def store_mount(container: Container) -> MountedApp:
     """What `serve` mounts; only who may manage comes in.
 
     A change that comes in here was judged where it comes from. It is not judged again, but the ledger says
     who brought it.
     """
-    door = Door(container, Limits())
+    service = Service(container, Limits())
 
     async def endpoint(request: Request) -> Response:
         try:
-            answer = await _answer(request, door)
+            answer = await _answer(request, service)
         except MemorywireError as error:
             return Response(encoded(problem_of(error)), status_of(error), media_type=PROBLEM)
         return as_json({"answer": dump(answer)})
 
-    return Mounted(path=PATH, app=Starlette(routes=[Route("/{verb}", endpoint, methods=["POST"])]))
+    return MountedApp(path=PATH, app=Starlette(routes=[Route("/{verb}", endpoint, methods=["POST"])]))
 
 
-async def _answer(request: Request, door: Door) -> object:
+async def _answer(request: Request, service: Service) -> object:
     caller, name = caller_of(request), request.path_params["verb"]
     caller.require(Right.MANAGE)
     if name not in VERBS:
         raise UnknownOperation("a store has no such verb", field="verb")
-    body = await read_body(request, limit=door.limits.batch, seconds=door.limits.body_seconds)
+    body = await read_body(request, limit=service.limits.batch, seconds=service.limits.body_seconds)
     arguments = _arguments(VERBS[name], body)
     for scope in _scopes(arguments):
         _permit(scope, caller)
-    context = door.as_caller(caller).context
+    context = service.as_caller(caller).context
     if name == "about":
         return _about(context)
     if name == "write":
-        return await door.finish(_write(arguments[0], context))
-    answer = await door.finish(_asked(context.store, name)(*arguments))
+        return await service.finish(_write(arguments[0], context))
+    answer = await service.finish(_asked(context.store, name)(*arguments))
     if name == "health" and not caller.everywhere:
         return {"ok": answer["ok"]}  # the rest counts what all tenants have
     return answer

@@ -19,10 +19,10 @@ from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.governance import review_url
 from memorywire.server.auth import Provider
-from memorywire.server.http.app import Mounted, build_app
+from memorywire.server.http.app import MountedApp, build_app
 from memorywire.server.http.connections import Connection, Traffic
-from memorywire.server.http.endpoint import Door, Limits
-from memorywire.server.http.metrics import Log, Watch, to_stderr
+from memorywire.server.http.endpoint import Limits, Service
+from memorywire.server.http.metrics import Log, RequestObserver, to_stderr
 from memorywire.server.http.middleware import LOOPBACK
 
 _DRAIN_SECONDS = 10
@@ -74,7 +74,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
     address: Address = field(default_factory=Address)
     limits: Limits = field(default_factory=Limits)
-    mounts: Callable[[Container], Sequence[Mounted]] = lambda _: ()
+    mounts: Callable[[Container], Sequence[MountedApp]] = lambda _: ()
     ready: Callable[[str], None] = lambda _: None
     console: str | None = None
     log: Log | None = to_stderr
@@ -97,22 +97,22 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
     address = serving.address
     if serving.provider is None:
         await refuse_if_open(container, address)
-    watch = Watch(container.context.clock, serving.log)
-    watched = watch.over(container)
+    observer = RequestObserver(container.context.clock, serving.log)
+    watched = observer.over(container)
     with _listening(address) as listener:
         url = _url(address, listener)
         served = watched if serving.console is None else _reviewed_at(f"{url}{serving.console}", watched)
-        app, door = build_app(
+        app, service = build_app(
             served,
             trusting=address.local,
             hosts=address.names,
             limits=serving.limits,
             mounts=serving.mounts(served),
-            watch=watch,
+            observer=observer,
             provider=serving.provider,
         )
-        server = _Server(_config(app, _traffic(serving, watch), address.proxies))
-        ending = asyncio.create_task(_end(server, door, stop or asyncio.Event()))
+        server = _Server(_config(app, _traffic(serving, observer), address.proxies))
+        ending = asyncio.create_task(_end(server, service, stop or asyncio.Event()))
         serving.ready(url)
         try:
             await server.serve([listener])
@@ -120,7 +120,7 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
             ending.cancel()
             with suppress(asyncio.CancelledError):
                 await ending
-            await door.drain()
+            await service.drain()
 
 
 def _reviewed_at(console: str, container: Container) -> Container:
@@ -145,22 +145,22 @@ async def refuse_if_open(container: Container, address: Address) -> None:
         )
 
 
-async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
+async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
     """When told to stop: end streams, take no new requests, finish those that are in."""
     loop = asyncio.get_running_loop()
     for known in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
             loop.add_signal_handler(known, stop.set)
     await stop.wait()
-    door.container.hurry()
-    door.closing.set()
+    service.container.hurry()
+    service.closing.set()
     server.should_exit = True
 
 
-def _traffic(serving: Serving, watch: Watch) -> Traffic:
+def _traffic(serving: Serving, observer: RequestObserver) -> Traffic:
     limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
-    traffic = Traffic(limits, watch.figures.connection_refused, proxies=serving.address.proxies)
-    watch.figures.count_connections(lambda: traffic.open)
+    traffic = Traffic(limits, observer.metrics.connection_refused, proxies=serving.address.proxies)
+    observer.metrics.count_connections(lambda: traffic.open)
     return traffic
 
 

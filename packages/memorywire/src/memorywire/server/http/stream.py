@@ -11,37 +11,37 @@ from memorywire.model.errors import StoreError
 from memorywire.model.record import Json
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import encoded
-from memorywire.server.http.endpoint import Door, Endpoint, asked, caller_of
+from memorywire.server.http.endpoint import Endpoint, Service, asked, caller_of
 
 _BEAT_SECONDS = 15.0
 
 
-def events_endpoint(door: Door) -> Endpoint:
+def events_endpoint(service: Service) -> Endpoint:
     async def events(request: Request) -> Response:
         """Every change, proposal and decision as it is committed, without content."""
         caller = caller_of(request)
         caller.require(Right.READ)
         position = _position(request)
         request.state.lease.require_stream()
-        place = await door.feed.now() if position is None else position
-        lines = _lines(place, door, caller)
+        place = await service.feed.now() if position is None else position
+        lines = _lines(place, service, caller)
         return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     return events
 
 
-async def _lines(place: int, door: Door, caller: Caller) -> AsyncIterator[bytes]:
+async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[bytes]:
     """Events behind `place` without an end; the guard ends the stream."""
     quiet = 0.0
     try:
         yield b": listening\n\n"
         while True:
-            heard = door.feed.heard
-            events, place = await door.feed.after(place, tenant=caller.tenant, agents=caller.agents)
+            heard = service.feed.heard
+            events, place = await service.feed.after(place, tenant=caller.tenant, agents=caller.agents)
             for event in events:
                 if caller.hears_of(event.operation):
                     yield _line(event)
-            quiet = 0.0 if events else quiet + await door.feed.pause(heard)
+            quiet = 0.0 if events else quiet + await service.feed.pause(heard)
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
-from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import Clerk, as_receipt, undecided
+from memorywire.server.mcp.sessions import AgentSession
+from memorywire.server.mcp.tools import Runner, as_receipt, undecided
 
 if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
     from memorywire.model.proposal import Decided, Reviewed
@@ -58,17 +58,17 @@ class Question(Struct, frozen=True):
 
 
 async def settle(
-    receipt: dict[str, Json], operation: str, visit: Visit, context: Context, clerk: Clerk
+    receipt: dict[str, Json], operation: str, session: AgentSession, context: Context, runner: Runner
 ) -> CallToolResult | InputRequiredResult:
     """The receipt of a held change, after the person was asked, if the client can ask.
 
     Since protocol 2026-07-28 the question is the result, and the client calls again with the answer.
     """
-    if visit.reviewer is None or not _can_ask(context):
-        return as_receipt(receipt, visit.decided_with)
-    asked = await _question(receipt["proposal_id"], visit, clerk)
+    if session.reviewer is None or not _can_ask(context):
+        return as_receipt(receipt, session.decided_with)
+    asked = await _question(receipt["proposal_id"], session, runner)
     if asked is None:
-        return as_receipt(receipt, visit.decided_with)
+        return as_receipt(receipt, session.decided_with)
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         form = ElicitRequest(
             params=ElicitRequestFormParams(message=asked.message, requested_schema=asked.form)
@@ -79,39 +79,43 @@ async def settle(
         asked.message, asked.form, related_request_id=context.request_id
     )
     return as_receipt(
-        await _decided(answer, receipt, operation, asked.seen, visit, clerk), visit.decided_with
+        await _decided(answer, receipt, operation, asked.seen, session, runner), session.decided_with
     )
 
 
-async def resume(state: str, responses: InputResponses | None, visit: Visit, clerk: Clerk) -> CallToolResult:
+async def resume(
+    state: str, responses: InputResponses | None, session: AgentSession, runner: Runner
+) -> CallToolResult:
     """The receipt after the client called again; the state is sealed by us and bound to this visit."""
     held = json.loads(state)
     told = (responses or {}).get(KEY)
     receipt: dict[str, Json] = held["receipt"]
     if isinstance(told, ElicitResult):
-        receipt = await _decided(told, receipt, held["operation"], held["seen"], visit, clerk)
-    return as_receipt(receipt, visit.decided_with)
+        receipt = await _decided(told, receipt, held["operation"], held["seen"], session, runner)
+    return as_receipt(receipt, session.decided_with)
 
 
-async def decide(fields: Mapping[str, Json], visit: Visit, context: Context, clerk: Clerk) -> object:
+async def decide(
+    fields: Mapping[str, Json], session: AgentSession, context: Context, runner: Runner
+) -> object:
     """The receipt of `memory/decide`: at once with an operator's token, else after a person answered a form.
 
     Only a connection on which the server can ask carries the form, and it is about one proposal.
     """
-    if visit.verified or visit.reviewer is None:
-        return await clerk.review("decide", fields, visit)
+    if session.verified or session.reviewer is None:
+        return await runner.review("decide", fields, session)
     id = _one_proposal(fields)
     direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
-    asked = await _question(id, visit, clerk) if id and direct and _can_ask(context) else None
+    asked = await _question(id, session, runner) if id and direct and _can_ask(context) else None
     if id is None or asked is None:
-        raise undecided(visit, fields)
+        raise undecided(session, fields)
     answer = await context.session.elicit_form(
         asked.message, asked.form, related_request_id=context.request_id
     )
     decision = _answered(answer, id, asked.seen)
     if decision is None:
-        raise undecided(visit, fields)
-    return await clerk.review("decide", {**fields, **decision}, visit, elicited=True)
+        raise undecided(session, fields)
+    return await runner.review("decide", {**fields, **decision}, session, elicited=True)
 
 
 def _one_proposal(fields: Mapping[str, Json]) -> str | None:
@@ -121,11 +125,11 @@ def _one_proposal(fields: Mapping[str, Json]) -> str | None:
     return ids[0] if plain and ids and isinstance(ids[0], str) else None
 
 
-async def _question(proposal_id: Json, visit: Visit, clerk: Clerk) -> Question | None:
+async def _question(proposal_id: Json, session: AgentSession, runner: Runner) -> Question | None:
     """The form about a proposal; None when an answer would not count, or not all of it can be shown."""
-    if not await clerk.can_answer_own():
+    if not await runner.can_answer_own():
         return None
-    reviewed = cast("Reviewed", await clerk.review("proposal", {"proposal_id": proposal_id}, visit))
+    reviewed = cast("Reviewed", await runner.review("proposal", {"proposal_id": proposal_id}, session))
     message = question(reviewed)
     if len(message) > LONGEST:
         return None
@@ -165,13 +169,18 @@ def _answered(told: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json
 
 
 async def _decided(
-    told: ElicitResult, receipt: dict[str, Json], operation: str, seen: str, visit: Visit, clerk: Clerk
+    told: ElicitResult,
+    receipt: dict[str, Json],
+    operation: str,
+    seen: str,
+    session: AgentSession,
+    runner: Runner,
 ) -> dict[str, Json]:
     """The receipt after the form was answered; closing the form decides nothing."""
     fields = _answered(told, receipt["proposal_id"], seen)
     if fields is None:
         return receipt
-    done = cast("Decided", await clerk.review("decide", fields, visit, elicited=True))
+    done = cast("Decided", await runner.review("decide", fields, session, elicited=True))
     if fields["verb"] == "reject":
         raise Refused("a person rejected this change; nothing was changed")
     return _settled(receipt, operation, done)

@@ -21,18 +21,18 @@ from memorywire.model.errors import MemorywireError, NotFound, Unauthenticated, 
 from memorywire.model.record import Json
 from memorywire.server.auth import Caller, Provider
 from memorywire.server.http.answers import as_json, as_problem
-from memorywire.server.http.app import Mounted
-from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.app import MountedApp
+from memorywire.server.http.endpoint import Limits, Service
 from memorywire.server.http.quotas import Party, Quota
 from memorywire.server.mcp.server import build_server
-from memorywire.server.mcp.sessions import Visit, visit_of
+from memorywire.server.mcp.sessions import AgentSession, session_of
 
 METADATA = "/.well-known/oauth-protected-resource"
 
 
-def metadata_mount(provider: Provider, path: str) -> Mounted:
+def metadata_mount(provider: Provider, path: str) -> MountedApp:
     """What `serve` mounts beside MCP: the metadata of the server, and of MCP at `path`."""
-    return Mounted(path=METADATA, app=_Metadata(provider, path), entry=_nobody)
+    return MountedApp(path=METADATA, app=_Metadata(provider, path), entry=_nobody)
 
 
 def challenge_at(path: str) -> Callable[[MemorywireError], Response]:
@@ -116,19 +116,19 @@ def mcp_mount(
     *,
     extend: Callable[[Server[Any]], None] = lambda _: None,
     provider: Provider | None = None,
-) -> Mounted:
+) -> MountedApp:
     """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
 
     `extend` may give the server more to offer, behind the same guard. With a `provider` of tokens a client
     without one is told where to sign in; `metadata_mount` is what it reads then.
     """
     bounds = limits or Limits()
-    door = Door(container, bounds)
+    service = Service(container, bounds)
 
-    async def open_door() -> Door:
-        return door
+    async def open_service() -> Service:
+        return service
 
-    server = build_server(open_door, _who)
+    server = build_server(open_service, _who)
     extend(server)
     manager = _Sessions(
         server,
@@ -141,10 +141,10 @@ def mcp_mount(
     async def running() -> AsyncIterator[None]:
         async with manager.run():
             yield
-        await door.drain()
+        await service.drain()
 
     words = None if provider is None else challenge_at(PATH)
-    return Mounted(path=PATH, app=_Named(manager), running=running, words=words)
+    return MountedApp(path=PATH, app=_Named(manager), running=running, words=words)
 
 
 class _Sessions(StreamableHTTPSessionManager):
@@ -177,9 +177,9 @@ class _Named:
         await self._manager.asgi_app(named, receive, send)
 
 
-def _who(context: ServerRequestContext[Any, Any]) -> Visit:
+def _who(context: ServerRequestContext[Any, Any]) -> AgentSession:
     request = cast("Request", context.request)
-    return visit_of(request.scope["state"], request.headers)
+    return session_of(request.scope["state"], request.headers)
 
 
 def _user(caller: Caller) -> AuthenticatedUser:

@@ -33,14 +33,14 @@ from mcp_types import (
 from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
 from memorywire.server.mcp.schemas import unscoped
-from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import Clerk, spoken, written
+from memorywire.server.mcp.sessions import AgentSession
+from memorywire.server.mcp.tools import Runner, spoken, written
 
 if TYPE_CHECKING:
     from memorywire.client.events import Event
     from memorywire.model.answers import Page, Recalled
     from memorywire.model.oversight import FacetCounts
-    from memorywire.server.http.endpoint import Door
+    from memorywire.server.http.endpoint import Service
 
 
 RECALL = "memorywire://recall/"
@@ -75,21 +75,23 @@ PROMPT = Prompt(
 )
 
 
-async def read(params: ReadResourceRequestParams, visit: Visit, clerk: Clerk) -> ReadResourceResult:
+async def read(
+    params: ReadResourceRequestParams, session: AgentSession, runner: Runner
+) -> ReadResourceResult:
     """The resource, or the error that there is none: what is another's is not there."""
     from memorywire.wire.codec import encode
 
     uri = str(params.uri)
     operation, arguments = _meant(uri)
     try:
-        answer = await clerk.ask(operation, arguments, visit)
+        answer = await runner.ask(operation, arguments, session)
     except MemorywireError as error:
         raise protocol_error(error, uri=uri) from error
     text = written(unscoped(encode(answer)))
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=JSON)])
 
 
-async def prompt(params: GetPromptRequestParams, visit: Visit, clerk: Clerk) -> GetPromptResult:
+async def prompt(params: GetPromptRequestParams, session: AgentSession, runner: Runner) -> GetPromptResult:
     """The relevant memories as one message of the user, in the one form in which a model gets them."""
     if params.name != PROMPT.name:
         raise MCPError(code=INVALID_PARAMS, message=f"there is no such prompt; there is: {PROMPT.name}")
@@ -98,7 +100,7 @@ async def prompt(params: GetPromptRequestParams, visit: Visit, clerk: Clerk) -> 
     if given.get("max_tokens", "").isdecimal():
         arguments["max_tokens"] = int(given["max_tokens"])
     try:
-        recalled = await clerk.ask("recall", arguments, visit)
+        recalled = await runner.ask("recall", arguments, session)
     except MemorywireError as error:
         raise protocol_error(error) from error
     text = TextContent(text=spoken(cast("Recalled", recalled), arguments.get("max_tokens")))
@@ -126,14 +128,14 @@ _MOST = 100
 """As many values as the protocol lets an answer have; ids are looked for among ten times as many memories."""
 
 
-async def complete(params: CompleteRequestParams, visit: Visit, clerk: Clerk) -> CompleteResult:
+async def complete(params: CompleteRequestParams, session: AgentSession, runner: Runner) -> CompleteResult:
     """Values that begin with what was typed; none where nothing can be offered."""
     kind = _kind(params.ref)
     if kind is None:
         raise MCPError(code=INVALID_PARAMS, message="there is no such prompt or resource template")
     typed = params.argument.value
     try:
-        known = await _known(kind, params.argument.name, visit, clerk)
+        known = await _known(kind, params.argument.name, session, runner)
     except MemorywireError as error:
         raise protocol_error(error) from error
     values = [one for one in known if one.casefold().startswith(typed.casefold())]
@@ -149,13 +151,13 @@ def _kind(ref: ResourceTemplateReference | PromptReference) -> str | None:
     return {RECALL + "{query}": "query", MEMORY + "{id}": "id"}.get(str(ref.uri))
 
 
-async def _known(kind: str, argument: str, visit: Visit, clerk: Clerk) -> list[str]:
+async def _known(kind: str, argument: str, session: AgentSession, runner: Runner) -> list[str]:
     if argument != kind:
         return []
     if kind == "id":
-        listed = cast("Page", await clerk.ask("list", {"limit": 10 * _MOST}, visit))
+        listed = cast("Page", await runner.ask("list", {"limit": 10 * _MOST}, session))
         return [record.id for record in listed.items]
-    counts = cast("FacetCounts", await clerk.ask("facets", {}, visit))
+    counts = cast("FacetCounts", await runner.ask("facets", {}, session))
     return [str(value.value) for value in counts.fields["tags"]]
 
 
@@ -165,32 +167,32 @@ Context = ServerRequestContext[Any, Any]
 class Listeners:
     """The open streams of one server."""
 
-    def __init__(self, clerk: Clerk) -> None:
-        self._clerk = clerk
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
         self._open = 0
 
     async def listen(
-        self, context: Context, params: SubscriptionsListenRequestParams, visit: Visit
+        self, context: Context, params: SubscriptionsListenRequestParams, session: AgentSession
     ) -> SubscriptionsListenResult:
         """Tell the client of changes until it goes, the server ends, or its token is no longer taken."""
         from memorywire.journal.operators import Right
 
-        door = await self._clerk.open_door()
+        service = await self._runner.open_service()
         try:
-            visit.caller.require(Right.READ)
-            visit.caller.require_agent(visit.payload({}), optional=False)
+            session.caller.require(Right.READ)
+            session.caller.require_agent(session.payload({}), optional=False)
         except MemorywireError as error:
             raise protocol_error(error) from error
-        if self._open >= door.limits.streams:
+        if self._open >= service.limits.streams:
             raise MCPError(INTERNAL_ERROR, "too many are listening")
         uris = params.notifications.resource_subscriptions or []
         bus = InMemorySubscriptionBus()
         handler = ListenHandler(bus)
-        place = await door.feed.now()
+        place = await service.feed.now()
         self._open += 1
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(_publish, door, visit, uris, bus, handler, place)
+                group.start_soon(_publish, service, session, uris, bus, handler, place)
                 result = await handler(context, params)
                 group.cancel_scope.cancel()
             return result
@@ -199,29 +201,29 @@ class Listeners:
 
 
 async def _publish(
-    door: "Door",
-    visit: Visit,
+    service: "Service",
+    session: AgentSession,
     uris: Sequence[str],
     bus: InMemorySubscriptionBus,
     handler: ListenHandler,
     place: int,
 ) -> None:
     """Announce what changes behind `place`; end the stream when nobody may listen any more."""
-    closing = visit.state.get("closing", door.closing)
-    while not closing.is_set() and await visit.is_welcome():
-        heard = door.feed.heard
-        found, place = await door.feed.after(place, tenant=visit.caller.tenant, agents=(visit.agent,))
-        changes = [event for event in found if event.kind == "committed" and _concerns(event, visit)]
+    closing = session.state.get("closing", service.closing)
+    while not closing.is_set() and await session.is_welcome():
+        heard = service.feed.heard
+        found, place = await service.feed.after(place, tenant=session.caller.tenant, agents=(session.agent,))
+        changes = [event for event in found if event.kind == "committed" and _concerns(event, session)]
         for uri in dict.fromkeys(_touched(changes, uris)):
             await bus.publish(ResourceUpdated(uri))
         if not found:
-            await door.feed.pause(heard)
+            await service.feed.pause(heard)
     handler.close()
 
 
-def _concerns(event: "Event", visit: Visit) -> bool:
+def _concerns(event: "Event", session: AgentSession) -> bool:
     """Whether the change is one of this agent and, where the connection is of one user, of that user."""
-    return event.agent == visit.agent and visit.user in (None, event.user)
+    return event.agent == session.agent and session.user in (None, event.user)
 
 
 def _touched(changes: Sequence["Event"], uris: Sequence[str]) -> Iterator[str]:

@@ -47,12 +47,12 @@ from memorywire.server.mcp.resources import (
     read,
 )
 from memorywire.server.mcp.schemas import input_schema, unscoped
-from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import CARDS, Clerk, OpenDoor, as_problem, as_result, tool
+from memorywire.server.mcp.sessions import AgentSession
+from memorywire.server.mcp.tools import CARDS, OpenService, Runner, as_problem, as_result, tool
 from memorywire.wire import spec
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
-Who: TypeAlias = Callable[[Context], Visit]
+Who: TypeAlias = Callable[[Context], AgentSession]
 
 EXTENSION = "dev.memorywire/memory"
 REVIEWS = ("proposals", "proposal", "decide")
@@ -86,20 +86,20 @@ def settings() -> dict[str, Json]:
 
 
 def method(
-    operation: str, clerk: Clerk, who: Callable[[Context], Visit]
+    operation: str, runner: Runner, who: Callable[[Context], AgentSession]
 ) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
     """The handler of one method: fields of the wire in, its response out."""
-    asked = clerk.review if operation in REVIEWS else clerk.ask
+    asked = runner.review if operation in REVIEWS else runner.ask
 
     async def handler(context: Context, params: Fields) -> dict[str, Json]:
         from memorywire.wire.codec import encode
 
-        visit, fields = who(context), params.given()
+        session, fields = who(context), params.given()
         try:
             if operation == "decide":
-                answer = await decide(fields, visit, context, clerk)
+                answer = await decide(fields, session, context, runner)
             else:
-                answer = await asked(operation, fields, visit)
+                answer = await asked(operation, fields, session)
         except MemorywireError as error:
             raise protocol_error(error) from error
         return unscoped(encode(answer))
@@ -119,9 +119,9 @@ _STABLE = CacheHint(ttl_ms=3_600_000, scope="public")
 _KEY_BYTES = 32
 
 
-def build_server(open_door: OpenDoor, who: Who, *, entropy: Entropy = os.urandom) -> Server[Any]:
+def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.urandom) -> Server[Any]:
     """A server of either era of the protocol; `who` tells whose request it is."""
-    desk = _Desk(Clerk(open_door=open_door), who)
+    desk = _Desk(Runner(open_service=open_service), who)
     server: Server[Any] = Server(
         NAME,
         version=__version__,
@@ -147,7 +147,7 @@ def build_server(open_door: OpenDoor, who: Who, *, entropy: Entropy = os.urandom
     )
     server.extensions[EXTENSION] = settings()
     for operation, kind in METHODS.items():
-        server.add_request_handler(f"memory/{operation}", kind, method(operation, desk.clerk, who))
+        server.add_request_handler(f"memory/{operation}", kind, method(operation, desk.runner, who))
     security = RequestStateSecurity(
         keys=[entropy(_KEY_BYTES)], bind_principal=lambda context: who(context).principal
     )
@@ -158,10 +158,10 @@ def build_server(open_door: OpenDoor, who: Who, *, entropy: Entropy = os.urandom
 class _Desk:
     """The handlers that the protocol names."""
 
-    def __init__(self, clerk: Clerk, who: Who) -> None:
-        self.clerk = clerk
+    def __init__(self, runner: Runner, who: Who) -> None:
+        self.runner = runner
         self._who = who
-        self._listeners = Listeners(clerk)
+        self._listeners = Listeners(runner)
 
     async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool(operation) for operation in CARDS])
@@ -180,16 +180,16 @@ class _Desk:
     async def _called(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        visit = self._who(context)
+        session = self._who(context)
         if params.request_state is not None:
-            return await resume(params.request_state, params.input_responses, visit, self.clerk)
+            return await resume(params.request_state, params.input_responses, session, self.runner)
         asked = params.arguments or {}
-        answer = await self.clerk.ask(params.name, asked, visit)
+        answer = await self.runner.ask(params.name, asked, session)
         if not getattr(answer, "pending_approval", False):
             return as_result(answer, asked)
         from memorywire.wire.codec import encode
 
-        return await settle(unscoped(encode(answer)), params.name, visit, context, self.clerk)
+        return await settle(unscoped(encode(answer)), params.name, session, context, self.runner)
 
     async def list_resources(
         self, context: Context, params: PaginatedRequestParams | None
@@ -203,7 +203,7 @@ class _Desk:
         return ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
     async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await read(params, self._who(context), self.clerk)
+        return await read(params, self._who(context), self.runner)
 
     async def list_prompts(
         self, context: Context, params: PaginatedRequestParams | None
@@ -211,10 +211,10 @@ class _Desk:
         return ListPromptsResult(prompts=[PROMPT])
 
     async def get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        return await prompt(params, self._who(context), self.clerk)
+        return await prompt(params, self._who(context), self.runner)
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
-        return await complete(params, self._who(context), self.clerk)
+        return await complete(params, self._who(context), self.runner)
 
     async def listen(
         self, context: Context, params: SubscriptionsListenRequestParams
@@ -222,8 +222,8 @@ class _Desk:
         return await self._listeners.listen(context, params, self._who(context))
 
 
-async def serve_stdio(open_door: OpenDoor, visit: Callable[[], Visit]) -> None:
+async def serve_stdio(open_service: OpenService, session: Callable[[], AgentSession]) -> None:
     """Serve until the client closes its end; `visit` is asked at every request who that client is."""
-    server = build_server(open_door, lambda _: visit())
+    server = build_server(open_service, lambda _: session())
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

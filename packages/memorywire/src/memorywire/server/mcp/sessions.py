@@ -34,7 +34,7 @@ def reviewing(proposal: str) -> str:
     return f"memorywire review show {proposal}"
 
 
-class Visit(Struct, frozen=True, kw_only=True):
+class AgentSession(Struct, frozen=True, kw_only=True):
     """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
 
     `verified` says that a token proved who the reviewer is: then no form has to be answered first.
@@ -74,14 +74,14 @@ class Visit(Struct, frozen=True, kw_only=True):
         return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
 
 
-def local_visit(
+def local_session(
     agent: str,
     user: str | None,
     *,
     asking: bool,
     tenant: str = DEFAULT_TENANT,
     decided_with: Callable[[str], str] = reviewing,
-) -> Visit:
+) -> AgentSession:
     """The visit of a program that a person of this machine started for one agent."""
     from memorywire.journal.operators import Right
     from memorywire.server.auth import Caller
@@ -90,10 +90,10 @@ def local_visit(
     caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,), owns_machine=True)
     person = Caller(name=ELICITED, rights=frozenset(Right), tenant=tenant, agents=(agent,))
     reviewer = person if asking else None
-    return Visit(agent=agent, user=user, caller=caller, reviewer=reviewer, decided_with=decided_with)
+    return AgentSession(agent=agent, user=user, caller=caller, reviewer=reviewer, decided_with=decided_with)
 
 
-def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
+def session_of(state: dict[str, Any], headers: Mapping[str, str]) -> AgentSession:
     """The visit of a caller whom the guard let in, and named in the state of the request.
 
     The agent is the one that the header names, else the only one of the credential, else the default. A
@@ -106,7 +106,7 @@ def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
     verified = caller.name != LOCAL
     reviewer = caller if verified else replace(caller, name=ELICITED, principal=LOCAL)
     agent = headers.get(AGENT_HEADER, _only(caller.agents) or DEFAULT_AGENT)
-    return Visit(
+    return AgentSession(
         agent=agent,
         user=headers.get(USER_HEADER),
         caller=replace(

@@ -10,12 +10,12 @@ from msgspec import Struct
 from memorywire.model.errors import Forbidden, MemorywireError
 from memorywire.model.record import Json
 from memorywire.server.mcp.schemas import SCOPE, input_schema, tool_schema, unscoped
-from memorywire.server.mcp.sessions import CONNECTED, Visit
+from memorywire.server.mcp.sessions import CONNECTED, AgentSession
 
 if TYPE_CHECKING:
     from memorywire.model.answers import Recalled
     from memorywire.server.auth import Caller
-    from memorywire.server.http.endpoint import Door
+    from memorywire.server.http.endpoint import Service
 
 
 _TOO_SMALL = "What answers this does not fit into max_tokens."
@@ -153,21 +153,21 @@ def _result(text: str, document: dict[str, Json]) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=document)
 
 
-OpenDoor: TypeAlias = Callable[[], Awaitable["Door"]]
+OpenService: TypeAlias = Callable[[], Awaitable["Service"]]
 
 
-class Clerk(Struct, frozen=True, kw_only=True):
+class Runner(Struct, frozen=True, kw_only=True):
     """`open_door` opens the house when it is first needed, and gives the same door ever after."""
 
-    open_door: OpenDoor
+    open_service: OpenService
 
-    async def ask(self, operation: str, arguments: Mapping[str, Json], visit: Visit) -> object:
+    async def ask(self, operation: str, arguments: Mapping[str, Json], session: AgentSession) -> object:
         """The answer to the agent."""
         _refuse_unknown(operation, arguments)
-        return await self._ask(operation, visit.payload(arguments), visit.caller, visit)
+        return await self._ask(operation, session.payload(arguments), session.caller, session)
 
     async def review(
-        self, operation: str, fields: Mapping[str, Json], visit: Visit, *, elicited: bool = False
+        self, operation: str, fields: Mapping[str, Json], session: AgentSession, *, elicited: bool = False
     ) -> object:
         """The answer to the person who decides about what this agent wants to change.
 
@@ -176,34 +176,34 @@ class Clerk(Struct, frozen=True, kw_only=True):
         """
         from memorywire.journal.operators import Right
 
-        if visit.reviewer is None:
+        if session.reviewer is None:
             raise Forbidden("nobody decides through this connection", fix="use `memorywire review`")
-        if operation == "decide" and not (visit.verified or elicited):
-            raise undecided(visit, fields)
-        payload = visit.payload(fields)
-        visit.reviewer.require(Right.REVIEW)
-        visit.reviewer.require_agent(payload, optional=False)
-        return await self._ask(operation, payload, visit.reviewer, visit)
+        if operation == "decide" and not (session.verified or elicited):
+            raise undecided(session, fields)
+        payload = session.payload(fields)
+        session.reviewer.require(Right.REVIEW)
+        session.reviewer.require_agent(payload, optional=False)
+        return await self._ask(operation, payload, session.reviewer, session)
 
     async def can_answer_own(self) -> bool:
         """Whether policy lets a change be approved through the connection that asked for it."""
-        office = (await self.open_door()).container.context.office
+        office = (await self.open_service()).container.context.office
         return office is None or not office.rulebook.base.four_eyes
 
     async def _ask(
-        self, operation: str, payload: Mapping[str, Json], caller: "Caller", visit: Visit
+        self, operation: str, payload: Mapping[str, Json], caller: "Caller", session: AgentSession
     ) -> object:
-        door = await self.open_door()
+        service = await self.open_service()
         try:
-            answer = await door.ask(operation, payload, caller)
+            answer = await service.ask(operation, payload, caller)
         except MemorywireError as error:
-            visit.note(operation, {"code": error.code})
+            session.note(operation, {"code": error.code})
             if error.field in SCOPE:  # no argument can name another
                 error.fix = CONNECTED
             raise
         from memorywire.wire.codec import encode
 
-        visit.note(operation, {"answer": encode(answer)})
+        session.note(operation, {"answer": encode(answer)})
         return answer
 
 
@@ -220,7 +220,7 @@ def _refuse_unknown(operation: str, arguments: Mapping[str, Json]) -> None:
             raise unknown_field(name, list(fields))
 
 
-def undecided(visit: Visit, fields: Mapping[str, Json]) -> Forbidden:
+def undecided(session: AgentSession, fields: Mapping[str, Json]) -> Forbidden:
     """The problem of a decision that no person is known to have made; its fix says how a person decides."""
     ids = fields.get("proposal_ids")
     first = ids[0] if isinstance(ids, list) and ids and isinstance(ids[0], str) else "PROPOSAL"
@@ -228,5 +228,5 @@ def undecided(visit: Visit, fields: Mapping[str, Json]) -> Forbidden:
         "a program cannot decide for a person: no form about this proposal was answered, and no operator's "
         "token came with the request",
         field="proposal_ids",
-        fix=f"let a person decide in the console, or with: {visit.decided_with(first)}",
+        fix=f"let a person decide in the console, or with: {session.decided_with(first)}",
     )

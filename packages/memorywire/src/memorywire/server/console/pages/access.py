@@ -10,7 +10,7 @@ from memorywire.app import LOCAL
 from memorywire.journal.operators import Issued, Operator, Right, Role
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
-from memorywire.server.console.page import THEMES, Form, Page, Room, Section, View, own
+from memorywire.server.console.page import THEMES, Form, Page, PageGroup, Section, View, own
 from memorywire.server.console.sessions import PATH, Note, Session
 from memorywire.server.http.answers import status_of
 from memorywire.server.operators import Registry
@@ -75,8 +75,8 @@ async def _show_operators(
 
 def _registry(page: Page) -> Registry:
     page.caller.require(Right.MANAGE, everywhere=True)
-    door = page.shop.door
-    return Registry(journal=door.journal, clock=door.container.context.clock, actor=page.caller.name)
+    service = page.console.service
+    return Registry(journal=service.journal, clock=service.container.context.clock, actor=page.caller.name)
 
 
 def _role(text: str) -> Role:
@@ -98,7 +98,7 @@ def _ends(page: Page, form: Form) -> int | None:
     return page.now + int(days) * DAY_MS
 
 
-OPERATORS = Room(
+OPERATORS = PageGroup(
     views=(
         View(path="/operators", look=operators),
         View(path="/operators/add", do=add),
@@ -123,7 +123,7 @@ async def home(page: Page) -> Response:
 async def sign_in_page(page: Page) -> Response:
     next = own(page.query.get("next", _HOME))
     tenant = dict(parse_qsl(urlsplit(next).query)).get("tenant", "")
-    kept = page.shop.sessions.has_aside(page.session)
+    kept = page.console.sessions.has_aside(page.session)
     return await page.show("sign_in.html", next=next, tenant=tenant, kept=kept)
 
 
@@ -134,7 +134,7 @@ async def sign_in(page: Page, form: Form) -> Response:
     state = page.request.state
     state.tokens.check(state.address, secret)
     try:
-        await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
+        await page.console.authenticator.admit(f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden) as error:
         if isinstance(error, Forbidden):
             several = "this token is of several tenants"
@@ -143,7 +143,7 @@ async def sign_in(page: Page, form: Form) -> Response:
         state.tokens.reject(state.address, secret)
         fix = "see: memorywire operator list"
         raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
-    return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
+    return _come_in(page, page.console.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
 
 
 async def choose_tenant(page: Page, form: Form) -> Response:
@@ -151,28 +151,28 @@ async def choose_tenant(page: Page, form: Form) -> Response:
     tenant, old = form.text("tenant"), page.session
     if not old.local:
         secret = None if old.secret is None else f"Bearer {old.secret}"
-        await page.shop.doorkeeper.admit(secret, tenant)
-    session = page.shop.sessions.begin(secret=old.secret, tenant=tenant, local=old.local)
+        await page.console.authenticator.admit(secret, tenant)
+    session = page.console.sessions.begin(secret=old.secret, tenant=tenant, local=old.local)
     return _come_in(page, replace(session, begun=old.begun), form.get("back"))
 
 
 async def enter(page: Page) -> Response:
     """By a link that was made for one use."""
-    trusted = await page.shop.doorkeeper.trusts_links()
+    trusted = await page.console.authenticator.trusts_links()
     if not trusted:
-        page.shop.sessions.revoke_links()
-    if trusted and page.shop.sessions.redeem(page.query.get("key", "")):
-        return _come_in(page, page.shop.sessions.begin(local=True), None)
-    if page.visitor is not None:
+        page.console.sessions.revoke_links()
+    if trusted and page.console.sessions.redeem(page.query.get("key", "")):
+        return _come_in(page, page.console.sessions.begin(local=True), None)
+    if page.viewer is not None:
         return page.go(PATH)
     note = Note(text="That link was used before, is too old, or ended with the first operator.", problem=True)
     return page.go(page.link("/sign-in"), note)
 
 
 async def sign_out(page: Page, form: Form) -> Response:
-    page.shop.sessions.end(page.session)
+    page.console.sessions.end(page.session)
     response = page.go(page.link("/sign-in"))
-    page.shop.sessions.drop(response)
+    page.console.sessions.drop(response)
     return response
 
 
@@ -183,16 +183,16 @@ async def look_and_feel(page: Page, form: Form) -> Response:
     if theme is not None:
         if theme not in THEMES:
             raise InvalidRequest(f"{theme} is not a theme", field="theme")
-        page.shop.sessions.cookie(response, "memorywire_theme", theme, tls=page.over_tls)
+        page.console.sessions.cookie(response, "memorywire_theme", theme, tls=page.over_tls)
     if keys is not None:
         state = "off" if keys == "off" else "on"
-        page.shop.sessions.cookie(response, "memorywire_keys", state, tls=page.over_tls)
+        page.console.sessions.cookie(response, "memorywire_keys", state, tls=page.over_tls)
     return response
 
 
 def _come_in(page: Page, session: Session, next: str | None) -> Response:
     """Start a new session, so that nobody can have prepared it; what was typed before comes along."""
-    sessions = page.shop.sessions
+    sessions = page.console.sessions
     typed = sessions.given_back(page.session)
     sessions.end(page.session)
     response = page.go(next or PATH)
@@ -202,7 +202,7 @@ def _come_in(page: Page, session: Session, next: str | None) -> Response:
     return response
 
 
-ENTRANCE = Room(
+ENTRANCE = PageGroup(
     views=(
         View(path="/", look=home),
         View(path=PATH, look=home),

@@ -12,7 +12,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json, Scope
 from memorywire.policy.diff import segments, visible
-from memorywire.server.console.page import Form, Page, Room, Section, View, whole
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
 from memorywire.server.console.render import day_ms, plain
 from memorywire.server.console.sessions import Note
 from memorywire.server.http import audit as books
@@ -33,12 +33,12 @@ async def activity(page: Page) -> Response:
 
 async def verify(page: Page) -> Response:
     """The same page, with the answer above it: whether the whole ledger holds."""
-    verdict = await books.verdict(page.shop.door, page.caller)
+    verdict = await books.verdict(page.console.service, page.caller)
     return await _shown(page, [("limit", str(_PAGE))], verdict)
 
 
 async def entry(page: Page) -> Response:
-    said = await books.entry(page.shop.door, page.caller, _sequence(page))
+    said = await books.entry(page.console.service, page.caller, _sequence(page))
     moves = [await _moved(page, said["agent_id"], *touched) for touched in _touched(said)[:_SHOWN_MEMORIES]]
     return await page.show("entry.html", entry=said, moves=moves, more=len(_touched(said)) - len(moves))
 
@@ -52,20 +52,20 @@ async def undo(page: Page, form: Form) -> Response:
 
 
 async def checkpoint(page: Page) -> Response:
-    signed = await books.signed(page.shop.door, page.caller)
+    signed = await books.signed(page.console.service, page.caller)
     return _file(f"{signed['checkpoint']}\n{signed['key']}\n", "checkpoint.txt")
 
 
 async def proof(page: Page) -> Response:
     sequence = _sequence(page)
-    return _file(await books.proof(page.shop.door, page.caller, sequence), f"entry-{sequence}.jsonl")
+    return _file(await books.proof(page.console.service, page.caller, sequence), f"entry-{sequence}.jsonl")
 
 
 async def _shown(
     page: Page, asked: list[tuple[str, str]], verdict: dict[str, Json] | None = None
 ) -> Response:
     wanted = parameters_of("/v0/audit", "GET").from_query(asked)
-    found = await books.entries(page.shop.door, page.caller, wanted)
+    found = await books.entries(page.console.service, page.caller, wanted)
     rows = [{**one, "about": _about(one), "subject": one.get("subject")} for one in found["entries"]]
     return await page.show(
         "activity.html", rows=rows, next=found.get("next"), operations=OPERATIONS, verdict=verdict
@@ -136,7 +136,7 @@ async def _texts(page: Page, agent: str, id: str) -> dict[int, str]:
     return {one["number"]: one["record"]["content"] for one in versions if "record" in one}
 
 
-ACTIVITY = Room(
+ACTIVITY = PageGroup(
     views=(
         View(path="/activity", look=activity, of_agent=True),
         View(path="/activity/verify", look=verify),
@@ -164,7 +164,7 @@ async def dreams(page: Page) -> Response:
         }
         for one in found["entries"]
     ]
-    return await page.show("dreams.html", rows=rows, next=found.get("next"), tending=page.shop.tending)
+    return await page.show("dreams.html", rows=rows, next=found.get("next"), tending=page.console.tending)
 
 
 async def run(page: Page) -> Response:
@@ -175,8 +175,8 @@ async def run(page: Page) -> Response:
         raise InvalidRequest("a run is named by its agent and its id", field="run")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
-    context = await page.shop.door.as_caller(page.caller).context.serving(scope)
-    said = await page.shop.door.finish(load_run(scope, id, context))
+    context = await page.console.service.as_caller(page.caller).context.serving(scope)
+    said = await page.console.service.finish(load_run(scope, id, context))
     first = _first(page)
     last = first + _STEPS
     moves = [{**step, "memories": _compare_versions(step, said)} for step in said["steps"][first:last]]
@@ -189,7 +189,7 @@ async def _entries(page: Page, **asked: str | None) -> dict[str, Json]:
     named = {"limit": str(_PAGE), "agent_id": page.agent, **asked}
     given = [(name, value) for name, value in named.items() if value is not None]
     wanted = parameters_of("/v0/audit", "GET").from_query(given)
-    return await books.entries(page.shop.door, page.caller, wanted)
+    return await books.entries(page.console.service, page.caller, wanted)
 
 
 async def _undone(page: Page) -> Mapping[str, str]:
@@ -224,7 +224,7 @@ def _text(version: dict[str, Json] | None) -> str:
     return "" if content is None else plain(content)
 
 
-DREAMS = Room(
+DREAMS = PageGroup(
     views=(View(path="/dreams", look=dreams, of_agent=True), View(path="/dreams/run", look=run)),
     section=Section(path="/dreams", title="Dreams", right=Right.REVIEW),
 )

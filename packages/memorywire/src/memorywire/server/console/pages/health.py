@@ -11,7 +11,7 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Scope
 from memorywire.pipeline.outbox import redeliver, write_off
 from memorywire.pipeline.scan import scan
-from memorywire.server.console.page import Form, Page, Room, Section, View
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View
 from memorywire.server.console.render import columns
 from memorywire.server.console.sessions import Note
 from memorywire.server.http import audit as books
@@ -28,7 +28,7 @@ async def health(page: Page) -> Response:
 async def check(page: Page) -> Response:
     """The same page, after every store was asked how it is; a large file takes a while to read."""
     page.caller.require(Right.MANAGE, everywhere=True)
-    said = await page.shop.door.finish(page.shop.door.container.context.store.health())
+    said = await page.console.service.finish(page.console.service.container.context.store.health())
     return await _show_health(page, checked=said)
 
 
@@ -38,14 +38,14 @@ async def look_for_secrets(page: Page, form: Form) -> Response:
     agent = form.text("agent")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
-    found = await page.shop.door.finish(scan(scope, page.shop.door.container.context))
+    found = await page.console.service.finish(scan(scope, page.console.service.container.context))
     return await page.show("secrets.html", agent=agent, found=found, most=_MOST_FOUND)
 
 
 async def retry(page: Page, form: Form) -> Response:
     page.caller.require(Right.MANAGE, everywhere=True)
-    context = page.shop.door.as_caller(page.caller).context
-    paid = await page.shop.door.finish(redeliver(context, all_of_them=True))
+    context = page.console.service.as_caller(page.caller).context
+    paid = await page.console.service.finish(redeliver(context, all_of_them=True))
     text = "Nothing is owed any more." if paid else "Some stores still do not take what they are owed."
     return page.go(page.link("/health"), Note(text=text, problem=not paid))
 
@@ -53,44 +53,44 @@ async def retry(page: Page, form: Form) -> Response:
 async def give_up(page: Page, form: Form) -> Response:
     """Write off a change that a store is owed; the ledger says who did, and why."""
     page.caller.require(Right.MANAGE, everywhere=True)
-    context = page.shop.door.as_caller(page.caller).context
+    context = page.console.service.as_caller(page.caller).context
     giving = write_off(form.text("change"), form.text("why"), context, store=form.text("store"))
-    debt = await page.shop.door.finish(giving)
+    debt = await page.console.service.finish(giving)
     return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
 
 
 async def owed(page: Page) -> int:
-    return len(await books.owed(page.shop.door, page.caller))
+    return len(await books.owed(page.console.service, page.caller))
 
 
 async def _show_health(page: Page, checked: Any = None) -> Response:
-    door = page.shop.door
-    wired = door.container.capabilities
-    debts = await books.owed(door, page.caller)
+    service = page.console.service
+    wired = service.container.capabilities
+    debts = await books.owed(service, page.caller)
     agents = (await page.call("agents"))["items"]
-    grown = await page.shop.growth.by_day(page.caller)
+    grown = await page.console.growth.by_day(page.caller)
     return await page.show(
         "health.html",
         wired=wired,
         missing={one.name: sorted(frozenset(Feature) - one.features) for one in wired.stores},
-        stand=await door.finish(door.journal.file.read(standing)) if page.caller.everywhere else None,
+        stand=await service.finish(service.journal.file.read(standing)) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
         growth=None if grown is None else columns(grown, page.now // DAY_MS, _DAYS),
         latencies=_latencies(page),
         agents=agents,
         checked=checked,
-        tending=page.shop.tending,
+        tending=page.console.tending,
     )
 
 
 def _latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
     """Of every operation but the listening to events, which takes as long as somebody listens."""
-    found = page.request.state.figures.latencies()
+    found = page.request.state.metrics.latencies()
     return sorted((name, taken) for name, taken in found.items() if name != "events")
 
 
-HEALTH = Room(
+HEALTH = PageGroup(
     views=(
         View(path="/health", look=health),
         View(path="/health/check", look=check),
@@ -107,7 +107,7 @@ _LASTING = {"longTerm": True}
 
 async def agents(page: Page) -> Response:
     found = (await page.call("agents"))["items"]
-    provided = tuple(openwop(page.shop.door.container.capabilities)["dimensions"])
+    provided = tuple(openwop(page.console.service.container.capabilities)["dimensions"])
     return await page.show(
         "agents.html",
         found=found,
@@ -118,7 +118,7 @@ async def agents(page: Page) -> Response:
     )
 
 
-AGENTS = Room(
+AGENTS = PageGroup(
     views=(View(path="/agents", look=agents),),
     section=Section(path="/agents", title="Agents", right=Right.READ),
 )

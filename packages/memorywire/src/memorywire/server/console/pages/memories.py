@@ -13,7 +13,7 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.text import as_cell
-from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.page import Page, PageGroup, Section, View
 from memorywire.server.console.render import day_ms
 
 _PAGE = 50
@@ -129,7 +129,7 @@ _FORMATS = {
 }
 
 
-MEMORIES = Room(
+MEMORIES = PageGroup(
     views=(View(path="/memories", look=memories), View(path="/memories/export", look=export)),
     section=Section(path="/memories", title="Memories", right=Right.READ),
 )

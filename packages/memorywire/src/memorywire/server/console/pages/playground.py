@@ -16,7 +16,7 @@ from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.requests import Fusion
 from memorywire.search.render import render
 from memorywire.search.token_budget import cost
-from memorywire.server.console.page import Form, Page, Room, Section, View
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View
 from memorywire.server.console.render import day_ms, plain
 from memorywire.server.console.sessions import Note
 from memorywire.wire.codec import encode
@@ -185,7 +185,7 @@ def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[s
 async def _curl(page: Page, payload: Mapping[str, Json]) -> str:
     """At the address this page has; with a token where nobody is let in without."""
     try:
-        await page.shop.doorkeeper.admit(None)
+        await page.console.authenticator.admit(None)
         shown = ""
     except Unauthenticated:
         shown = ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
@@ -211,7 +211,7 @@ def _word(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-PLAYGROUND = Room(
+PLAYGROUND = PageGroup(
     views=(View(path="/playground", look=playground), View(path="/playground/feedback", do=feedback)),
     section=Section(path="/playground", title="Playground", right=Right.READ),
 )

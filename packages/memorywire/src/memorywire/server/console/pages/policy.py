@@ -10,7 +10,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.text import counted
-from memorywire.server.console.page import Form, Page, Room, Section, View, whole
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note
 from memorywire.server.http.answers import status_of
@@ -82,7 +82,7 @@ async def restore(page: Page, form: Form) -> Response:
 async def _put_in_force(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
     # An empty list is a list here, so the door is asked directly: `call` leaves out what is empty.
     payload: dict[str, Json] = {"rules": rules, "if_edition": _edition(form)}
-    await page.shop.door.call("set_rules", payload, page.caller)
+    await page.console.service.call("set_rules", payload, page.caller)
 
 
 async def activate(page: Page, form: Form) -> Response:
@@ -182,7 +182,7 @@ def _words(value: Json) -> str:
     return str(value)
 
 
-POLICY = Room(
+POLICY = PageGroup(
     views=(
         View(path="/policy", look=policy),
         View(path="/policy/rule", look=rule, do=save),

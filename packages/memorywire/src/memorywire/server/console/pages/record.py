@@ -11,7 +11,7 @@ from memorywire.model.record import Json
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
-from memorywire.server.console.page import Form, Page, Room, View
+from memorywire.server.console.page import Form, Page, PageGroup, View
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note
 
@@ -203,7 +203,7 @@ def _expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
     return {"at": said["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / whole))}
 
 
-RECORD = Room(
+RECORD = PageGroup(
     views=(
         View(path="/record", look=record),
         View(path="/record/raw", look=raw),

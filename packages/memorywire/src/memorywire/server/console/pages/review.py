@@ -9,7 +9,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.proposal import Verb
 from memorywire.model.record import Json
-from memorywire.server.console.page import Form, Page, Room, Section, View, whole
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import PATH, Note
 from memorywire.wire import strict
@@ -35,7 +35,7 @@ async def waiting(page: Page) -> int:
 
 async def inbox(page: Page) -> Response:
     """A page of the queue, and the proposal under the cursor."""
-    place = await page.shop.door.feed.now()
+    place = await page.console.service.feed.now()
     found = await matching(page, page.query, limit=_PAGE)
     items = found["items"]
     shown = await _under_cursor(page, items)
@@ -79,7 +79,7 @@ async def raw(page: Page) -> Response:
 
 async def everything(page: Page) -> Response:
     """What a filter matches, counted and sampled, before all of it is decided at once."""
-    place = await page.shop.door.feed.now()
+    place = await page.console.service.feed.now()
     found = await matching(page, page.query, limit=_LOOK)
     stale = await matching(page, page.query, limit=1, states=["stale"])
     return await page.show(
@@ -160,7 +160,7 @@ def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
     return str(ids[place + 1] if place + 1 < len(ids) else ids[place - 1])
 
 
-INBOX = Room(
+INBOX = PageGroup(
     views=(
         View(path="/inbox", look=inbox, of_agent=True),
         View(path="/inbox/all", look=everything, of_agent=True),
@@ -216,14 +216,14 @@ async def decide_all(page: Page, form: Form) -> Response:
 async def _moved_since(page: Page, place: str) -> set[str]:
     """The ids of all that was held, planned again or decided after that entry of the ledger."""
     since = whole(place, "place", "the place is a number")
-    found = await page.shop.door.feed.since(since, tenant=page.caller.tenant)
+    found = await page.console.service.feed.since(since, tenant=page.caller.tenant)
     return {event.subject for event in found if event.subject is not None}
 
 
 async def undo_decision(page: Page, form: Form) -> Response:
     """Take back what a note offered to undo, in the session that the note was shown to."""
     back = form.get("back") or _INBOX
-    payload = page.shop.sessions.undoing(page.session, form.text("note"))
+    payload = page.console.sessions.undoing(page.session, form.text("note"))
     if payload is None:
         raise NotFound("there is nothing to take back any more", fix="see the activity")
     if "proposal_ids" in payload:
@@ -281,7 +281,7 @@ def _confirmed(form: Form, verb: Verb) -> str | None:
     return None if word is None or verb is Verb.REJECT else word.strip()
 
 
-DECISIONS = Room(
+DECISIONS = PageGroup(
     views=(
         View(path="/decide", do=decide),
         View(path="/decide/several", do=decide_several),
