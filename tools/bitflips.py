@@ -21,8 +21,8 @@ from typing import Any
 import apsw
 
 from memorywire import Memory, MemorywireError
-from memorywire.journal.audit import find_faults
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite.files import find_faults
 from memorywire.stores.sqlite.connection import connect, map_errors
 from memorywire.stores.sqlite.location import Location
 
@@ -101,7 +101,7 @@ def doctor(path: Path) -> list[str]:
     """What `memorywire doctor` would find in the file."""
     try:
         with map_errors(Location(path=path)), closing(connect(Location(path=path))) as db:
-            return find_faults(db, Notary.beside(path))
+            return find_faults(db, Signer.beside(path))
     except (MemorywireError, apsw.Error) as error:
         return [str(error)]
 

@@ -23,12 +23,13 @@ import apsw
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from memorywire.journal.entries import draft
-from memorywire.journal.ledger import append, rows
+from memorywire.journal.entries import build_draft
+from memorywire.journal.ledger import append, read_entries
 from memorywire.journal.merkle import EMPTY
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.state import compare
 from memorywire.journal.verify import Report, verify
-from tests.journal.books import a_ledger, a_notary, an_entry, audit, seal
+from tests.journal.books import a_ledger, a_signer, an_entry, audit, seal
 from tests.journal.forging import EDITS, UNSEEN, a_state, forged
 from tests.journal.tampering import ATTACKS, Trial, try_attack
 from tests.journal.test_tamper import Book, a_book
@@ -81,8 +82,8 @@ def campaign(folder: Path) -> bool:
     print(f"outside of the ledger, and not found: {', '.join(unseen)}")
     db = apsw.Connection(":memory:")
     db.deserialize("main", image)
-    print(f"control, nothing edited: differences={len(compare(db).differences)}")
-    return not missed and compare(db).ok
+    print(f"control, nothing edited: differences={len(compare(SqliteSession(db)).differences)}")
+    return not missed and compare(SqliteSession(db)).ok
 
 
 def speed(folder: Path, entries: int) -> None:
@@ -90,16 +91,16 @@ def speed(folder: Path, entries: int) -> None:
     db = a_ledger(folder / "speed.db")
     db.execute("PRAGMA journal_mode = WAL")
     started = time.process_time()
-    drafts = [draft(an_entry(number)) for number in range(1, entries + 1)]
+    drafts = [build_draft(an_entry(number)) for number in range(1, entries + 1)]
     prepared = time.process_time()
     with db:
         for one in drafts:
-            append(db, [one])
+            append(SqliteSession(db), [one])
     appended = time.process_time()
-    notary = a_notary(folder / "speed")
-    seal(db, notary)
+    signer = a_signer(folder / "speed")
+    seal(db, signer)
     signed = time.process_time()
-    report = audit(db, notary)
+    report = audit(db, signer)
     verified = time.process_time()
     assert report.ok
     print(
@@ -121,10 +122,15 @@ def main() -> int:
             return int(not campaign(Path(folder)))
     with tempfile.TemporaryDirectory() as folder:
         book = a_book(Path(folder) / "book", ENTRIES, STEP)
-        trials = sweep(book, asked.trials, random.Random(asked.seed), lambda db: audit(db, book.notary))
+        trials = sweep(book, asked.trials, random.Random(asked.seed), lambda db: audit(db, book.signer))
         show("examined", trials)
         show_attacks(trials)
-        chain = sweep(book, len(ATTACKS) * 10, random.Random(asked.seed), lambda db: verify(rows(db), [], []))
+        chain = sweep(
+            book,
+            len(ATTACKS) * 10,
+            random.Random(asked.seed),
+            lambda db: verify(read_entries(SqliteSession(db)), [], []),
+        )
         show("control, no checkpoints", chain)
         blind = Report(entries=0, root=EMPTY)
         show("control, switched off", sweep(book, len(ATTACKS), random.Random(asked.seed), lambda _: blind))

@@ -7,8 +7,8 @@ import pytest
 
 from memorywire import Memory
 from memorywire.journal.audit import examine, verify_export
-from memorywire.journal.backup import backup
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.journal import Journal
+from memorywire.journal.sqlite.files import backup
 from memorywire.migrate.bundle_lines import read_lines
 from memorywire.migrate.evidence import verify_ledgers
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
@@ -69,8 +69,8 @@ def _with_ledger(folder: Path) -> Path:
 async def _own(context: Context) -> Any:
     """What the verifier says of the ledger of this house."""
     journal = context.governance.journal
-    assert isinstance(journal, SqliteJournal)
-    return (await journal.file.read(lambda db: examine(db, journal.notary))).report
+    assert isinstance(journal, Journal)
+    return (await journal.audit(lambda db: examine(db, journal.signer))).report
 
 
 def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorywire.app import Backends
-from memorywire.journal import definitions
+from memorywire.journal.definitions import hash_definition
 from memorywire.model.definition import Edition, definition_of
 from memorywire.model.errors import InvalidRequest, SecretLeakage
 from memorywire.model.secrets import expand_variables, find_literal_secret, mask_url
@@ -95,7 +95,7 @@ def test_the_other_fields_of_a_definition_pass_the_redactor():
 def test_a_definition_of_an_earlier_release_is_masked_when_it_is_shown():
     old = definition_of({**_LOCAL, "url": f"https://{KEY}@far.example?api_key={KEY}"})
     edition = Edition(
-        definition=old, digest=definitions.digest_of(old), tenant="t", number=1, made_at=0, made_by="me"
+        definition=old, digest=hash_definition(old), tenant="t", number=1, made_at=0, made_by="me"
     )
     from memorywire.cli.backends import _document
 

@@ -8,7 +8,8 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.schema import bring_up_to_date
+from memorywire.journal.opening import bring_up_to_date
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.sqlite.migrate import migrations
 from tests.engine.quick import Quick
@@ -76,7 +77,7 @@ def test_rules_from_the_list_that_all_tenants_shared_stay_in_force_and_can_be_ch
 
 
 def test_editions_of_an_earlier_release_become_those_of_the_default_tenant() -> None:
-    scripts = migrations("memorywire.journal")
+    scripts = migrations("memorywire.journal.sqlite")
     number = next(number for number, script in scripts if "edition_of_tenant" in script)
     db = apsw.Connection(":memory:")
     db.execute("CREATE TABLE journal_version (number INTEGER NOT NULL) STRICT")
@@ -86,7 +87,7 @@ def test_editions_of_an_earlier_release_become_those_of_the_default_tenant() -> 
             db.execute(script)
     db.execute("INSERT INTO edition VALUES (3, 7, 'ana', '[]')")
     db.execute("INSERT INTO ruled VALUES ('rule', 'change', 'acme', 'agent', NULL)")
-    bring_up_to_date(db)
+    bring_up_to_date(SqliteSession(db))
     editions = "SELECT tenant, number, at, by, rules FROM edition"
     assert list(db.execute(editions)) == [("default", 3, 7, "ana", "[]")]
     assert list(db.execute("SELECT tenant, rule, change FROM ruled")) == [("acme", "rule", "change")]

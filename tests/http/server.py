@@ -13,14 +13,13 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from memorywire.app import Container, Governance, Rules, open_container
-from memorywire.journal.operators import Operator, Role
+from memorywire.journal.operators import Operator, Registry, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
 from memorywire.server.auth import Provider
 from memorywire.server.http.app import MountedApp
 from memorywire.server.http.endpoint import Limits
 from memorywire.server.http.serve import Address, Serving, serve
-from memorywire.server.operators import Registry
 
 
 @dataclass(frozen=True)

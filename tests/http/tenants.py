@@ -3,14 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from typing import Any
 from urllib.parse import quote
 
-from memorywire.journal import webhooks
 from memorywire.journal.contract import Act
-from memorywire.journal.webhooks import Webhook
+from memorywire.journal.webhooks import Webhook, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
@@ -74,7 +72,7 @@ def _furnished(client: Client, server: Server) -> dict[str, str]:
     hook = Webhook(
         id=HOOK, url="http://127.0.0.1:9/", secret="x", tenant="umbrella", made_at=0, position=10**6
     )
-    server.run(server.container.journal.file.write(partial(webhooks.add, webhook=hook)))
+    server.run(server.container.journal.backend.write(lambda db: db.execute("add_webhook", build_row(hook))))
     entries = client.get("/v0/audit", operation="remember").json["entries"]
     return {
         "memory": kept["id"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.journal.backup import backup, restore
+from memorywire.journal.sqlite.files import backup, restore
 from memorywire.model.errors import Conflict, NotFound, StoreError
 from memorywire.sync import Memory
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 from opentelemetry import trace
@@ -10,9 +9,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memorywire.journal import webhooks
 from memorywire.journal.contract import Act
-from memorywire.journal.webhooks import Letter, Webhook
+from memorywire.journal.webhooks import Letter, Webhook, Webhooks, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
@@ -113,9 +111,9 @@ def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     owed = Act(debts=(Debt(store="elsewhere", change=change, at=clock()),))
     own.run(own.container.journal.write(owed))
     hook = Webhook(id="w", url="http://127.0.0.1:9/", secret="x", tenant="t", made_at=0, position=10**6)
-    own.run(own.container.journal.file.write(partial(webhooks.add, webhook=hook)))
+    own.run(own.container.journal.backend.write(lambda db: db.execute("add_webhook", build_row(hook))))
     letter = Letter(event=1, at=0, error="HTTP 410")
-    own.run(own.container.journal.file.write(partial(webhooks.bury, id="w", letter=letter)))
+    own.run(Webhooks(own.container.journal).bury("w", letter))
     clock.now += 30_000
     found = figures(own.client)
     assert found["memorywire_proposals"] == 1

@@ -7,13 +7,11 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import pytest
 
-from memorywire.journal import webhooks
-from memorywire.journal.webhooks import Webhook
+from memorywire.journal.webhooks import Webhook, Webhooks, build_row
 from memorywire.model.errors import InvalidRequest
 from memorywire.server.background import MOST_TRIES, check_address, new_secret
 from memorywire.server.http.endpoint import Limits
@@ -51,11 +49,13 @@ def listening() -> Iterator[Listener]:
 
 def added(server: Server, url: str, **more: Any) -> None:
     webhook = Webhook(id="w", url=url, secret=SECRET, tenant="default", made_at=0, position=0, **more)
-    server.run(server.container.journal.file.write(partial(webhooks.add, webhook=webhook)))
+    server.run(
+        server.container.journal.backend.write(lambda db: db.execute("add_webhook", build_row(webhook)))
+    )
 
 
 def standing(server: Server) -> Webhook:
-    (found,) = server.run(server.container.journal.file.read(webhooks.webhooks))
+    (found,) = server.run(Webhooks(server.container.journal).list_all())
     return found
 
 
@@ -104,7 +104,7 @@ def test_what_is_never_taken_becomes_a_letter_and_the_next_is_told():
         added(server, listener.url, tries=0)
         first, second = (server.client.remember(f"event {number}") for number in range(2))
         wait(lambda: standing(server).position >= 2)
-        (letter,) = server.run(server.container.journal.file.read(partial(webhooks.letters, id="w")))
+        (letter,) = server.run(Webhooks(server.container.journal).list_dead_letters("w"))
         assert (letter.event, letter.error) == (1, "HTTP 410")
         assert listener.subjects()[-1] == second["change_id"]
         assert listener.subjects().count(first["change_id"]) == MOST_TRIES

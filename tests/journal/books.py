@@ -7,14 +7,14 @@ from pathlib import Path
 
 import apsw
 
-from memorywire.journal.entries import Content, Entry, draft
-from memorywire.journal.ledger import append, rows
-from memorywire.journal.sealing import advanced, keep, sealed_size
-from memorywire.journal.signer import Notary
+from memorywire.journal.entries import Content, Entry, build_draft
+from memorywire.journal.ledger import append, read_entries, read_signed_size, read_tree_head, save_tree_head
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.verify import Report, verify
 from memorywire.model.record import Scope
 
-_MIGRATIONS = files("memorywire.journal") / "migrations"
+_MIGRATIONS = files("memorywire.journal.sqlite") / "migrations"
 SCHEMA = "".join(
     (_MIGRATIONS / name).read_text(encoding="utf-8")
     for name in ("0001_ledger.sql", "0011_people_and_state.sql")
@@ -49,29 +49,37 @@ def writing(db: apsw.Connection) -> Iterator[None]:
 
 def write_entries(db: apsw.Connection, count: int, first: int = 1) -> None:
     with writing(db):
-        append(db, [draft(an_entry(number), entropy) for number in range(first, first + count)])
+        append(
+            SqliteSession(db),
+            [build_draft(an_entry(number), entropy) for number in range(first, first + count)],
+        )
 
 
-def a_notary(folder: Path, fill: bytes = b"k") -> Notary:
-    return Notary(key=folder / "ledger.key", checkpoints=folder / "checkpoints", entropy=lambda n: fill * n)
+def a_signer(folder: Path, fill: bytes = b"k") -> Signer:
+    return Signer(key=folder / "ledger.key", checkpoints=folder / "checkpoints", entropy=lambda n: fill * n)
 
 
-def seal(db: apsw.Connection, notary: Notary) -> str:
-    frontier = advanced(db)
-    assert frontier is not None
-    note = notary.sign(frontier.checkpoint)
-    keep(db, frontier)
+def seal(db: apsw.Connection, signer: Signer) -> str:
+    head = read_tree_head(SqliteSession(db))
+    assert head is not None
+    note = signer.sign(head.checkpoint)
+    save_tree_head(SqliteSession(db), head)
     return note
 
 
-def rotated(db: apsw.Connection, notary: Notary) -> None:
-    frontier = advanced(db)
-    assert frontier is not None
-    notary.rotate(frontier.checkpoint)
-    keep(db, frontier)
+def rotated(db: apsw.Connection, signer: Signer) -> None:
+    head = read_tree_head(SqliteSession(db))
+    assert head is not None
+    signer.rotate(head.checkpoint)
+    save_tree_head(SqliteSession(db), head)
 
 
-def audit(db: apsw.Connection, notary: Notary) -> Report:
+def audit(db: apsw.Connection, signer: Signer) -> Report:
     """As `memorywire audit verify` does."""
-    key = notary.verifier()
-    return verify(rows(db), notary.saved()[0], [] if key is None else [key], expected=sealed_size(db))
+    key = signer.verifier()
+    return verify(
+        read_entries(SqliteSession(db)),
+        signer.saved()[0],
+        [] if key is None else [key],
+        expected=read_signed_size(SqliteSession(db)),
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.state import StateReport, compare
 from tests.cli.shell import Inside
 
@@ -340,4 +341,4 @@ def forged(image: bytes, sql: str) -> StateReport:
     before = db.total_changes()
     db.execute(sql)
     assert db.total_changes() > before, f"{sql} changed nothing"
-    return compare(db)
+    return compare(SqliteSession(db))

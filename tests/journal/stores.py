@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import apsw
 
 from memorywire import Memory
-from memorywire.journal.ledger import rows
+from memorywire.journal.ledger import read_entries
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreUnavailable
@@ -76,7 +77,10 @@ def entries(folder: Path, *names: str) -> list[tuple[Json, ...]]:
     """What the ledger in this folder says, oldest first: these fields of each entry."""
     db = apsw.Connection(str(folder / "journal.db"))
     try:
-        return [tuple(row.said.get(name) for name in names or ("kind",)) for row in rows(db)]
+        return [
+            tuple(row.said.get(name) for name in names or ("kind",))
+            for row in read_entries(SqliteSession(db))
+        ]
     finally:
         db.close()
 

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import apsw
 
-from memorywire.journal.ledger import GENESIS, linked, rows
+from memorywire.journal.ledger import GENESIS, link, read_entries
 from memorywire.journal.merkle import leaf_hash
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.verify import Report
 
 Attack: TypeAlias = Callable[[apsw.Connection, int, random.Random], range]
@@ -191,12 +192,12 @@ def _renumber(db: apsw.Connection, first: int, by: int) -> None:
 def _rebuild(db: apsw.Connection, first: int = 1, last: int = 10**6) -> None:
     """Give each of these entries the number and the chain hash that fit those before it."""
     chain = GENESIS
-    for row in list(rows(db)):
+    for row in list(read_entries(SqliteSession(db))):
         if not first <= row.seq <= last:
             chain = row.chain
             continue
         renumbered = "UPDATE ledger SET body = json_set(body, '$.seq', seq) WHERE seq = ?"
         db.execute(renumbered, (row.seq,))
         body = db.execute("SELECT body FROM ledger WHERE seq = ?", (row.seq,)).get
-        chain = linked(chain, leaf_hash(body.encode()))
+        chain = link(chain, leaf_hash(body.encode()))
         db.execute("UPDATE ledger SET chain = ? WHERE seq = ?", (chain, row.seq))

@@ -14,9 +14,9 @@ from memorywire.journal import ledger
 from memorywire.journal.audit import contradicted
 from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry, contents_of
+from memorywire.journal.journal import Journal
+from memorywire.journal.ledger import LONGEST_UNSIGNED_MS
 from memorywire.journal.opening import open_journal
-from memorywire.journal.sealing import LONGEST_EXPOSED_MS
-from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Decision, Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Scope
@@ -30,24 +30,24 @@ from tests.postgres.desk import opened as opened_in_postgres
 from tests.sqlite.desk import opened
 
 SCOPE = Scope(agent="agent")
-Beside: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[SqliteJournal, Store]]]
+Beside: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[Journal, Store]]]
 
 
 @asynccontextmanager
-async def _beside(store: Store, url: str | None = None) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+async def _beside(store: Store, url: str | None = None) -> AsyncIterator[tuple[Journal, Store]]:
     journal = await open_journal(store, url, clock=HandClock())
     yield journal, store
     await journal.close()
 
 
 @asynccontextmanager
-async def _in_a_file(path: Path) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+async def _in_a_file(path: Path) -> AsyncIterator[tuple[Journal, Store]]:
     async with opened(path / "m.db") as store, _beside(store) as both:
         yield both
 
 
 @asynccontextmanager
-async def _in_a_database(url: str, path: Path) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+async def _in_a_database(url: str, path: Path) -> AsyncIterator[tuple[Journal, Store]]:
     async with opened_in_postgres(url) as store, _beside(store, f"sqlite://{path}/m.db") as both:
         yield both
 
@@ -68,14 +68,14 @@ def test_a_journal_that_is_closed_while_it_is_written_has_no_work_left_over(tmp_
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: troubles.append(context))
         clock = HandClock()
-        clock.now += LONGEST_EXPOSED_MS  # since its first entry: a signature is due
+        clock.now += LONGEST_UNSIGNED_MS  # since its first entry: a signature is due
         journal = await open_journal(MemoryStore(SPACE), f"sqlite://{tmp_path}/m.db", clock=clock)
         writes = [journal.write(Act(entries=(an_entry(),))) for _ in range(64)]
         await asyncio.gather(*writes, journal.close())
         left = asyncio.all_tasks() - {asyncio.current_task()}
         if left:
             await asyncio.wait(left)
-        return journal._written
+        return journal._writes
 
     assert run(story()) == 64  # so many that it was time to look
     gc.collect()
@@ -106,8 +106,8 @@ def decided(proposal: Proposal) -> Proposal:
     return replace(proposal, state=State.APPROVED, decision=done, revision=proposal.revision + 1)
 
 
-async def kinds(journal: SqliteJournal) -> list[str]:
-    return await journal.file.read(lambda db: [row.said["kind"] for row in ledger.rows(db)])
+async def kinds(journal: Journal) -> list[str]:
+    return await journal.backend.read(lambda db: [row.said["kind"] for row in ledger.read_entries(db)])
 
 
 def test_a_change_and_its_entry_are_written_together(beside: Beside):
@@ -135,13 +135,13 @@ def test_of_many_changes_each_is_written_with_its_entry_or_not_at_all(beside: Be
             done = [*first, *await journal.write_many(changes[1:], entries[1:])]
             assert [type(one) for one in done] == [int, int, int, Conflict, int, int]
             assert await store.get(SCOPE, [one.id for one in kept]) == kept
-            written = await journal.file.read(lambda db: [row.said for row in ledger.rows(db)])
+            written = await journal.backend.read(lambda db: [row.said for row in ledger.read_entries(db)])
             assert sorted(one["subject"] for one in written) == sorted(
                 change.id for change in changes if change is not changes[3]
             )
             assert {one["commitments"][0]["id"] for one in written} == {one.id for one in kept}
-            assert await journal.file.read(lambda db: contradicted(db, kept)) == []
-            assert await journal.file.read(lambda db: contradicted(db, [taken])) == [taken.id]
+            assert await journal.backend.read(lambda db: contradicted(db, kept)) == []
+            assert await journal.backend.read(lambda db: contradicted(db, [taken])) == [taken.id]
 
     run(story())
 

@@ -15,14 +15,25 @@ from memorywire.journal.audit import contradicted
 from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import (
     Entry,
+    build_draft,
+    build_drafts,
     commitment,
     contents_of,
-    draft,
-    drafts,
     record_digest,
     record_digests,
 )
-from memorywire.journal.ledger import Filters, about, append, entry, head, log, rows, salts, scrub
+from memorywire.journal.ledger import (
+    Filters,
+    append,
+    delete_salts,
+    filter_entries,
+    find_entries_about,
+    find_entry,
+    find_salts,
+    read_entries,
+    read_head,
+)
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import InvalidRequest
@@ -78,26 +89,29 @@ def test_a_text_is_escaped_no_more_than_it_must_be():
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf"), "\ud800"])
 def test_what_has_no_canonical_text_is_refused(wrong: object):
     with pytest.raises(InvalidRequest):
-        draft(an_entry(1, details={"value": wrong}))
-    assert draft(an_entry(1, details={"value": 1.5}))
+        build_draft(an_entry(1, details={"value": wrong}))
+    assert build_draft(an_entry(1, details={"value": 1.5}))
 
 
 def test_entries_are_numbered_from_one_without_gaps_and_each_is_canonical():
     db = a_ledger()
-    assert append(db, [draft(an_entry(1)), draft(an_entry(2))]) == [1, 2]
-    assert append(db, [draft(an_entry(3, details={"scores": [0.5, 1e-9], "élan": {"b": 1, "a": 2}}))]) == [3]
-    assert append(db, []) == []
-    kept = list(rows(db))
+    assert append(SqliteSession(db), [build_draft(an_entry(1)), build_draft(an_entry(2))]) == [1, 2]
+    assert append(
+        SqliteSession(db),
+        [build_draft(an_entry(3, details={"scores": [0.5, 1e-9], "élan": {"b": 1, "a": 2}}))],
+    ) == [3]
+    assert append(SqliteSession(db), []) == []
+    kept = list(read_entries(SqliteSession(db)))
     assert [row.seq for row in kept] == [row.said["seq"] for row in kept] == [1, 2, 3]
     assert all(canonical(row.said) == row.body for row in kept)
-    assert head(db) == (3, kept[-1].chain)
+    assert read_head(SqliteSession(db)) == (3, kept[-1].chain)
 
 
 def test_each_entry_is_chained_to_all_before_it():
     db = a_ledger()
     write_entries(db, 3)
     chain = bytes(32)
-    for row in rows(db):
+    for row in read_entries(SqliteSession(db)):
         leaf = hashlib.sha256(b"\0" + row.body.encode()).digest()
         chain = hashlib.sha256(chain + leaf).digest()
         assert row.chain == chain
@@ -107,10 +121,10 @@ def test_a_transaction_that_fails_leaves_no_gap():
     db = a_ledger()
     write_entries(db, 2)
     db.execute("SAVEPOINT work")
-    append(db, [draft(an_entry(3))])
+    append(SqliteSession(db), [build_draft(an_entry(3))])
     db.execute("ROLLBACK TO work; RELEASE work")
-    assert append(db, [draft(an_entry(4))]) == [3]
-    assert verify(rows(db), [], []).ok
+    assert append(SqliteSession(db), [build_draft(an_entry(4))]) == [3]
+    assert verify(read_entries(SqliteSession(db)), [], []).ok
 
 
 def test_many_who_write_at_once_leave_one_chain_without_gaps(tmp_path: Path):
@@ -122,12 +136,12 @@ def test_many_who_write_at_once_leave_one_chain_without_gaps(tmp_path: Path):
         db.set_busy_timeout(60_000)
         for number in range(20):
             db.execute("BEGIN IMMEDIATE")
-            append(db, [draft(an_entry(writer * 100 + number))])
+            append(SqliteSession(db), [build_draft(an_entry(writer * 100 + number))])
             db.execute("COMMIT")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    report = verify(rows(apsw.Connection(str(path))), [], [])
+    report = verify(read_entries(SqliteSession(apsw.Connection(str(path)))), [], [])
     assert (report.fault, report.entries) == (None, 80)
 
 
@@ -152,12 +166,12 @@ def test_many_who_write_at_once_leave_one_chain_without_gaps(tmp_path: Path):
 def test_the_database_refuses_everything_but_growth(statement: str):
     db = a_ledger()
     write_entries(db, 3)
-    before = list(rows(db)), salts(db, "default", "m2")
+    before = list(read_entries(SqliteSession(db))), find_salts(SqliteSession(db), "default", "m2")
     with pytest.raises(apsw.ConstraintError):
         db.execute(statement)
-    assert (list(rows(db)), salts(db, "default", "m2")) == before
+    assert (list(read_entries(SqliteSession(db))), find_salts(SqliteSession(db), "default", "m2")) == before
     db.execute("INSERT INTO ledger (seq, body, chain) VALUES (4, '{}', zeroblob(32))")
-    assert head(db)[0] == 4
+    assert read_head(SqliteSession(db))[0] == 4
 
 
 def a_record(content: str, version: int = 1) -> Record:
@@ -178,9 +192,9 @@ def remembered(db: apsw.Connection, record: Record) -> None:
         id="c1", operation="remember", scope=ANA, at=5, put=(Put(record=record, base=Base.NOTHING),)
     )
     append(
-        db,
+        SqliteSession(db),
         [
-            draft(
+            build_draft(
                 Entry(
                     at=5,
                     operation="remember",
@@ -199,7 +213,7 @@ def remembered(db: apsw.Connection, record: Record) -> None:
 def test_content_is_committed_to_but_not_told():
     db, record = a_ledger(), a_record("the safe opens with 7391")
     remembered(db, record)
-    row = entry(db, 1)
+    row = find_entry(SqliteSession(db), 1)
     assert row is not None
     assert "7391" not in row.body
     assert record_digest(record).hex() not in row.body
@@ -211,9 +225,9 @@ def test_content_is_committed_to_but_not_told():
 def test_a_memory_that_was_changed_behind_the_ledgers_back_contradicts_it():
     db = a_ledger()
     remembered(db, a_record("the meeting is on Tuesday"))
-    assert contradicted(db, [a_record("the meeting is on Tuesday")]) == []
-    assert contradicted(db, [a_record("the meeting is on Friday")]) == ["m1"]
-    assert contradicted(db, [a_record("the meeting is on Friday", version=2)]) == []
+    assert contradicted(SqliteSession(db), [a_record("the meeting is on Tuesday")]) == []
+    assert contradicted(SqliteSession(db), [a_record("the meeting is on Friday")]) == ["m1"]
+    assert contradicted(SqliteSession(db), [a_record("the meeting is on Friday", version=2)]) == []
 
 
 OTHER_VALUES = {
@@ -290,10 +304,10 @@ def test_entries_that_are_drafted_together_say_the_same_and_have_salts_of_their_
         drawn.append(count)
         return random.Random(1).randbytes(count)
 
-    together = drafts(entries, lots)
+    together = build_drafts(entries, lots)
     assert len(drawn) == 1
     one_by_one = iter(lots(drawn[0])[at : at + 16] for at in range(0, drawn[0], 16))
-    assert together == [draft(entry, lambda _: next(one_by_one)) for entry in entries]
+    assert together == [build_draft(entry, lambda _: next(one_by_one)) for entry in entries]
     assert len({salt.salt for one in together for salt in one.salts}) == drawn[0] // 16 > 11
 
 
@@ -302,20 +316,20 @@ def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():
     remembered(db, a_record("secret"))
     write_entries(db, 2, 2)
     for other in (replace(ANA, tenant="elsewhere"), replace(ANA, agent="another")):
-        scrub(db, other, "m1")
-        assert salts(db, "default", "m1")[0].salt == entropy(16)
-    scrub(db, ANA, "unknown")
-    scrub(db, ANA, "m1")
-    assert [(salted.seq, salted.version, salted.salt) for salted in salts(db, "default", "m1")] == [
-        (1, 1, None)
-    ]
-    assert salts(db, "default", "m2")[0].salt is not None
-    assert contradicted(db, [a_record("another guess")]) == []
-    assert verify(rows(db), [], []).ok
+        delete_salts(SqliteSession(db), other, "m1")
+        assert find_salts(SqliteSession(db), "default", "m1")[0].salt == entropy(16)
+    delete_salts(SqliteSession(db), ANA, "unknown")
+    delete_salts(SqliteSession(db), ANA, "m1")
+    assert [
+        (salted.seq, salted.version, salted.salt) for salted in find_salts(SqliteSession(db), "default", "m1")
+    ] == [(1, 1, None)]
+    assert find_salts(SqliteSession(db), "default", "m2")[0].salt is not None
+    assert contradicted(SqliteSession(db), [a_record("another guess")]) == []
+    assert verify(read_entries(SqliteSession(db)), [], []).ok
 
 
 def test_salts_of_equal_contents_differ():
-    one, other = draft(an_entry(1)), draft(an_entry(1))
+    one, other = build_draft(an_entry(1)), build_draft(an_entry(1))
     assert one.salts != other.salts
     assert one.head != other.head
 
@@ -325,10 +339,13 @@ def test_the_log_is_filtered_and_paged_newest_first():
     write_entries(db, 6)
     recall = an_entry(7, operation="recall", kind="recalled", contents=(), details={"ids": ["m2", "m4"]})
     other = an_entry(8, scope=Scope(agent="other", tenant="t2"), actor="http")
-    append(db, [draft(recall), draft(other)])
+    append(SqliteSession(db), [build_draft(recall), build_draft(other)])
 
     def found(limit: int | None = None, before: int | None = None, **wanted: object) -> list[int]:
-        return [row.seq for row in log(db, Filters(**wanted), before=before, limit=limit)]
+        return [
+            row.seq
+            for row in filter_entries(SqliteSession(db), Filters(**wanted), before=before, limit=limit)
+        ]
 
     assert found() == [8, 7, 6, 5, 4, 3, 2, 1]
     assert found(limit=3) == [8, 7, 6]
@@ -338,15 +355,15 @@ def test_the_log_is_filtered_and_paged_newest_first():
     assert found(memory="m") == []
     assert found(tenant="t2") == found(actor="http") == [8]
     assert found(kind="committed", since=1_003, until=1_005) == [4, 3]
-    assert [row.seq for row in about(db, "default", "c5")] == [5]
-    assert about(db, "t2", "c5") == []
+    assert [row.seq for row in find_entries_about(SqliteSession(db), "default", "c5")] == [5]
+    assert find_entries_about(SqliteSession(db), "t2", "c5") == []
 
 
 def test_an_entry_that_is_not_there_is_none():
     db = a_ledger()
-    assert head(db) == (0, bytes(32))
-    assert entry(db, 1) is None
+    assert read_head(SqliteSession(db)) == (0, bytes(32))
+    assert find_entry(SqliteSession(db), 1) is None
     write_entries(db, 1)
-    found = entry(db, 1)
+    found = find_entry(SqliteSession(db), 1)
     assert found is not None
     assert json.loads(found.body)["actor"] == "cli"

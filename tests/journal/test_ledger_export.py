@@ -9,27 +9,28 @@ import pytest
 
 from memorywire.journal.audit import exported, proven, verify_export
 from memorywire.journal.ledger import Filters
-from memorywire.journal.signed_notes import Signer
-from memorywire.journal.signer import Notary
+from memorywire.journal.signed_notes import PrivateKey
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.errors import NotFound
-from tests.journal.books import a_ledger, a_notary, rotated, seal, write_entries
+from tests.journal.books import a_ledger, a_signer, rotated, seal, write_entries
 from tests.journal.test_tamper import a_book
 
 ENTRIES = 60
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> tuple[apsw.Connection, Notary]:
+def desk(tmp_path: Path) -> tuple[apsw.Connection, Signer]:
     book = a_book(tmp_path, ENTRIES, 20)
     db = apsw.Connection(":memory:")
     db.deserialize("main", book.image)
-    return db, book.notary
+    return db, book.signer
 
 
 def test_a_whole_export_is_proven_by_itself_by_its_key_and_by_a_kept_checkpoint(desk):
-    db, notary = desk
+    db, signer = desk
     write_entries(db, 5, ENTRIES + 1)
-    lines = list(exported(db, notary))
+    lines = list(exported(SqliteSession(db), signer))
     report = verify_export(lines)
     assert (report.fault, report.entries, report.sealed, report.exposed, report.checkpoints) == (
         None,
@@ -38,15 +39,15 @@ def test_a_whole_export_is_proven_by_itself_by_its_key_and_by_a_kept_checkpoint(
         5,
         3,
     )
-    key = notary.verifier()
+    key = signer.verifier()
     assert verify_export(lines, keys=[key]).ok
-    assert verify_export(lines, checkpoints=notary.saved()[0]).ok
-    assert not verify_export(lines, keys=[Signer(key.name, bytes(32)).verifier]).ok
+    assert verify_export(lines, checkpoints=signer.saved()[0]).ok
+    assert not verify_export(lines, keys=[PrivateKey(key.name, bytes(32)).verifier]).ok
 
 
 def test_every_line_that_is_changed_left_out_or_moved_is_noticed(desk):
-    db, notary = desk
-    lines, dice = list(exported(db, notary)), random.Random(3)
+    db, signer = desk
+    lines, dice = list(exported(SqliteSession(db), signer)), random.Random(3)
     assert verify_export(lines).ok
     for place, line in enumerate(lines):
         character = dice.randrange(len(line))
@@ -62,8 +63,8 @@ def test_every_line_that_is_changed_left_out_or_moved_is_noticed(desk):
 
 
 def test_the_first_bad_entry_of_an_export_is_named(desk):
-    db, notary = desk
-    lines = list(exported(db, notary))
+    db, signer = desk
+    lines = list(exported(SqliteSession(db), signer))
     first = next(place for place, line in enumerate(lines) if line.startswith('{"seq":1,'))
     wrong = lines[first + 36].replace("cli", "eve")
     assert verify_export([*lines[: first + 36], wrong, *lines[first + 37 :]]).fault.entry == 37
@@ -76,17 +77,17 @@ def test_an_export_of_a_rebuilt_ledger_contradicts_the_checkpoint_that_somebody_
     other = a_ledger()
     write_entries(other, 30)
     write_entries(other, 30, 531)
-    forger = a_notary(tmp_path / "forger")
+    forger = a_signer(tmp_path / "forger")
     seal(other, forger)
-    lines = list(exported(other, forger))
+    lines = list(exported(SqliteSession(other), forger))
     assert verify_export(lines).ok
     fault = verify_export(lines, checkpoints=kept).fault
     assert (fault.entry, fault.until) == (21, 40)
 
 
 def test_chosen_entries_are_proven_without_the_others(desk):
-    db, notary = desk
-    lines = list(exported(db, notary, Filters(since=1_010, until=1_020)))
+    db, signer = desk
+    lines = list(exported(SqliteSession(db), signer, Filters(since=1_010, until=1_020)))
     report = verify_export(lines)
     assert (report.fault, report.entries) == (None, 10)
     assert [json.loads(json.loads(line)["body"])["subject"] for line in lines[2:]] == [
@@ -100,28 +101,28 @@ def test_chosen_entries_are_proven_without_the_others(desk):
 
 
 def test_one_entry_is_proven_and_belongs_at_its_place(desk):
-    db, notary = desk
-    header, checkpoint, line = proven(db, notary, 17)
+    db, signer = desk
+    header, checkpoint, line = proven(SqliteSession(db), signer, 17)
     assert verify_export([header, checkpoint, line]).ok
     moved = json.dumps(json.loads(line) | {"seq": 18})
     assert not verify_export([header, checkpoint, moved]).ok
     with pytest.raises(NotFound):
-        proven(db, notary, ENTRIES + 1)
+        proven(SqliteSession(db), signer, ENTRIES + 1)
 
 
 def test_a_proof_can_be_checked_with_any_of_the_keys_a_ledger_had(tmp_path: Path):
     db, keys = a_ledger(), []
     for number, fill in enumerate((b"a", b"b", b"c"), 1):
-        notary = a_notary(tmp_path, fill)
+        signer = a_signer(tmp_path, fill)
         write_entries(db, 1, number)
-        (seal if number == 1 else rotated)(db, notary)
-        keys.append(notary.verifier())
+        (seal if number == 1 else rotated)(db, signer)
+        keys.append(signer.verifier())
     write_entries(db, 1, 4)
-    seal(db, notary)
-    lines = list(proven(db, notary, 2))
+    seal(db, signer)
+    lines = list(proven(SqliteSession(db), signer, 2))
     assert len(set(keys)) == 3
     assert all(verify_export(lines, keys=[key]).ok for key in keys)
-    assert not verify_export(lines, keys=[Signer(keys[0].name, bytes(32)).verifier]).ok
+    assert not verify_export(lines, keys=[PrivateKey(keys[0].name, bytes(32)).verifier]).ok
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "{}", '{"export": "another 1"}', "null"])
@@ -132,9 +133,9 @@ def test_a_file_that_is_no_export_is_refused(text: str):
 
 
 def test_what_was_never_signed_is_not_exported(tmp_path: Path):
-    db, notary = a_ledger(), a_notary(tmp_path)
+    db, signer = a_ledger(), a_signer(tmp_path)
     write_entries(db, 2)
     with pytest.raises(NotFound, match="signed"):
-        exported(db, notary)
-    seal(db, notary)
-    assert len(list(exported(db, notary))) == 4
+        exported(SqliteSession(db), signer)
+    seal(db, signer)
+    assert len(list(exported(SqliteSession(db), signer))) == 4

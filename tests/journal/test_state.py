@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 from memorywire.journal import ledger
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
 from memorywire.server.background import StateChecks
@@ -23,7 +24,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_state_that_nobody_touched_is_what_the_ledger_says(image: bytes):
     db = apsw.Connection(":memory:")
     db.deserialize("main", image)
-    report = compare(db)
+    report = compare(SqliteSession(db))
     assert report.differences == ()
     assert report.versions > 10
     assert report.rows > 10
@@ -40,8 +41,8 @@ def test_the_ledger_alone_shows_none_of_them(image: bytes):
     db.deserialize("main", image)
     db.execute("PRAGMA foreign_keys = OFF")
     db.execute("DELETE FROM version; DELETE FROM change; DELETE FROM operator; DELETE FROM proposal")
-    assert verify(ledger.rows(db), (), ()).ok
-    assert not compare(db).ok
+    assert verify(ledger.read_entries(SqliteSession(db)), (), ()).ok
+    assert not compare(SqliteSession(db)).ok
 
 
 @pytest.mark.parametrize("edit", UNSEEN)
@@ -104,13 +105,13 @@ def test_a_comparison_of_what_is_new_sees_that_and_nothing_older(tmp_path: Path)
     typed.remember("red wine", "--id", "wine")
     (path,) = typed.home.glob("*.db")
     db = apsw.Connection(str(path))
-    first = compare(db).entries
+    first = compare(SqliteSession(db)).entries
     typed("forget", "wine")
     typed.remember("black tea", "--id", "black")
-    assert compare(db, first).ok
+    assert compare(SqliteSession(db), first).ok
     db.execute("UPDATE version SET content = 'milk' WHERE id = 'tea'")
-    assert compare(db, first).ok
-    assert not compare(db).ok
+    assert compare(SqliteSession(db), first).ok
+    assert not compare(SqliteSession(db)).ok
     for edit in (
         "UPDATE version SET ended = NULL, reason = NULL WHERE id = 'wine'",
         "UPDATE version SET content = 'milk' WHERE id = 'black'",
@@ -120,7 +121,7 @@ def test_a_comparison_of_what_is_new_sees_that_and_nothing_older(tmp_path: Path)
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute("BEGIN")
         db.execute(edit)
-        assert compare(db, first).differences, edit
+        assert compare(SqliteSession(db), first).differences, edit
         db.execute("ROLLBACK")
 
 

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.backup import backup
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite.files import backup
 from memorywire.model.errors import StoreBusy
 from tests.cli.shell import Shell
 
@@ -55,7 +55,7 @@ def test_the_lock_on_checkpoints_has_a_limit(tmp_path: Path) -> None:
     with _signing(path):
         with (
             pytest.raises(StoreBusy, match="checkpoints"),
-            Notary(
+            Signer(
                 key=tmp_path / "m.db-ledger.key", checkpoints=tmp_path / "m.db-checkpoints", seconds=0.1
             ).still(),
         ):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.journal.signed_notes import parse_checkpoints
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest
 from tests.cli.shell import Inside
 from tests.journal.books import a_ledger, seal, write_entries
@@ -48,11 +48,11 @@ def test_each_checkpoint_reaches_a_file_an_address_and_an_object_store(tmp_path:
     kept = tmp_path / "elsewhere"
     with a_receiver() as (host, received):
         urls = [f"file://{kept}", f"http://{host}/hook?k=1", f"put+http://{host}/bucket/"]
-        db, notary = a_ledger(), Notary.beside(tmp_path / "m.db", urls)
+        db, signer = a_ledger(), Signer.beside(tmp_path / "m.db", urls)
         notes = []
         for first in (1, 11):
             write_entries(db, 10, first)
-            notes.append(seal(db, notary))
+            notes.append(seal(db, signer))
     origin = notes[0].splitlines()[0].replace("/", "%2F")
     assert [(verb, path) for verb, path, _ in received.requests] == [
         ("POST", "/hook?k=1"),
@@ -66,14 +66,14 @@ def test_each_checkpoint_reaches_a_file_an_address_and_an_object_store(tmp_path:
 
 def test_a_witness_that_was_away_gets_what_it_missed_and_holds_nobody_up(tmp_path: Path):
     with a_receiver() as (host, received):
-        db, notary = a_ledger(), Notary.beside(tmp_path / "m.db", [f"http://{host}/"])
+        db, signer = a_ledger(), Signer.beside(tmp_path / "m.db", [f"http://{host}/"])
         received.status = 503
         write_entries(db, 10)
-        seal(db, notary)
+        seal(db, signer)
         received.status = 200
         received.requests.clear()
         write_entries(db, 10, 11)
-        seal(db, notary)
+        seal(db, signer)
     assert [parse_checkpoints(body)[0][0].size for _, _, body in received.requests] == [10, 20]
 
 
@@ -94,4 +94,4 @@ def test_a_rollback_of_everything_beside_the_database_contradicts_the_file_elsew
 
 def test_a_witness_that_is_no_place_is_refused(tmp_path: Path):
     with pytest.raises(InvalidRequest, match="a witness is a file, http or object store URL"):
-        Notary.beside(tmp_path / "m.db", ["ftp://example.com/x"])
+        Signer.beside(tmp_path / "m.db", ["ftp://example.com/x"])

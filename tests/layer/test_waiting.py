@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.app import Reading
-from memorywire.journal import ingest_queue as queue
+from memorywire.journal.ingest_queue import IngestQueue
 from memorywire.model.errors import (
     DimensionMismatch,
     EmbedderFailed,
@@ -58,7 +57,7 @@ def test_facts_that_were_found_wait_as_facts_while_the_extractor_is_switched_off
             event = await memory.layer.add(HELLO)
             journal = (await memory._open()).journal
             assert journal is not None
-            await journal.file.write(partial(queue.note, id=event.id, found=[Fact(text="Ana is here.")]))
+            await IngestQueue(journal).set_facts(event.id, [Fact(text="Ana is here.")])
             return event.id, []
 
     id, _ = asyncio.run(opened(at(Model(port=9)), 0))

@@ -109,6 +109,6 @@ async def remembered(client: Client, content: str, **fields: Any) -> dict[str, A
 async def actors(container: Container) -> list[tuple[str, str]]:
     """What the ledger says was done, and by whom."""
     assert container.journal is not None
-    rows = await container.journal.file.read(lambda db: list(ledger.rows(db)))
+    rows = await container.journal.backend.read(lambda db: list(ledger.read_entries(db)))
     entries = [json.loads(row.body) for row in rows if row.body is not None]
     return [(entry["kind"], entry["actor"]) for entry in entries]

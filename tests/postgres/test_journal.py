@@ -1,6 +1,7 @@
 """The journal in Postgres: every statement is understood there, and several processes keep one ledger."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import psycopg
@@ -8,10 +9,11 @@ import pytest
 
 from memorywire.journal import ledger
 from memorywire.journal.contract import Act
-from memorywire.journal.dialect import documents, in_postgres
 from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.postgres import STATEMENTS
+from memorywire.journal.sqlite import STATEMENTS as IN_SQLITE
 from memorywire.journal.verify import verify
 from memorywire.model.record import Scope
 from memorywire.stores.postgres.location import locate
@@ -21,7 +23,8 @@ from tests.engine.stage import NOON, HandClock
 from tests.postgres.desk import opened, run
 
 SCOPE = Scope(agent="agent")
-AT_OPENING = {"version", "has_version", "begin_version", "set_version"}
+_PARAMETER = re.compile(r"(?<![:\w]):(\w+)|%\((\w+)\)s|(\?|%s)")
+_BY_MACHINE = {"signer"}  # each machine signs with a key of its own, which a file does not know
 
 
 class _Nothing(dict[str, None]):
@@ -31,10 +34,9 @@ class _Nothing(dict[str, None]):
         return None
 
 
-def _explained(db: psycopg.Connection[object], statement: str) -> None:
-    text = in_postgres(statement)
-    given = [None] * text.count("%s") if "%s" in text else _Nothing()
-    psycopg.ClientCursor(db).execute(f"EXPLAIN {text}", given)
+def _explain(db: psycopg.Connection[object], statement: str) -> None:
+    parameters = [None] * statement.count("%s") if "%s" in statement else _Nothing()
+    psycopg.ClientCursor(db).execute(f"EXPLAIN {statement}", parameters)
 
 
 def test_every_statement_of_the_journal_is_one_of_postgres(schema: str) -> None:
@@ -46,17 +48,30 @@ def test_every_statement_of_the_journal_is_one_of_postgres(schema: str) -> None:
     location = locate(schema)
     with psycopg.connect(location.dsn) as db:
         db.execute(f"SET search_path = {location.schema}, public")
-        for document in documents():
-            for name in sorted(document.keys() - AT_OPENING):
-                _explained(db, document[name])
+        for name in sorted(STATEMENTS.keys() - {"create_schema_version"}):
+            _explain(db, STATEMENTS[name])
         with pytest.raises(psycopg.errors.UndefinedColumn):
-            _explained(db, "SELECT nothing FROM proposal WHERE id = :id")
+            _explain(db, "SELECT nothing FROM proposal WHERE id = %(id)s")
+
+
+def _parameters(statement: str) -> tuple[set[str], int]:
+    """The names of a statement's parameters, and how many have none."""
+    names = [found[1] or found[2] for found in _PARAMETER.finditer(statement)]
+    return {name for name in names if name} - _BY_MACHINE, names.count(None)
+
+
+def test_both_backends_have_the_same_statements_with_the_same_parameters() -> None:
+    assert sorted(STATEMENTS) == sorted(IN_SQLITE)
+    only_in_files = {"all_changes", "all_versions", "change_of", "versions_of", "words_edition"}
+    for name in STATEMENTS.keys() - only_in_files:
+        assert _parameters(STATEMENTS[name]) == _parameters(IN_SQLITE[name]), name
+    assert _parameters("SELECT :id, ?") != _parameters("SELECT %(id)s")
 
 
 def test_several_processes_keep_one_ledger_without_gaps(schema: str) -> None:
     """Two journals on pools of their own append at the same time."""
 
-    async def append(journal: SqliteJournal, number: int) -> None:
+    async def append(journal: Journal, number: int) -> None:
         entry = Entry(at=NOON, operation="remember", scope=SCOPE, actor="ana", kind="committed", subject="c")
         change = a_change(SCOPE, beginning(a_record(SCOPE, f"fact {number}")))
         await journal.write(Act(entries=(entry,)), change)
@@ -65,7 +80,7 @@ def test_several_processes_keep_one_ledger_without_gaps(schema: str) -> None:
         async with opened(schema) as one, opened(schema) as other:
             journals = [await open_journal(store, None, clock=HandClock()) for store in (one, other)]
             await asyncio.gather(*(append(journals[number % 2], number) for number in range(40)))
-            report = await journals[0].file.read(lambda db: verify(ledger.rows(db), (), ()))
+            report = await journals[0].backend.read(lambda db: verify(ledger.read_entries(db), (), ()))
             assert (report.ok, report.entries) == (True, 40)
             for journal in journals:
                 await journal.close()

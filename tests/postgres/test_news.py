@@ -81,13 +81,13 @@ def test_a_courier_without_addresses_looks_once_for_each_word(
             stores=[schema], embedder="minilm", embedder_key=None, clock=system_clock, governance=Governance()
         )
         assert container.journal is not None
-        journal, looks, read = container.journal, [], container.journal.file.read
+        journal, looks, read = container.journal, [], container.journal.backend.read
 
         async def counted(work: Any) -> Any:
             looks.append(work)
             return await read(work)
 
-        monkeypatch.setattr(journal.file, "read", counted)
+        monkeypatch.setattr(journal.backend, "read", counted)
         feed = events.Feed(container)
         telling = asyncio.create_task(WebhookSender(journal, feed, system_clock, first_pause_ms=1).run())
         await feed.pause(0)  # until it listens

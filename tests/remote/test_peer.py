@@ -39,7 +39,7 @@ def asked(client: Client, verb: str, *arguments: object) -> Any:
 def actors(server: Server) -> list[str]:
     journal = server.container.journal
     assert journal is not None
-    rows = server.run(journal.file.read(lambda db: list(ledger.rows(db))))
+    rows = server.run(journal.backend.read(lambda db: list(ledger.read_entries(db))))
     return [json.loads(row.body)["actor"] for row in rows if row.body is not None]
 
 

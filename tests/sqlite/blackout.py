@@ -28,8 +28,8 @@ from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.journal import ledger
-from memorywire.journal.sealing import advanced, keep, seal
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.sqlite.connection import Connect, connect
@@ -165,14 +165,8 @@ def _a_source(path: Path, name: str) -> Path:
 async def _sign(container: Container, pipe: Connection, *, rotate: bool) -> None:
     journal = container.journal
     assert journal is not None
-    assert journal.notary is not None
-    if rotate:
-        frontier = await journal.file.read(advanced)
-        assert frontier is not None
-        note: str | None = await asyncio.to_thread(journal.notary.rotate, frontier.checkpoint)
-        await journal.file.write(lambda db: keep(db, frontier))
-    else:
-        note = await seal(journal.file, journal.notary)
+    assert journal.signer is not None
+    note = await journal.sign(rotate=rotate)
     pipe.send(f"signed {_mark(note or '')}")
 
 
@@ -282,7 +276,7 @@ def _lost_imports(path: Path, acknowledged: set[str]) -> Iterator[str]:
     db = apsw.Connection(str(path))
     try:
         batches: dict[str, int] = {}
-        for row in ledger.rows(db):
+        for row in ledger.read_entries(SqliteSession(db)):
             if row.said["operation"] == "import" and row.said["kind"] == "committed":
                 batch = row.said["details"]["batch"]
                 batches[batch] = batches.get(batch, 0) + 1
@@ -295,8 +289,8 @@ def _lost_imports(path: Path, acknowledged: set[str]) -> Iterator[str]:
 
 
 def _lost_signatures(path: Path, acknowledged: set[str]) -> Iterator[str]:
-    notary = Notary.beside(path)
-    kept = {_mark(checkpoint.note.whole) for checkpoint in notary.saved()[0]}
+    signer = Signer.beside(path)
+    kept = {_mark(checkpoint.note.whole) for checkpoint in signer.saved()[0]}
     for deed in acknowledged:
         word, *rest = deed.split()
         if word == "signed" and rest[0] not in kept:

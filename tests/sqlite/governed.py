@@ -22,7 +22,8 @@ from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.journal import ledger
 from memorywire.journal.audit import examine
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Put
@@ -187,9 +188,13 @@ def _compared(db: apsw.Connection, path: Path, acknowledged: set[str], signed: b
     problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
     if problems != ["ok"]:
         return Damage(problems=tuple(problems))
-    report = examine(db, Notary.beside(path)).report if signed else verify(ledger.rows(db), (), ())
+    report = (
+        examine(SqliteSession(db), Signer.beside(path)).report
+        if signed
+        else verify(ledger.read_entries(SqliteSession(db)), (), ())
+    )
     faults = [] if report.fault is None else [f"{report.fault.place}: {report.fault.reason}"]
-    faults += [str(difference) for difference in compare(db).differences]
+    faults += [str(difference) for difference in compare(SqliteSession(db)).differences]
     wrong = sorted(said for said in acknowledged if said.startswith("error"))
     return Damage(
         lost=tuple(sorted(acknowledged - _kept(db) - set(wrong))),
@@ -212,7 +217,11 @@ def _kept(db: apsw.Connection) -> set[str]:
 
 def _torn_changes(db: apsw.Connection) -> set[str]:
     """Changes of which the ledger and the memories do not tell the same."""
-    told = {row.said["subject"]: row.said for row in ledger.rows(db) if row.said["kind"] == "committed"}
+    told = {
+        row.said["subject"]: row.said
+        for row in ledger.read_entries(SqliteSession(db))
+        if row.said["kind"] == "committed"
+    }
     known: dict[str, int] = dict(db.execute("SELECT id, seq FROM change").fetchall())
     return set(told.keys() ^ known.keys()) | {
         id for id, said in told.items() if id in known and not _agrees(db, known[id], said)
@@ -242,7 +251,11 @@ def _erased_later(db: apsw.Connection, ended: set[tuple[str, int]]) -> set[tuple
 
 def _torn_proposals(db: apsw.Connection) -> set[str]:
     """An approved proposal has its change, an approval its entry; what waits, or was erased, has none."""
-    rows = {row.said["subject"] for row in ledger.rows(db) if row.said["kind"] == "approved"}
+    rows = {
+        row.said["subject"]
+        for row in ledger.read_entries(SqliteSession(db))
+        if row.said["kind"] == "approved"
+    }
     changes = {id for (id,) in db.execute("SELECT id FROM change")}
     torn = set()
     for id, state, body in db.execute("SELECT id, state, body FROM proposal"):
@@ -254,7 +267,11 @@ def _torn_proposals(db: apsw.Connection) -> set[str]:
 
 
 def _torn_recalls(db: apsw.Connection) -> set[str]:
-    told = {row.said["subject"] for row in ledger.rows(db) if row.said["kind"] == "recalled"}
+    told = {
+        row.said["subject"]
+        for row in ledger.read_entries(SqliteSession(db))
+        if row.said["kind"] == "recalled"
+    }
     return told ^ {id for (id,) in db.execute("SELECT id FROM recalled")}
 
 

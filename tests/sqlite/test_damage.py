@@ -11,9 +11,8 @@ import apsw
 import pytest
 
 from memorywire import Memory, MemorywireError
-from memorywire.journal.audit import find_faults
-from memorywire.journal.backup import backup, restore
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite.files import backup, find_faults, restore
 from memorywire.model.errors import StoreCorrupt
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.health import count_unchecked
@@ -56,7 +55,7 @@ def _copy(whole: Path, folder: Path) -> Path:
 
 def _faults(path: Path) -> list[str]:
     with closing(connect(Location(path=path))) as db:
-        return find_faults(db, Notary.beside(path))
+        return find_faults(db, Signer.beside(path))
 
 
 def _value(path: Path, sql: str) -> bytes:

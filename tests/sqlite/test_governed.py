@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from memorywire.journal.contract import Act
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.journal import Journal
 from memorywire.model.change import Change
 from tests.sqlite import governed
 from tests.sqlite.crowd import Damage
@@ -86,14 +86,14 @@ def test_a_disk_that_is_never_synced_is_caught(tmp_path: Path) -> None:
 def test_an_entry_that_is_not_written_with_its_change_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    together = SqliteJournal.write
+    together = Journal.write
 
-    async def apart(journal: SqliteJournal, act: Act, change: Change | None = None) -> int:
+    async def apart(journal: Journal, act: Act, change: Change | None = None) -> int:
         if change is not None:
             await together(journal, Act(), change)
         return await together(journal, act)
 
-    monkeypatch.setattr(SqliteJournal, "write", apart)
+    monkeypatch.setattr(Journal, "write", apart)
     found = cut(tmp_path, recorded_life(tmp_path))
     assert any(image.torn for image in found)
 

@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import Container
-from memorywire.journal import runs
-from memorywire.journal.runs import Run, RunEvent, RunRead, RunStatus
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.journal import Journal
+from memorywire.journal.runs import Run, RunEvent, RunRead, Runs, RunStatus
 from memorywire.model.capabilities import Edition
 from memorywire.model.capabilities import Host as Serves
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
@@ -65,7 +64,7 @@ class Host:
     def __init__(
         self,
         container: Container,
-        journal: SqliteJournal,
+        journal: Journal,
         *,
         serves: Serves,
         workflows: Mapping[str, Known] | None = None,
@@ -77,7 +76,7 @@ class Host:
         self.edition = edition
         self.serves = serves
         self.rules = rules
-        self._file = journal.file
+        self._runs = Runs(journal)
         self._workflows = workflows or {}
         self._run_hours = run_hours
         self._attended: dict[str, Attended] = {}
@@ -101,7 +100,7 @@ class Host:
 
         One that has lasted too long is ended first.
         """
-        found = await self._file.read(partial(runs.run, tenant=visitor.tenant, id=id))
+        found = await self._runs.find(visitor.tenant, id)
         bound = () if found is None else (locate(ref, found.tenant, self.rules) for ref in found.moments)
         if found is None or not all(scope and visitor.reaches(scope.agent) for scope in bound):
             raise NotFound("there is no such run", field="runId")
@@ -110,7 +109,7 @@ class Host:
 
     async def events(self, run: Run, after: int = 0) -> list[RunEvent]:
         """What the run told behind that number."""
-        return await self._file.read(partial(runs.told, run=run.id, after=after))
+        return await self._runs.list_events(run.id, after)
 
     def adapter(self, visitor: Visitor, run: Run | None = None) -> Adapter:
         """Memory as the run sees it; without a run, as it is now."""
@@ -143,7 +142,7 @@ class Host:
 
     async def end_overdue(self) -> None:
         """End the runs that have lasted too long, whoever began them; what fails has another turn."""
-        for run in await self._file.read(partial(runs.begun_before, moment=self._latest)):
+        for run in await self._runs.list_open(self._latest):
             with suppress(MemorywireError):
                 await self._give_up(run)
 
@@ -158,10 +157,10 @@ class Host:
         mint = self.container.context.mint
         again = replace(source, id=mint(), caller=visitor.name, parent=source.id)
         if Rule.REPLAY in self.rules:
-            await self._file.write(partial(runs.repeat, run=again, source=source, mint=mint))
+            await self._runs.repeat(again, source, mint)
         else:
             event = self._event(again, "run.started", {"workflowId": source.workflow})
-            await self._file.write(partial(runs.begin, run=again, event=event))
+            await self._runs.begin(again, event)
         return again
 
     async def variables(self, visitor: Visitor, run: Run) -> dict[str, Json]:
@@ -169,7 +168,7 @@ class Host:
         return {name: await self._filled_in(visitor, run, value) for name, value in run.variables.items()}
 
     async def tell(self, run: Run, type: str, payload: Mapping[str, Json]) -> None:
-        await self._file.write(partial(runs.tell, event=self._event(run, type, payload)))
+        await self._runs.append_event(self._event(run, type, payload))
 
     @asynccontextmanager
     async def passing(self, visitor: Visitor, workflow: str, ref: str) -> AsyncIterator[Adapter]:
@@ -199,7 +198,7 @@ class Host:
             moments=moments,
         )
         event = self._event(run, "run.started", {"workflowId": workflow})
-        await self._file.write(partial(runs.begin, run=run, event=event))
+        await self._runs.begin(run, event)
         self._attended[run.id] = Attended(self.rules)
         return run
 
@@ -229,7 +228,7 @@ class Host:
         try:
             return await self._fail(Visitor(name=CALLER, tenant=run.tenant), run, late)
         except Conflict:
-            ended = await self._file.read(partial(runs.run, tenant=run.tenant, id=run.id))
+            ended = await self._runs.find(run.tenant, run.id)
             return run if ended is None else ended
 
     async def _ended(self, visitor: Visitor, run: Run) -> None:
@@ -238,19 +237,19 @@ class Host:
                 for scope in own_memories(run).values():
                     await sweep(scope, self._tools(visitor))
             event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
-            await self._file.write(partial(runs.end, run=run, event=event))
+            await self._runs.end(run, event)
             self._attended.pop(run.id, None)
 
     async def _refuse_if_gone(self, visitor: Visitor, source: Run, from_seq: int) -> None:
         if Rule.ERASURE not in self.rules:
             return
-        for read in await self._file.read(partial(runs.shown, run=source)):
+        for read in await self._runs.list_reads(source):
             if await self._shown(visitor, read) is None:
                 raise SnapshotUnavailable(run=source.id, from_seq=from_seq)
 
     async def _show(self, run: Run, reads: Sequence[RunRead]) -> None:
         if reads:
-            await self._file.write(partial(runs.show, run=run.id, reads=reads))
+            await self._runs.add_reads(run.id, reads)
 
     async def _shown(self, visitor: Visitor, read: RunRead) -> Record | None:
         context = await self._tools(visitor).serving(read.scope)

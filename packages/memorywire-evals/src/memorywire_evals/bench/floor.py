@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from memorywire.journal import ledger
-from memorywire.journal.entries import Entry, contents_of, draft
+from memorywire.journal.entries import Entry, build_draft, contents_of
 from memorywire.journal.merkle import leaf_hash
+from memorywire.journal.sqlite import STATEMENTS, SqliteSession
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Scope
@@ -36,22 +37,22 @@ class Floor:
 
     def _prepared(self, contents: Sequence[str], vectors: Known) -> Iterator[list[_Statement]]:
         began = int(self._db.execute(_SEQUENCE).get)
-        last, chain = ledger.head(self._db)
+        last, chain = ledger.read_head(SqliteSession(self._db))
         ids = mint()
         for number, content in enumerate(contents, 1):
             change = _change(ids(), ids(), content, vectors.known(content))
-            told = draft(_entry(change))
+            told = build_draft(_entry(change))
             body = told.body(last + number)
-            chain = ledger.linked(chain, leaf_hash(body.encode()))
+            chain = ledger.link(chain, leaf_hash(body.encode()))
             prepared = prepare(change, vectors.space)
             version = chain_row(change, began + number, change.put[0], prepared.puts[0])
             (salt,) = told.salts
             yield [
                 (QUERIES["begin_change"], tuple(prepared.row.values())),
                 (QUERIES["begin_chain"], version),
-                (ledger.QUERIES["append"], (last + number, body, chain)),
+                (STATEMENTS["append_entry"], (last + number, body, chain)),
                 (
-                    ledger.QUERIES["salt"],
+                    STATEMENTS["add_salt"],
                     (last + number, salt.tenant, salt.memory, salt.version, salt.salt),
                 ),
             ]

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.journal.contract import Act
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.journal import Journal
+from memorywire.journal.sqlite import SqliteBackend
 from memorywire.model.answers import Remembered
 from memorywire.model.change import Change
 from memorywire.model.clock import system_clock
@@ -25,7 +26,7 @@ _MEASURE = "remember without embedding, into a new file"
 _FLOOR = "its rows by SQL alone"
 
 
-class _Unwritten(SqliteJournal):
+class _Unwritten(Journal):
     """A journal that lets every change pass and writes nothing down."""
 
     async def write(self, act: Act, change: Change | None = None) -> int:
@@ -76,7 +77,7 @@ def _without_ledger(container: Container) -> Container:
     store = container.context.store
     if not isinstance(store, SqliteStore):
         raise Conflict("only a store that keeps its journal itself can be measured without")
-    silent = _Unwritten(store.file, store=store, notary=None, clock=container.context.clock)
+    silent = _Unwritten(SqliteBackend(store.file, store), signer=None, clock=container.context.clock)
     office = replace(container.context.governance, journal=silent)
     return replace(container, context=replace(container.context, office=office))
 

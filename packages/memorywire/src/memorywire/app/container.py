@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memorywire.app.backends import Backends, Rules
+from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal
-from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
@@ -35,7 +35,6 @@ from memorywire.stores.registry import open_store
 from memorywire.stores.router import DEADLINE, WRITING, Mount, Route, Router
 from memorywire.stores.router.router import backend_of, name_in
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.wrappers import absent, with_breaker, with_hedge, with_patience, with_seal
 
 _SHARE = 0.75
@@ -178,7 +177,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     key: str | None = None
     calls_a_day: int = CALLS_A_DAY
 
-    def reader(self, context: Context, journal: SqliteJournal | None) -> Reader:
+    def reader(self, context: Context, journal: Journal | None) -> Reader:
         extractor = open_extractor(self.extractor, context.store, api_key=self.key)
         return Reader(context, journal, extractor, Allowance(context.clock, a_day=self.calls_a_day))
 
@@ -192,7 +191,7 @@ class Container(Struct, frozen=True, kw_only=True):
 
     context: Context
     reader: Reader
-    journal: SqliteJournal | None = None
+    journal: Journal | None = None
     repaying: asyncio.Task[NoReturn] | None = None
     usage: Usage = field(default_factory=Usage)
     backends: Backends | None = None
@@ -218,22 +217,20 @@ class Container(Struct, frozen=True, kw_only=True):
     def hurry(self) -> None:
         """Wait for other processes that hold the file a second at most from now on: the process ends."""
         if self.journal is not None:
-            self.journal.file.hurry()
+            self.journal.backend.hurry()
 
     @property
     def writable(self) -> bool:
         """Whether the journal's file can be written, also if that has changed since it was opened."""
-        file = None if self.journal is None else self.journal.file
-        return not isinstance(file, SqliteFile) or (not file.read_only and file.location.writable)
+        return self.journal is None or self.journal.backend.writable
 
     @property
     def roomy(self) -> bool:
         """Whether the disk of the journal's file has room for another write."""
         from shutil import disk_usage
 
-        file = None if self.journal is None else self.journal.file
-        path = file.location.path if isinstance(file, SqliteFile) else None
-        return path is None or disk_usage(path.parent).free >= _ROOM
+        folder = None if self.journal is None else self.journal.backend.folder
+        return folder is None or disk_usage(folder).free >= _ROOM
 
     def as_caller(self, caller: str, principal: str | None = None) -> Context:
         """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""

@@ -13,7 +13,7 @@ from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.app import Container, Settings
-    from memorywire.journal.sqlite import SqliteJournal
+    from memorywire.journal.journal import Journal
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def run_in_app(settings: "Settings", act: "Callable[[Container], Awaitable[T]]")
     return asyncio.run(work())
 
 
-def run_in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+def run_in_journal(settings: "Settings", act: "Callable[[Journal], Awaitable[T]]") -> T:
     """The answer of an act on the journal that the settings name."""
 
     async def work(container: "Container") -> T:

@@ -83,10 +83,13 @@ def _entries(
             return found if subject is None else _of_agent(cli, found)
     with opened(cli) as book:
         if subject is not None:
-            rows = book.read(lambda db: ledger.about(db, cli.tenant, subject))
+            rows = book.read(lambda db: ledger.find_entries_about(db, cli.tenant, subject))
             return _of_agent(cli, [row.said for row in rows])
         filters = _wanted(cli, **wanted)
-        return [row.said for row in book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))]
+        return [
+            row.said
+            for row in book.read(lambda db: ledger.filter_entries(db, filters, before=before, limit=limit))
+        ]
 
 
 @audit_command.command("verify")
@@ -152,7 +155,7 @@ def checkpoint(cli: CliContext, rotate_key: bool) -> None:
     else:
         with opened(cli) as book:
             note = book.signed(rotate=rotate_key)
-            answer = {"checkpoint": note, "key": str(book.notary.verifier())}
+            answer = {"checkpoint": note, "key": str(book.signer.verifier())}
     cli.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
 
 
@@ -173,11 +176,11 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
             _deliver(cli, iter(client.proof(entry)), output)
         return
     with opened(cli) as book:
-        row = book.read(lambda db: ledger.entry(db, entry))
+        row = book.read(lambda db: ledger.find_entry(db, entry))
         if row is not None and cli.named not in (None, row.said["tenant"]):
             raise NotFound(f"no entry {entry} of this ledger is of tenant {cli.named}", field="entry")
         book.signed()
-        _deliver(cli, book.lines(lambda db: proven(db, book.notary, entry)), output)
+        _deliver(cli, book.lines(lambda db: proven(db, book.signer, entry)), output)
 
 
 @audit_command.command("export")
@@ -198,7 +201,7 @@ def export(cli: CliContext, whole: bool, output: Path | None, **wanted: Json) ->
     with opened(cli) as book:
         book.signed()
         filters = None if whole else _wanted(cli, **wanted)
-        _deliver(cli, book.lines(lambda db: exported(db, book.notary, filters)), output)
+        _deliver(cli, book.lines(lambda db: exported(db, book.signer, filters)), output)
 
 
 def _of_agent(cli: CliContext, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
@@ -241,7 +244,7 @@ def _examined(
     from memorywire.journal.audit import contradicted, examine
 
     with opened(cli, missing_ok=True) as book:
-        found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys, state=state))
+        found = book.read(lambda db: examine(db, book.signer, saved=saved, keys=keys, state=state))
         pages = _memories(cli) if contents else ()
         changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]
     answer = _answer(found.report, None if found.key is None else str(found.key))

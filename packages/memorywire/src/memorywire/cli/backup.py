@@ -13,7 +13,7 @@ from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
-    from memorywire.journal.backup import Copied
+    from memorywire.journal.sqlite.files import Copied
 
 
 @click.command("backup")
@@ -25,7 +25,7 @@ def backup_command(cli: CliContext, file: Path) -> None:
     The copy is of one moment and holds everything that was acknowledged before; a server may go on
     writing meanwhile. The key and the checkpoints are put beside FILE. Keep all three private.
     """
-    from memorywire.journal.backup import backup
+    from memorywire.journal.sqlite.files import backup
 
     cli.show(_copy_answer(backup(_store_path(cli), file)), _render_backup)
 
@@ -74,7 +74,7 @@ def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
 
     Its pages and its ledger are checked first. End every process that uses the store before.
     """
-    from memorywire.journal.backup import restore
+    from memorywire.journal.sqlite.files import restore
 
     aside = f".replaced-{system_clock()}"
     done = restore(file, _store_path(cli), replace=replace, aside=aside)

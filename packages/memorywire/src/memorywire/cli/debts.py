@@ -49,14 +49,14 @@ def debts_command(
 
 def _owed(cli: CliContext) -> list[dict[str, Json]]:
     """Read from the journal alone, because the store may be what is missing; or what the server says."""
-    from memorywire.journal.sqlite import owed
+    from memorywire.journal.acts import list_outbox
 
     if cli.server is not None:
         with cli.client(cli.server) as client:
             return client.owed()
     try:
         with opened(cli) as book:
-            return _told(book.read(owed))
+            return _told(book.read(list_outbox))
     except NotFound:
         return []
 

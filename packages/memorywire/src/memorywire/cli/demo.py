@@ -219,9 +219,8 @@ async def fill_demo(container: "Container", calendar: Calendar) -> None:
 
 async def add_demo_operators(container: "Container") -> str:
     """People with roles; the token of the first one."""
-    from memorywire.journal.operators import Operator, Role
+    from memorywire.journal.operators import Operator, Registry, Role
     from memorywire.pipeline.context import unsupported
-    from memorywire.server.operators import Registry
 
     if container.journal is None:
         raise unsupported("a demo", "no journal is wired here")

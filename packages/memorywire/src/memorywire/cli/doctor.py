@@ -7,7 +7,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -160,11 +159,9 @@ def _examine(cli: CliContext) -> Answer:
 
 
 def _sqlite() -> dict[str, Json]:
-    import apsw
+    from memorywire.stores.sqlite.connection import sqlite_version, wal_is_safe
 
-    from memorywire.stores.sqlite.connection import wal_is_safe
-
-    version = apsw.sqlite_lib_version()
+    version = sqlite_version()
     return {"version": version, "safe": wal_is_safe(version)}
 
 
@@ -220,22 +217,13 @@ def _store(cli: CliContext, url: str) -> dict[str, Json]:
 
 def _rows(path: Path) -> dict[str, Json]:
     """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
-    from memorywire.journal.audit import find_faulty_rows
-    from memorywire.journal.ledger import is_there as is_ledger_there
-    from memorywire.journal.sealing import exposure
-    from memorywire.journal.signer import Notary
-    from memorywire.stores.sqlite.connection import connect, map_errors, snapshot
-    from memorywire.stores.sqlite.health import count_unchecked
-    from memorywire.stores.sqlite.location import Location
+    from memorywire.journal.sqlite.files import check_file
 
-    location = Location(path=path)
-    with map_errors(location), closing(connect(location)) as db, snapshot(db):
-        problems = find_faulty_rows(db, Notary.beside(path))
-        unchecked = count_unchecked(db)
-        unsigned, since = exposure(db) if is_ledger_there(db) else (0, None)
-    late = {"unsigned_entries": unsigned} if since and system_clock() - since > _LATE_MS else {}
-    integrity = {"ok": False, "integrity": "; ".join(problems)} if problems else {}
-    return {**integrity, **late, "rows_without_checksum": unchecked}
+    check = check_file(path)
+    since = check.unsigned_since
+    late = {"unsigned_entries": check.unsigned} if since and system_clock() - since > _LATE_MS else {}
+    integrity = {"ok": False, "integrity": "; ".join(check.problems)} if check.problems else {}
+    return {**integrity, **late, "rows_without_checksum": check.unchecked}
 
 
 def _state(cli: CliContext, url: str) -> dict[str, Json]:

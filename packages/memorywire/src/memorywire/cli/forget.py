@@ -19,7 +19,7 @@ from memorywire.model.requests import Action, Strategy
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
-    from memorywire.journal.sqlite import SqliteJournal
+    from memorywire.journal.journal import Journal
 
 
 _SAMPLE = 5
@@ -161,7 +161,7 @@ def _remove_user_id(cli: CliContext, person: str) -> bool:
     from memorywire.cli.app import run_in_journal
     from memorywire.model.clock import system_clock
 
-    async def work(journal: "SqliteJournal") -> bool:
+    async def work(journal: "Journal") -> bool:
         return await journal.forget_person((cli.tenant, person), actor=PERSON, at=system_clock())
 
     return run_in_journal(cli.here, work)
@@ -174,7 +174,7 @@ def _find_memories(cli: CliContext, person: str) -> dict[str, list[str]]:
     agent = cli.reach().get("agent_id")
     wanted = ledger.Filters(tenant=cli.tenant, agent=agent, user=person)
     with opened(cli) as book:
-        rows = book.read(lambda db: ledger.log(db, wanted))
+        rows = book.read(lambda db: ledger.filter_entries(db, wanted))
     found: dict[str, dict[str, None]] = {}
     for said in (row.said for row in rows):
         ids = [one["id"] for one in said.get("commitments", ())]

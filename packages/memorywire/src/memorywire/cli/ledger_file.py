@@ -1,8 +1,9 @@
 """The ledger as the command line opens it: the database file, and the key and checkpoints beside it."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -13,55 +14,39 @@ from memorywire.cli.terminal import safe
 from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    import apsw
-
     from memorywire.app import Settings
-    from memorywire.journal.signer import Notary
-    from memorywire.journal.sqlite import SqliteJournal
+    from memorywire.journal.backend import Work
+    from memorywire.journal.journal import Journal
+    from memorywire.journal.signer import Signer
+    from memorywire.journal.sqlite import LedgerFile
     from memorywire.stores.sqlite.location import Location
 
 T = TypeVar("T")
 
 
 class Book(Struct, frozen=True, kw_only=True):
-    """The database with the ledger, and whoever signs for it."""
+    """The database file with the ledger, and the signer of the ledger."""
 
-    db: "apsw.Connection"
-    location: "Location"
-    notary: "Notary"
+    file: "LedgerFile"
+    signer: "Signer"
 
-    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
-        """The answer of `work`, in one snapshot of the database."""
-        from memorywire.stores.sqlite.connection import map_errors, snapshot
+    def read(self, work: "Work[T]") -> T:
+        """The result of `work`, in one snapshot of the database."""
+        return self.file.read(work)
 
-        with map_errors(self.location), snapshot(self.db):
-            return work(self.db)
-
-    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
+    def lines(self, work: "Work[Iterator[str]]") -> Iterator[str]:
         """As `read`, line by line, so that an error of the reader is not taken for one of the database."""
-        from memorywire.stores.sqlite.connection import map_errors, snapshot
-
-        with snapshot(self.db):
-            with map_errors(self.location):
-                found = work(self.db)
-            while True:
-                with map_errors(self.location):
-                    line = next(found, None)
-                if line is None:
-                    return
-                yield line
+        return self.file.lines(work)
 
     def signed(self, *, rotate: bool = False) -> str:
         """A checkpoint of the ledger as it is."""
-        from memorywire.journal.sealing import advanced, keep
-        from memorywire.stores.sqlite.connection import RetryPolicy, map_errors, writing
+        from memorywire.journal.ledger import read_tree_head, save_tree_head
 
-        frontier = self.read(advanced)
-        if frontier is None:
-            raise NotFound("the ledger is empty", fix="remember something first")
-        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
-        with map_errors(self.location), writing(self.db, RetryPolicy()):
-            keep(self.db, frontier)
+        head = self.read(read_tree_head)
+        if head is None:
+            raise _empty()
+        note = (self.signer.rotate if rotate else self.signer.sign)(head.checkpoint)
+        self.file.write(partial(save_tree_head, head=head))
         return note
 
 
@@ -69,37 +54,38 @@ class DistantBook(Struct, frozen=True, kw_only=True):
     """A ledger in the database of a Postgres store; the key and the checkpoints are on this machine."""
 
     settings: "Settings"
-    notary: "Notary"
+    signer: "Signer"
 
-    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
-        """The answer of `work`, in one snapshot of the database."""
+    def read(self, work: "Work[T]") -> T:
+        """The result of `work`, in one snapshot of the database."""
         from memorywire.cli.app import run_in_journal
 
-        return run_in_journal(self.settings, lambda journal: journal.file.read(work))
+        return run_in_journal(self.settings, lambda journal: journal.audit(work))
 
-    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
+    def lines(self, work: "Work[Iterator[str]]") -> Iterator[str]:
         """As `read`, with all lines of one snapshot."""
         return iter(self.read(lambda db: list(work(db))))
 
     def signed(self, *, rotate: bool = False) -> str:
         """A checkpoint of the ledger as it is."""
         from memorywire.cli.app import run_in_journal
-        from memorywire.journal.sealing import advanced, keep
 
-        frontier = self.read(advanced)
-        if frontier is None:
-            raise NotFound("the ledger is empty", fix="remember something first")
-        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
-        run_in_journal(self.settings, lambda journal: journal.file.write(lambda db: keep(db, frontier)))
+        note = run_in_journal(self.settings, lambda journal: journal.sign(rotate=rotate))
+        if note is None:
+            raise _empty()
         return note
+
+
+def _empty() -> NotFound:
+    return NotFound("the ledger is empty", fix="remember something first")
 
 
 @contextmanager
 def opened(cli: CliContext, *, missing_ok: bool = False) -> Iterator[Book | DistantBook]:
-    """The ledger of the desk's store; NotFound when there is none, unless its absence is the question."""
-    from memorywire.journal.ledger import is_there
-    from memorywire.journal.signer import Notary
-    from memorywire.stores.sqlite.connection import connect, map_errors
+    """The ledger of the store; NotFound when there is none, unless its absence is the question."""
+    from memorywire.journal.ledger import has_ledger
+    from memorywire.journal.signer import Signer
+    from memorywire.journal.sqlite import LedgerFile
 
     if cli.here.stores[0].startswith(("postgresql:", "postgres:")):
         yield _distant(cli)
@@ -107,25 +93,21 @@ def opened(cli: CliContext, *, missing_ok: bool = False) -> Iterator[Book | Dist
     location = _location(cli)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no ledger at {location}", field="store")
-    with map_errors(location):
-        db = connect(location)
-    try:
-        book = Book(db=db, location=location, notary=Notary.beside(location.path, cli.settings.witnesses))
-        if not missing_ok and not book.read(is_there):
+    with LedgerFile.opened(location.path) as file:
+        book = Book(file=file, signer=Signer.beside(location.path, cli.settings.witnesses))
+        if not missing_ok and not book.read(has_ledger):
             raise NotFound(f"there is no ledger in {location}", field="store")
         yield book
-    finally:
-        db.close()
 
 
 def other_tenants(cli: CliContext) -> list[str]:
     """Whose memories are in the same store and not meant; none where no ledger of its own knows."""
-    from memorywire.journal.standing import tenants
+    from memorywire.journal.ledger import list_tenants
 
     store = cli.here.stores[0]
     if as_sqlite(store) is not None or store.startswith(("postgresql:", "postgres:")):
         with suppress(NotFound), opened(cli) as book:
-            return [tenant for tenant in book.read(tenants) if tenant != cli.tenant]
+            return [tenant for tenant in book.read(list_tenants) if tenant != cli.tenant]
     return []
 
 
@@ -138,13 +120,13 @@ def left_out(tenants: Sequence[str]) -> Iterator[str]:
 def _distant(cli: CliContext) -> DistantBook:
     from memorywire.cli.app import run_in_journal
 
-    async def notary_of(journal: "SqliteJournal") -> "Notary | None":
-        return journal.notary
+    async def signer_of(journal: "Journal") -> "Signer | None":
+        return journal.signer
 
-    notary = run_in_journal(cli.settings, notary_of)
-    if notary is None:
+    signer = run_in_journal(cli.settings, signer_of)
+    if signer is None:
         raise NotFound("this ledger is not signed: its journal has no place on this machine", field="store")
-    return DistantBook(settings=cli.settings, notary=notary)
+    return DistantBook(settings=cli.settings, signer=signer)
 
 
 def _location(cli: CliContext) -> "Location":

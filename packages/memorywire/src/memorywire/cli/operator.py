@@ -13,8 +13,7 @@ from memorywire.model.clock import system_clock
 from memorywire.model.record import DEFAULT_TENANT, Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.journal.operators import Issued, Operator, Token
-    from memorywire.server.operators import Registry
+    from memorywire.journal.operators import Issued, Operator, Registry, Token
 
 T = TypeVar("T")
 
@@ -119,7 +118,7 @@ def list_(cli: CliContext) -> None:
 
 
 def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
-    from memorywire.server.operators import Registry
+    from memorywire.journal.operators import Registry
 
     return run_in_journal(
         cli.here,

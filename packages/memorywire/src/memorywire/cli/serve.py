@@ -147,13 +147,13 @@ async def _serve(
     cli: CliContext, serving: "Serving", doors: "_Doors", sleep: "ConsolidationSettings"
 ) -> None:
     from memorywire.consolidate.background import BackgroundWork
-    from memorywire.journal.operators import any_operator
+    from memorywire.journal.operators import Operators
     from memorywire.server.http.serve import serve
 
     async with open_app(cli.settings) as container:
         for line in store_notes(cli.settings.stores):
             _remark(line, as_json=cli.as_json)
-        doors.guarded = container.journal is None or await container.journal.file.read(any_operator)
+        doors.guarded = container.journal is None or await Operators(container.journal).has_any()
         doors.tending = BackgroundWork(container, sleep)
         async with doors.tending.run_in_background():
             await serve(container, serving)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +13,7 @@ from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.journal.sqlite import SqliteJournal
+    from memorywire.journal.journal import Journal
     from memorywire.journal.webhooks import Letter, Webhook
 
 
@@ -37,9 +36,8 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
 
     check_address(url)
 
-    async def work(journal: "SqliteJournal") -> Webhook:
-        from memorywire.journal import webhooks
-        from memorywire.journal.events import last_event
+    async def work(journal: "Journal") -> Webhook:
+        from memorywire.journal.webhooks import Webhooks
         from memorywire.model.ids import IdMint
 
         webhook = Webhook(
@@ -49,10 +47,9 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
             tenant=cli.tenant,
             agents=agents,
             made_at=system_clock(),
-            position=await journal.file.read(last_event),
+            position=await journal.last_sequence(),
         )
-        told = webhooks.draft_about(webhook.id, "added", tenant=cli.tenant, actor=PERSON, at=webhook.made_at)
-        await journal.write_by(partial(webhooks.add, webhook=webhook, drafts=[told]))
+        await Webhooks(journal).add(webhook, actor=PERSON)
         return webhook
 
     made = run_in_journal(cli.here, work)
@@ -64,10 +61,10 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
 def list_(cli: CliContext) -> None:
     """Show every webhook: how far it was told, and what is wrong."""
 
-    async def work(journal: "SqliteJournal") -> "list[Webhook]":
-        from memorywire.journal import webhooks
+    async def work(journal: "Journal") -> "list[Webhook]":
+        from memorywire.journal.webhooks import Webhooks
 
-        return await journal.file.read(webhooks.webhooks)
+        return await Webhooks(journal).list_all()
 
     known = run_in_journal(cli.here, work)
     shown = [_shown(webhook) for webhook in known if cli.named in (None, webhook.tenant)]
@@ -80,11 +77,11 @@ def list_(cli: CliContext) -> None:
 def letters(cli: CliContext, id: str) -> None:
     """Show the events that webhook ID never took, and why."""
 
-    async def work(journal: "SqliteJournal") -> "list[Letter]":
-        from memorywire.journal import webhooks
+    async def work(journal: "Journal") -> "list[Letter]":
+        from memorywire.journal.webhooks import Webhooks
 
         await _check_tenant(journal, id, cli.named)
-        return await journal.file.read(partial(webhooks.letters, id=id))
+        return await Webhooks(journal).list_dead_letters(id)
 
     found = run_in_journal(cli.here, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
@@ -102,22 +99,21 @@ def letters(cli: CliContext, id: str) -> None:
 def remove(cli: CliContext, id: str) -> None:
     """Tell webhook ID nothing any more."""
 
-    async def work(journal: "SqliteJournal") -> None:
-        from memorywire.journal import webhooks
+    async def work(journal: "Journal") -> None:
+        from memorywire.journal.webhooks import Webhooks
 
         await _check_tenant(journal, id, cli.named)
-        told = webhooks.draft_about(id, "removed", tenant=cli.tenant, actor=PERSON, at=system_clock())
-        await journal.write_by(partial(webhooks.remove, id=id, drafts=[told]))
+        await Webhooks(journal).remove(id, tenant=cli.tenant, actor=PERSON, at=system_clock())
 
     run_in_journal(cli.here, work)
     cli.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
 
 
-async def _check_tenant(journal: "SqliteJournal", id: str, tenant: str | None) -> None:
+async def _check_tenant(journal: "Journal", id: str, tenant: str | None) -> None:
     """Raise NotFound for a webhook of another tenant than the one that was typed, if any was."""
-    from memorywire.journal import webhooks
+    from memorywire.journal.webhooks import Webhooks
 
-    known = {webhook.id: webhook.tenant for webhook in await journal.file.read(webhooks.webhooks)}
+    known = {webhook.id: webhook.tenant for webhook in await Webhooks(journal).list_all()}
     if tenant is not None and known.get(id) != tenant:
         raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix="see: memorywire webhook list")
 

@@ -1,22 +1,18 @@
 """The ledger in Python: read, verify, sign and export it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import apsw
-
 from memorywire.app import Container
 from memorywire.client.options import AuditOptions, moments
-from memorywire.journal import ledger
+from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import Filters
-from memorywire.journal.sealing import seal
 from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
-from memorywire.journal.signer import Notary
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
@@ -54,9 +50,9 @@ class Audited(ABC):
                 raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
         journal = await self._ledger()
         if subject is None:
-            found = await journal.file.read(partial(ledger.log, filters=wanted, before=before, limit=limit))
+            found = await journal.entries(wanted, before=before, limit=limit)
         else:
-            found = await journal.file.read(partial(ledger.about, tenant=self.tenant, subject=subject))
+            found = await journal.entries_about(self.tenant, subject)
         return tuple(row.said for row in found)
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
@@ -69,12 +65,13 @@ class Audited(ABC):
 
         journal = await self._ledger()
         saved = [] if checkpoint is None else _parsed(checkpoint)
-        return await journal.file.read(partial(examine, notary=journal.notary, saved=saved, state=state))
+        return await journal.audit(partial(examine, signer=journal.signer, saved=saved, state=state))
 
     async def audit_checkpoint(self) -> str:
         """Sign the ledger and return the checkpoint; keep it where the owner of the database cannot write."""
         journal = await self._ledger()
-        note = await seal(journal.file, _notary(journal))
+        _signer(journal)
+        note = await journal.sign()
         if note is None:
             raise NotFound("the ledger is empty", fix="remember something first")
         return note
@@ -86,13 +83,15 @@ class Audited(ABC):
 
         Writes the entries of the agent, or with `whole` all entries, which takes no filters.
         """
+        from memorywire.journal.audit import exported
+
         if whole:
             refuse_filters("whole", filters)
         wanted = None if whole else self._filters(**filters)
         await self.audit_checkpoint()
         journal = await self._ledger()
-        work = partial(_export, notary=_notary(journal), wanted=wanted, path=Path(path))
-        return await journal.file.read(work)
+        signer = _signer(journal)
+        return await journal.audit(lambda db: _write(exported(db, signer, wanted), Path(path)))
 
     def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
         known = AuditOptions.__annotations__
@@ -105,7 +104,7 @@ class Audited(ABC):
         user = named.pop("user_id")
         return Filters(tenant=self.tenant, agent=agent, user=self.user_id if user is None else user, **named)
 
-    async def _ledger(self) -> SqliteJournal:
+    async def _ledger(self) -> Journal:
         """Return the journal after it has written its buffers."""
         journal = (await self._open()).journal
         if journal is None:
@@ -123,16 +122,15 @@ def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"{option} takes no filters", field=name, fix=f"leave out {name}")
 
 
-def _notary(journal: SqliteJournal) -> Notary:
-    if journal.notary is None:
+def _signer(journal: Journal) -> Signer:
+    if journal.signer is None:
         raise unsupported("audit", "a ledger that is in no file is not signed")
-    return journal.notary
+    return journal.signer
 
 
-def _export(db: apsw.Connection, notary: Notary, wanted: Filters | None, path: Path) -> int:
-    from memorywire.journal.audit import exported, write_lines
+def _write(lines: Iterator[str], path: Path) -> int:
+    from memorywire.journal.audit import write_lines
 
-    lines = exported(db, notary, wanted)
     try:
         return write_lines(lines, path)
     except OSError as error:

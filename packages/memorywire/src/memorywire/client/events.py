@@ -3,10 +3,9 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 
 from memorywire.app import Container
-from memorywire.journal.events import Event, events_after, last_event
+from memorywire.journal.ledger import Event
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
 
@@ -25,7 +24,6 @@ class Feed:
         if container.journal is None:
             raise unsupported("events", "no journal is wired here")
         self._journal = container.journal
-        self._file = container.journal.file
         self._now = now
         self._looking = asyncio.Lock()
         self._looked_at = -PAUSE
@@ -34,7 +32,7 @@ class Feed:
 
     async def now(self) -> int:
         """The number of the newest entry at this moment."""
-        return await self._file.read(last_event)
+        return await self._journal.last_sequence()
 
     async def newest(self) -> int:
         """The number of the newest entry, as of a moment ago."""
@@ -52,16 +50,14 @@ class Feed:
         """The next events behind `position`, and where to go on; none when there is nothing new."""
         if await self.newest() <= position:
             return [], position
-        read = partial(events_after, after=position, tenant=tenant, limit=_BATCH)
-        found, further = await self._file.read(read)
+        found, further = await self._journal.events(position, tenant=tenant, limit=_BATCH)
         return [event for event in found if names(agents, event.agent)], further
 
     async def since(self, position: int, *, tenant: str) -> list[Event]:
         """Every event behind `position`, as of now."""
         found: list[Event] = []
         while position < await self.now():
-            read = partial(events_after, after=position, tenant=tenant, limit=_BATCH)
-            further, position = await self._file.read(read)
+            further, position = await self._journal.events(position, tenant=tenant, limit=_BATCH)
             found += further
         return found
 

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from memorywire.client.kv import KeyValue
     from memorywire.client.layer import Layer
     from memorywire.client.procedures import Procedure
-    from memorywire.journal.events import Event
+    from memorywire.journal.ledger import Event
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # loaded on first use
     from memorywire.client.blocking_contracts import BlockingHarness, BlockingKeyValue, BlockingLayer
     from memorywire.client.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
-    from memorywire.journal.events import Event
+    from memorywire.journal.ledger import Event
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 A = TypeVar("A")

@@ -12,7 +12,6 @@ from memorywire.app import Container
 from memorywire.consolidate.probes import recent_probes
 from memorywire.consolidate.run import ConsolidationRun, build_run, dream
 from memorywire.consolidate.session import Window, promote
-from memorywire.journal.standing import tenants
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import MemorywireError
@@ -111,7 +110,7 @@ async def list_scopes(container: Container) -> list[Scope]:
     """Return every agent of every tenant, of the store and of bound backends."""
     names = {DEFAULT_TENANT}
     if container.journal is not None:
-        names |= set(await container.journal.file.read(tenants))
+        names |= set(await container.journal.tenants())
     return [
         Scope(tenant=tenant, agent=agent)
         for tenant in sorted(names)

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.consolidate.likeness import Vectors
-from memorywire.journal.contract import Journal
+from memorywire.journal.journal import Journal
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Recall

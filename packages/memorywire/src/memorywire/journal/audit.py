@@ -6,39 +6,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import apsw
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memorywire.journal import ledger
+from memorywire.journal.backend import Session
 from memorywire.journal.entries import commitment, record_digest
-from memorywire.journal.ledger import Filters, Row, Salted, head, is_there, rows
+from memorywire.journal.ledger import Filters, Row, Salted
 from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_inclusion
-from memorywire.journal.sealing import sealed_size
 from memorywire.journal.signed_notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
 from memorywire.journal.state import StateReport, compare
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
 from memorywire.model.text import counted
-from memorywire.stores.sqlite.health import find_damaged_pages, find_damaged_rows
 
 T = TypeVar("T")
 
 _FORMAT = "memorywire ledger 1"
 
 
-def export_all(db: apsw.Connection, checkpoints: Sequence[Checkpoint], key: Verifier) -> Iterator[str]:
+def export_all(db: Session, checkpoints: Sequence[Checkpoint], key: Verifier) -> Iterator[str]:
     """Every entry, as lines without their newline."""
-    yield _header(key, head(db)[0], complete=True)
+    yield _header(key, ledger.read_head(db)[0], complete=True)
     yield from _signed(checkpoints, _tree(db))
-    for row in rows(db):
+    for row in ledger.read_entries(db):
         yield _line({"seq": row.seq, "chain": row.chain.hex(), "body": row.body})
 
 
 def export_some(
-    db: apsw.Connection, chosen: Iterable[Row], checkpoints: Sequence[Checkpoint], key: Verifier
+    db: Session, chosen: Iterable[Row], checkpoints: Sequence[Checkpoint], key: Verifier
 ) -> Iterator[str]:
     """These entries, each with the proof that it is in the newest checkpoint; newer ones are left out.
 
@@ -175,8 +173,8 @@ def _signed(checkpoints: Sequence[Checkpoint], tree: Tree) -> Iterator[str]:
         yield _line({"consistency": [step.hex() for step in proof]})
 
 
-def _tree(db: apsw.Connection) -> Tree:
-    return Tree(row.leaf or EMPTY for row in rows(db))
+def _tree(db: Session) -> Tree:
+    return Tree(row.leaf or EMPTY for row in ledger.read_entries(db))
 
 
 def _disproved(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None:
@@ -243,8 +241,8 @@ class Examination(Struct, frozen=True, kw_only=True):
 
 
 def examine(
-    db: apsw.Connection,
-    notary: Notary | None,
+    db: Session,
+    signer: Signer | None,
     *,
     saved: Sequence[Checkpoint] = (),
     keys: Sequence[Verifier] = (),
@@ -256,43 +254,43 @@ def examine(
 
     A ledger that is in no file has no notary: its chain is all there is to be verified.
     """
-    own = None if notary is None else notary.verifier()
+    own = None if signer is None else signer.verifier()
     trusted = keys or ([] if own is None else [own])
-    checkpoints, unreadable = ([], 0) if notary is None else notary.saved()
-    witnessed = [] if notary is None else notary.witnessed.seen()  # of several ledgers, perhaps
+    checkpoints, unreadable = ([], 0) if signer is None else signer.saved()
+    witnessed = [] if signer is None else signer.witnessed.seen()  # of several ledgers, perhaps
     known = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
-    if ledger.is_there(db):
-        report = verify(ledger.rows(db), known, trusted, expected=sealed_size(db))
+    if ledger.has_ledger(db):
+        report = verify(ledger.read_entries(db), known, trusted, expected=ledger.read_signed_size(db))
     elif known:  # it was there
         report = verify((), known, trusted)
     else:
         raise NotFound("this database has no ledger", field="store")
-    compared = compare(db) if state and report.ok and ledger.is_there(db) else None
+    compared = compare(db) if state and report.ok and ledger.has_ledger(db) else None
     return Examination(report=report, key=own, unreadable=unreadable, state=compared)
 
 
-def exported(db: apsw.Connection, notary: Notary, filters: Filters | None = None) -> Iterator[str]:
+def exported(db: Session, signer: Signer, filters: Filters | None = None) -> Iterator[str]:
     """The lines of an export: of all entries, or of those that match, oldest first."""
-    checkpoints, _ = notary.saved()
-    key = notary.verifier()
+    checkpoints, _ = signer.saved()
+    key = signer.verifier()
     if key is None or not checkpoints:
         raise NotFound("no entry of this ledger was ever signed", fix="sign it: memorywire audit checkpoint")
     if filters is None:
         return export_all(db, checkpoints, key)
-    return export_some(db, reversed(ledger.log(db, filters)), checkpoints, key)
+    return export_some(db, reversed(ledger.filter_entries(db, filters)), checkpoints, key)
 
 
-def proven(db: apsw.Connection, notary: Notary, sequence: int) -> Iterator[str]:
+def proven(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
     """The export of one entry."""
-    checkpoints, _ = notary.saved()
-    key = notary.verifier()
-    row = ledger.entry(db, sequence)
+    checkpoints, _ = signer.saved()
+    key = signer.verifier()
+    row = ledger.find_entry(db, sequence)
     if row is None or key is None or all(found.size < sequence for found in checkpoints):
         raise NotFound(f"no entry {sequence} of this ledger was signed", field="entry")
     return export_some(db, [row], checkpoints, key)
 
 
-def contradicted(db: apsw.Connection, records: Iterable[Record]) -> list[str]:
+def contradicted(db: Session, records: Iterable[Record]) -> list[str]:
     """The ids of memories of which the ledger says that this version said something else.
 
     What it never committed to, or can no longer open, it does not contradict.
@@ -300,15 +298,15 @@ def contradicted(db: apsw.Connection, records: Iterable[Record]) -> list[str]:
     return [record.id for record in records if _contradicts(db, record)]
 
 
-def _contradicts(db: apsw.Connection, record: Record) -> bool:
-    known = ledger.salts(db, record.scope.tenant, record.id)
+def _contradicts(db: Session, record: Record) -> bool:
+    known = ledger.find_salts(db, record.scope.tenant, record.id)
     opened = [salted for salted in known if salted.version == record.version and salted.salt is not None]
     digest = record_digest(record)
     return bool(opened) and not any(_opens(db, salted, record, digest) for salted in opened)
 
 
-def _opens(db: apsw.Connection, salted: Salted, record: Record, digest: bytes) -> bool:
-    row = ledger.entry(db, salted.seq)
+def _opens(db: Session, salted: Salted, record: Record, digest: bytes) -> bool:
+    row = ledger.find_entry(db, salted.seq)
     return row is not None and _committed(row, record) == commitment(salted.salt or b"", digest)
 
 
@@ -318,18 +316,3 @@ def _committed(row: Row, record: Record) -> str | None:
         if (one["id"], one["version"]) == (record.id, record.version):
             return str(one["digest"])
     return None
-
-
-def find_faults(db: apsw.Connection, notary: Notary) -> list[str]:
-    """What is wrong with the database, in words; reads all of it, inside a snapshot of the caller's."""
-    return find_damaged_pages(db) or find_faulty_rows(db, notary)
-
-
-def find_faulty_rows(db: apsw.Connection, notary: Notary) -> list[str]:
-    """The same, where the pages are known to be sound."""
-    faults = find_damaged_rows(db)
-    saved, _ = notary.saved()
-    if is_there(db) or saved:
-        fault = examine(db, notary).report.fault
-        faults += [] if fault is None else [f"the ledger does not hold: {fault.reason}"]
-    return faults

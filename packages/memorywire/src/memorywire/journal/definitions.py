@@ -1,30 +1,97 @@
-"""Definitions of backends and which agents they serve; nothing is changed, only added or retired.
-
-Every function works inside the caller's transaction.
-"""
+"""Definitions of backends and which agents they serve; nothing is changed, only added or retired."""
 
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import apsw
-
+from memorywire.journal.backend import Session, Work
 from memorywire.journal.canonical import canonical, encoded
-from memorywire.journal.ingest_queue import QUERIES
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
+from memorywire.journal.row_digests import definition_keys
 from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import Conflict, NotFound
 
 
-def digest_of(definition: Definition) -> str:
+def hash_definition(definition: Definition) -> str:
     """The name of a definition by its content: equal for equal definitions, wherever they were made."""
     return f"sha256:{hashlib.sha256(encoded(canonical(definition.document()))).hexdigest()}"
 
 
-def add(db: apsw.Connection, edition: Edition) -> None:
-    """Keep the edition, unless the newest of its name is the same and still stands."""
-    known = [one for one in editions(db, edition.tenant) if one.definition.name == edition.definition.name]
-    if known and known[-1].digest == edition.digest and known[-1].retired_at is None:
+class Definitions:
+    """The definitions of a journal, and which agent is bound to which; every change is in the ledger."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._backend = journal.backend
+
+    async def find(self, tenant: str, name: str) -> Edition:
+        """The edition of that digest, or the newest of that name that is not retired; raises NotFound."""
+        every = await self.list_editions(tenant)
+        editions = [one for one in every if one.digest == name]
+        editions = editions or [
+            one for one in every if one.definition.name == name and one.retired_at is None
+        ]
+        if not editions:
+            raise NotFound(
+                "there is no such definition", field="definition", fix="see: memorywire backends list"
+            )
+        return editions[-1]
+
+    async def list_editions(self, tenant: str | None) -> list[Edition]:
+        """All editions of a tenant, or of every tenant, each with the agents it serves."""
+        return await self._backend.read(partial(_list_editions, tenant=tenant))
+
+    async def list_bindings(self, tenant: str | None) -> list[tuple[str, str, str]]:
+        """(tenant, agent, digest) of every agent that is bound."""
+        return await self._backend.read(partial(_list_bindings, tenant=tenant))
+
+    async def add(self, edition: Edition, entry: Entry) -> None:
+        """Add the edition, unless the newest of its name is the same and not retired."""
+        await self._write(partial(_add, edition=edition), entry)
+
+    async def retire(self, edition: Edition, at: int, entry: Entry) -> None:
+        """Let no agent be bound to it any more; raises Conflict for an edition that still serves one."""
+        if edition.agents:
+            raise Conflict(
+                f"it still serves {edition.agents[0]}",
+                field="definition",
+                fix="unbind its agents, or bind them elsewhere",
+            )
+        row = {"tenant": edition.tenant, "digest": edition.digest, "at": at}
+        await self._write(lambda db: db.execute("retire_definition", row), entry)
+
+    async def bind(self, edition: Edition, agent: str, at: int, by: str, entry: Entry) -> None:
+        """Bind an agent to the edition; raises Conflict for a retired one."""
+        if edition.retired_at is not None:
+            raise Conflict("this definition is retired", field="definition", fix="bind one that is not")
+        row = {
+            "tenant": edition.tenant,
+            "agent": agent,
+            "digest": edition.digest,
+            "made_at": at,
+            "made_by": by,
+        }
+        await self._write(lambda db: db.execute("bind", row), entry)
+
+    async def unbind(self, tenant: str, agent: str, entry: Entry) -> None:
+        """End the agent's binding; raises NotFound when it has none."""
+        if all(name != agent for _, name, _ in await self.list_bindings(tenant)):
+            raise NotFound("this agent is not bound", field="agent_id")
+        await self._write(lambda db: db.execute("unbind", {"tenant": tenant, "agent": agent}), entry)
+
+    async def _write(self, work: Work[object], entry: Entry) -> None:
+        changed = partial(definition_keys, tenant=entry.scope.tenant, agent=entry.scope.agent)
+        await self._journal.write_with_entry(work, entry, changed)
+
+
+def _add(db: Session, edition: Edition) -> None:
+    editions = [
+        one for one in _list_editions(db, edition.tenant) if one.definition.name == edition.definition.name
+    ]
+    if editions and editions[-1].digest == edition.digest and editions[-1].retired_at is None:
         return
     row = {
         "tenant": edition.tenant,
@@ -35,58 +102,19 @@ def add(db: apsw.Connection, edition: Edition) -> None:
         "made_at": edition.made_at,
         "made_by": edition.made_by,
     }
-    db.execute(QUERIES["add_definition"], row)
+    db.execute("add_definition", row)
 
 
-def edition(db: apsw.Connection, tenant: str, named: str) -> Edition:
-    """The edition of that digest, or the newest that stands of that name."""
-    every = editions(db, tenant)
-    found = [one for one in every if one.digest == named]
-    found = found or [one for one in every if one.definition.name == named and one.retired_at is None]
-    if not found:
-        raise NotFound("there is no such definition", field="definition", fix="see: memorywire backends list")
-    return found[-1]
+def _list_editions(db: Session, tenant: str | None) -> list[Edition]:
+    bindings = _list_bindings(db, tenant)
+    return [_read_edition(row, bindings) for row in db.rows("definitions", {"tenant": tenant})]
 
 
-def editions(db: apsw.Connection, tenant: str | None) -> list[Edition]:
-    """All of a tenant's, or of everybody's, each with the agents it serves."""
-    bound = bindings(db, tenant)
-    rows = db.execute(QUERIES["definitions"], {"tenant": tenant})
-    return [_edition(row, bound) for row in rows]
+def _list_bindings(db: Session, tenant: str | None) -> list[tuple[str, str, str]]:
+    return [(owner, agent, digest) for owner, agent, digest in db.rows("bindings", {"tenant": tenant})]
 
 
-def retire(db: apsw.Connection, found: Edition, at: int) -> None:
-    """No agent can be bound to it any more; an edition that still serves one cannot be retired."""
-    if found.agents:
-        raise Conflict(
-            f"it still serves {found.agents[0]}",
-            field="definition",
-            fix="unbind its agents, or bind them elsewhere",
-        )
-    db.execute(QUERIES["retire_definition"], {"tenant": found.tenant, "digest": found.digest, "at": at})
-
-
-def bind(db: apsw.Connection, found: Edition, agent: str, at: int, by: str) -> None:
-    if found.retired_at is not None:
-        raise Conflict("this definition is retired", field="definition", fix="bind one that is not")
-    row = {"tenant": found.tenant, "agent": agent, "digest": found.digest, "made_at": at, "made_by": by}
-    db.execute(QUERIES["bind"], row)
-
-
-def unbind(db: apsw.Connection, tenant: str, agent: str) -> bool:
-    """End the agent's binding; False when it had none."""
-    db.execute(QUERIES["unbind"], {"tenant": tenant, "agent": agent})
-    return bool(db.changes())
-
-
-def bindings(db: apsw.Connection, tenant: str | None) -> list[tuple[str, str, str]]:
-    """(tenant, agent, digest) of every agent that is bound."""
-    return [
-        (owner, agent, digest) for owner, agent, digest in db.execute(QUERIES["bindings"], {"tenant": tenant})
-    ]
-
-
-def _edition(row: tuple[Any, ...], bound: Sequence[tuple[str, str, str]]) -> Edition:
+def _read_edition(row: tuple[Any, ...], bindings: Sequence[tuple[str, str, str]]) -> Edition:
     tenant, _, number, digest, parent, body, made_at, made_by, retired_at = row
     return Edition(
         definition=definition_of(json.loads(body)),
@@ -97,5 +125,7 @@ def _edition(row: tuple[Any, ...], bound: Sequence[tuple[str, str, str]]) -> Edi
         made_by=made_by,
         parent=parent,
         retired_at=retired_at,
-        agents=tuple(agent for owner, agent, named in bound if (owner, named) == (tenant, digest)),
+        agents=tuple(
+            agent for owner, agent, bound_digest in bindings if (owner, bound_digest) == (tenant, digest)
+        ),
     )

@@ -93,7 +93,7 @@ class Draft(Struct, frozen=True):
         return f'{self.head}{person},"seq":{sequence}{rows}{self.tail}'
 
 
-def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
+def build_draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     """Do all work that needs no database, so that little is left for the transaction.
 
     The text is what `canonical` would give: names are sorted, and "person", "seq" and "state" stand between
@@ -114,10 +114,10 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     return Draft(head, tail, salts, None if scope.user is None else (scope.tenant, scope.user))
 
 
-def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
-    """As `draft` for many entries, with one draw of random bytes."""
+def build_drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
+    """As `build_draft` for many entries, with one draw of random bytes."""
     drawn = BytesIO(entropy(_SALT_BYTES * sum(len(entry.contents) for entry in entries)))
-    return [draft(entry, drawn.read) for entry in entries]
+    return [build_draft(entry, drawn.read) for entry in entries]
 
 
 def _detailed(details: Mapping[str, Json]) -> str:

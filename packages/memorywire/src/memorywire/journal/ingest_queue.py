@@ -1,94 +1,102 @@
-"""Conversations that wait to be read for facts: kept before they are answered, gone once they were read.
+"""Conversations that wait to be read for facts.
 
-Every function works inside the caller's transaction.
+Stored before they are acknowledged, deleted once they were read.
 """
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import apsw
-
+from memorywire.journal.backend import Session, bind_scope
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.model.codec import dump, dumps, load, loads
 from memorywire.model.layer import Conversation, Event, EventState, Fact
 from memorywire.model.record import Scope
-from memorywire.stores.sqlite.rows import scope_row
-from memorywire.stores.sqlite.sql import Document
 
-QUERIES = Document(__package__, "queries_contracts.sql")
-
-_FOUND = "found"
+_FACTS = "found"
 
 
-def add(db: apsw.Connection, event: Event) -> None:
-    """Keep a conversation until somebody has read it."""
-    row = scope_row(event.scope) | {
-        "id": event.id,
-        "caller": event.caller,
-        "at": event.at,
-        "due_at": event.due_at,
-        "turns": None if event.conversation is None else dumps(event.conversation),
-    }
-    db.execute(QUERIES["add_ingest"], row)
+class IngestQueue:
+    """The conversations of a journal that wait for an extractor."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._backend = journal.backend
+
+    async def add(self, event: Event, entry: Entry) -> None:
+        """Store a conversation until an extractor has read it, with its entry in the ledger."""
+        row = bind_scope(event.scope) | {
+            "id": event.id,
+            "caller": event.caller,
+            "at": event.at,
+            "due_at": event.due_at,
+            "turns": None if event.conversation is None else dumps(event.conversation),
+        }
+        await self._journal.write_with_entry(
+            lambda db: db.execute("add_ingest", row), entry, lambda _: [("ingest", (event.id,))]
+        )
+
+    async def find(self, tenant: str, id: str) -> Event | None:
+        row = await self._backend.read(lambda db: db.row("ingest", {"tenant": tenant, "id": id}))
+        return None if row is None else _read_event(row)
+
+    async def lease(self, now: int, until: int) -> Event | None:
+        """The next one that is due, which no other process gets before `until`."""
+        return await self._backend.write(partial(_lease, now=now, until=until))
+
+    async def set_facts(self, id: str, facts: Sequence[Fact]) -> None:
+        """Store the facts of a conversation: a retry need not read it again, and would not find others."""
+        row = {"id": id, "facts": json.dumps({_FACTS: list(map(dump, facts))})}
+        await self._backend.write(lambda db: db.execute("set_ingest_facts", row))
+
+    async def postpone(self, id: str, *, tries: int, due_at: int, error: str) -> None:
+        """Note that reading failed; it is tried again at `due_at`."""
+        row = {"id": id, "tries": tries, "due_at": due_at, "error": error}
+        await self._backend.write(lambda db: db.execute("postpone_ingest", row))
+
+    async def end(self, event: Event, *, drop_before: int) -> None:
+        """Note that a conversation was read or given up; its words are deleted.
+
+        Events that have ended and began before `drop_before` are forgotten.
+        """
+        facts = json.dumps({"memories": event.memories, "held": event.held})
+        row = {"id": event.id, "state": event.state.value, "error": event.error, "facts": facts}
+
+        def work(db: Session) -> None:
+            db.execute("end_ingest", row)
+            db.execute("drop_ingests", {"before": drop_before})
+
+        await self._backend.write(work)
+
+    async def count_waiting(self) -> int:
+        return int(await self._backend.read(lambda db: db.value("count_waiting_ingests")))
 
 
-def event(db: apsw.Connection, tenant: str, id: str) -> Event | None:
-    row = db.execute(QUERIES["ingest"], {"tenant": tenant, "id": id}).fetchone()
-    return None if row is None else _event(row)
-
-
-def lease(db: apsw.Connection, now: int, until: int) -> Event | None:
-    """The next one that is due, which nobody else gets before `until`."""
-    row = db.execute(QUERIES["next_ingest"], {"now": now}).fetchone()
+def _lease(db: Session, now: int, until: int) -> Event | None:
+    row = db.row("next_ingest", {"now": now})
     if row is None:
         return None
-    found = _event(row)
-    db.execute(QUERIES["lease_ingest"], {"id": found.id, "due_at": found.due_at, "until": until})
-    return found if db.changes() else None
+    event = _read_event(row)
+    lease = {"id": event.id, "due_at": event.due_at, "until": until}
+    return event if db.execute("lease_ingest", lease) else None
 
 
-def note(db: apsw.Connection, id: str, found: Sequence[Fact]) -> None:
-    """Keep the facts found in a conversation: a retry need not read it again, and would not find others."""
-    db.execute(QUERIES["note_ingest"], {"id": id, "facts": json.dumps({_FOUND: list(map(dump, found))})})
-
-
-def put_off(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str) -> None:
-    """Note that reading failed; it is tried again at `due_at`."""
-    db.execute(QUERIES["put_off_ingest"], {"id": id, "tries": tries, "due_at": due_at, "error": error})
-
-
-def end(db: apsw.Connection, event: Event) -> None:
-    """Note that a conversation was read or given up; its words are deleted."""
-    facts = json.dumps({"memories": event.memories, "held": event.held})
-    db.execute(
-        QUERIES["end_ingest"],
-        {"id": event.id, "state": event.state.value, "error": event.error, "facts": facts},
-    )
-
-
-def waiting(db: apsw.Connection) -> int:
-    return int(db.execute(QUERIES["waiting_ingests"]).get)
-
-
-def drop(db: apsw.Connection, before: int) -> None:
-    """Forget events that have ended and began before that moment."""
-    db.execute(QUERIES["drop_ingests"], {"before": before})
-
-
-def _event(row: tuple[Any, ...]) -> Event:
+def _read_event(row: tuple[Any, ...]) -> Event:
     id, tenant, agent, user, caller, at, state, tries, due_at, error, turns, facts = row
-    led = json.loads(facts)
+    outcome = json.loads(facts)
     return Event(
         id=id,
         scope=Scope(tenant=tenant, agent=agent, user=user),
         at=at,
         state=EventState(state),
-        memories=tuple(led.get("memories", ())),
-        held=tuple(led.get("held", ())),
+        memories=tuple(outcome.get("memories", ())),
+        held=tuple(outcome.get("held", ())),
         tries=tries,
         due_at=due_at,
         error=error,
         caller=caller,
         conversation=None if turns is None else loads(Conversation, turns),
-        found=tuple(load(Fact, fact) for fact in led[_FOUND]) if _FOUND in led else None,
+        found=tuple(load(Fact, fact) for fact in outcome[_FACTS]) if _FACTS in outcome else None,
     )

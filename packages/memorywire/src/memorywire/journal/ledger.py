@@ -1,33 +1,72 @@
-"""The append-only ledger inside a database: rows of canonical text, each chained to all before it.
+"""The append-only ledger: what was done, in order, with a proof that nothing was changed, removed, added or
+moved.
 
-Every function works inside the caller's transaction.
+Theory of operation.
+
+*Entries.* Each change, proposal, decision, recall and act of an operator appends one entry: a canonical
+JSON text (`entries`). It names ids, counts and reasons, and it commits to content by salted digests
+(`ledger_salt`), never by the content. A hard delete removes the salt: the digest then says nothing, and the
+entry stays valid. In the same way an entry names a user by a mark, and only `ledger_person` says whose mark
+it is.
+
+*Hash chain.* Entries have sequence numbers from 1 without gaps. `chain[n] = SHA-256(chain[n-1] ||
+leaf[n])`, where `leaf[n]` is the Merkle leaf hash of the text. Whoever edits, removes, inserts or reorders
+an entry has to rewrite every chain hash behind it.
+
+*Merkle tree.* The leaves form the tree of RFC 9162 (`merkle`). Its root proves single entries (inclusion)
+and growth (consistency) without the rest of the log. The right edge of the tree is saved with each
+signature, so that the next one reads only newer entries.
+
+*Signed tree heads.* A `TreeHead` is the name of the log, the edge of its tree and the end of its chain. Its
+checkpoint (origin, size, root) is signed with an Ed25519 key and appended to a file beside the database
+(`signer`), and is sent to witnesses if there are any. `sign` refuses to sign a log whose chain does not
+hold.
+
+*What a verifier can see.* From the rows alone: that the chain holds, so a single edit is found. With the
+checkpoints and the public key: that no entry under a signed checkpoint was rewritten, and that the log was
+not truncated or rebuilt behind it. With a checkpoint that was stored elsewhere: the same, against somebody
+who has the database, the key and the checkpoint file.
+
+*What it cannot see.* Entries after the last checkpoint can be rewritten by whoever can write to the
+database. Somebody with the database, the key and all checkpoints can rebuild everything; only a checkpoint
+stored elsewhere shows it. The ledger does not show what was never appended, and it proves content only
+while the salt exists.
+
+Every function that takes a `Session` works inside the caller's transaction.
 """
 
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
-import apsw
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from memorywire.journal.backend import JournalBackend, Session
 from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import Draft, mark_of
-from memorywire.journal.merkle import HASH_BYTES, leaf_hash
+from memorywire.journal.merkle import HASH_BYTES, Edge, leaf_hash
+from memorywire.journal.signed_notes import Checkpoint
+from memorywire.journal.signer import Signer
+from memorywire.model.errors import StoreCorrupt, StoreError
 from memorywire.model.record import Json, Scope
-from memorywire.stores.sqlite.sql import Document
 
-QUERIES = Document(__package__, "queries_ledger.sql")
 GENESIS = bytes(HASH_BYTES)
 _SALT_BYTES = 16
+_PAGE = 1000  # entries that are read at once
+# Entries without a signature can still be rewritten: so many, for so long, before one is due.
+MOST_UNSIGNED = 1_000
+LONGEST_UNSIGNED_MS = 60_000
 Person: TypeAlias = tuple[str, str]
 """A tenant and one of its users."""
 
 
 class Row(NamedTuple):
-    """An entry as it is kept; `body` is the text that is hashed.
+    """An entry as it is stored; `body` is the text that is hashed.
 
     `user` is the id of the user whose mark stands in the body, as long as it is known.
     """
@@ -74,23 +113,42 @@ class Filters(Struct, frozen=True, kw_only=True):
     until: int | None = None
 
 
-def linked(chain: bytes, leaf: bytes) -> bytes:
+class Event(Struct, frozen=True, kw_only=True):
+    """One entry of the ledger that is not a recall: its number, what was done, to what, by whom, how it
+    ended.
+
+    `subject` is the id of the change or proposal, `memories` are the ids it names.
+    """
+
+    id: int
+    at: int
+    operation: str
+    kind: str
+    tenant: str
+    agent: str
+    actor: str
+    user: str | None = None
+    subject: str | None = None
+    memories: tuple[str, ...] = ()
+
+
+def link(chain: bytes, leaf: bytes) -> bytes:
     """The chain hash after one more leaf."""
     return sha256(chain + leaf).digest()
 
 
-def is_there(db: apsw.Connection) -> bool:
+def has_ledger(db: Session) -> bool:
     """Whether this database has a ledger at all."""
-    return bool(db.execute(QUERIES["is_there"]).get)
+    return bool(db.value("has_ledger"))
 
 
-def head(db: apsw.Connection) -> tuple[int, bytes]:
+def read_head(db: Session) -> tuple[int, bytes]:
     """How many entries there are, and the chain hash of the last."""
-    row: tuple[int, bytes] | None = db.execute(QUERIES["head"]).fetchone()
-    return row or (0, GENESIS)
+    row = db.row("ledger_head")
+    return (0, GENESIS) if row is None else (row[0], row[1])
 
 
-def append(db: apsw.Connection, drafts: Sequence[Draft], *, state: str = "") -> list[int]:
+def append(db: Session, drafts: Sequence[Draft], *, state: str = "") -> list[int]:
     """Write entries at the end, and give their sequence numbers: from 1, without gaps.
 
     `state` is the JSON that the last of them holds about the rows it changed.
@@ -100,90 +158,94 @@ def append(db: apsw.Connection, drafts: Sequence[Draft], *, state: str = "") -> 
     for sequence, draft in enumerate(drafts, last + 1):
         mark = None if draft.person is None else marks[draft.person]
         body = draft.body(sequence, mark, state if sequence == last + len(drafts) else "")
-        chain = linked(chain, leaf_hash(body.encode()))
+        chain = link(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
         salts += [(sequence, *salt) for salt in draft.salts]
-    db.executemany(QUERIES["append"], rows)
-    db.executemany(QUERIES["salt"], salts)
+    db.execute_many("append_entry", rows)
+    db.execute_many("add_salt", salts)
     return list(range(last + 1, last + 1 + len(drafts)))
 
 
-def _start(db: apsw.Connection, people: set[Person]) -> tuple[int, bytes, dict[Person, str]]:
-    """As `head`, with the mark of each user; a user who has none yet gets one.
+def _start(db: Session, people: set[Person]) -> tuple[int, bytes, dict[Person, str]]:
+    """As `read_head`, with the mark of each user; a user who has none yet gets one.
 
     The mark is read with the head where it can be: a statement may be a round trip.
     """
+    db.lock_ledger()
     if not people:
-        return *head(db), {}
+        return *read_head(db), {}
     first, *others = people
-    row = db.execute(QUERIES["head_for"], _named(first)).fetchone()
+    row = db.row("ledger_head_for", _bind_person(first))
     last, chain, mark = row or (0, GENESIS, None)
-    marks = {first: mark or mark_for(db, first)}
+    marks = {first: mark or find_mark(db, first)}
     for person in others:
-        marks[person] = mark_for(db, person)
+        marks[person] = find_mark(db, person)
     return last, chain, marks
 
 
-def mark_for(db: apsw.Connection, person: Person) -> str:
+def find_mark(db: Session, person: Person) -> str:
     """What the ledger calls this user from now on."""
-    return db.execute(QUERIES["mark"], _named(person)).get or _mark_anew(db, person)
+    return db.value("person_mark", _bind_person(person)) or _add_mark(db, person)
 
 
-def _mark_anew(db: apsw.Connection, person: Person) -> str:
+def _add_mark(db: Session, person: Person) -> str:
     salt = os.urandom(_SALT_BYTES)
     mark = mark_of(salt, *person)
-    db.execute(QUERIES["add_person"], _named(person) | {"mark": mark, "salt": salt})
+    db.execute("add_person", _bind_person(person) | {"mark": mark, "salt": salt})
     return mark
 
 
-def _named(person: Person) -> dict[str, str | bytes]:
+def _bind_person(person: Person) -> dict[str, str | bytes]:
     tenant, user = person
     return {"tenant": tenant, "user": user}
 
 
-def scrub(db: apsw.Connection, scope: Scope, id: str) -> None:
+def delete_salts(db: Session, scope: Scope, id: str) -> None:
     """Take the salts of an agent's memory: nothing can be learned from its digests any more."""
-    db.execute(QUERIES["scrub"], {"tenant": scope.tenant, "agent": scope.agent, "id": id})
+    db.execute("delete_salts", {"tenant": scope.tenant, "agent": scope.agent, "id": id})
 
 
-def log(
-    db: apsw.Connection, filters: Filters, *, before: int | None = None, limit: int | None = None
+def filter_entries(
+    db: Session, filters: Filters, *, before: int | None = None, limit: int | None = None
 ) -> list[Row]:
     """Matching entries, newest first; `before` is the last of the previous page."""
     mention = None if filters.memory is None else canonical(filters.memory)
-    wanted = asdict(filters) | {"memory": mention, "before": before, "limit": -1 if limit is None else limit}
-    return [_row(*row) for row in db.execute(QUERIES["log"], wanted)]
+    page = {"memory": mention, "before": before, "limit": -1 if limit is None else limit}
+    return [_read_row(*row) for row in db.rows("filter_entries", asdict(filters) | page)]
 
 
-def about(db: apsw.Connection, tenant: str, subject: str) -> list[Row]:
+def find_entries_about(db: Session, tenant: str, subject: str) -> list[Row]:
     """The entries whose subject is this change, proposal or recall, newest first."""
-    return [_row(*row) for row in db.execute(QUERIES["about"], {"tenant": tenant, "subject": subject})]
+    return [_read_row(*row) for row in db.rows("entries_about", {"tenant": tenant, "subject": subject})]
 
 
-def by_day(db: apsw.Connection, tenant: str, newest: int) -> list[tuple[int, str, int]]:
+def count_operations_by_day(db: Session, tenant: str, newest: int) -> list[tuple[int, str, int]]:
     """How often each operation is among the newest entries, as (days since the epoch, operation, count)."""
-    wanted = {"tenant": tenant, "newest": newest}
-    return [(day, what, count) for day, what, count in db.execute(QUERIES["by_day"], wanted)]
+    rows = db.rows("operations_by_day", {"tenant": tenant, "newest": newest})
+    return [(day, operation, count) for day, operation, count in rows]
 
 
-def entry(db: apsw.Connection, sequence: int) -> Row | None:
-    row = db.execute(QUERIES["entry"], (sequence,)).fetchone()
-    return None if row is None else _row(*row)
+def find_entry(db: Session, sequence: int) -> Row | None:
+    row = db.row("entry", (sequence,))
+    return None if row is None else _read_row(*row)
 
 
-def rows(db: apsw.Connection, after: int = 0) -> Iterator[Row]:
+def read_entries(db: Session, after: int = 0) -> Iterator[Row]:
     """Every entry behind one, in order."""
-    for row in db.execute(QUERIES["rows"], (after,)):
-        yield _row(*row)
+    for page in _read_pages(db, after):
+        for row in page:
+            yield _read_row(*row)
 
 
-def links(db: apsw.Connection, after: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """The sequence, leaf and chain hash of every entry behind one; a body that is no text has no leaf."""
-    for sequence, body, chain in db.execute(QUERIES["rows"], (after,)):
-        yield sequence, _leaf(body or b""), chain or b""
+def _read_pages(db: Session, after: int) -> Iterator[list[tuple[int, bytes | None, bytes | None]]]:
+    """The rows in pages, so that a long log is never held in memory as a whole."""
+    while page := db.rows("entries_after", (after, _PAGE)):
+        yield [(sequence, body, chain) for sequence, body, chain in page]
+        after = page[-1][0]
 
 
-def _leaf(body: bytes) -> bytes:
+def _hash_leaf(body: bytes) -> bytes:
+    """The leaf hash of a body; empty for one that is not text."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -191,11 +253,141 @@ def _leaf(body: bytes) -> bytes:
     return leaf_hash(body)
 
 
-def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:
+def find_salts(db: Session, tenant: str, memory: str) -> list[Salted]:
     """Every commitment to versions of a memory, oldest first."""
-    return [Salted(*row) for row in db.execute(QUERIES["salts"], {"tenant": tenant, "memory": memory})]
+    return [Salted(*row) for row in db.rows("salts_of_memory", {"tenant": tenant, "memory": memory})]
 
 
-def _row(seq: int, body: bytes | None, chain: bytes | None, user: str | None = None) -> Row:
+def _read_row(seq: int, body: bytes | None, chain: bytes | None, user: str | None = None) -> Row:
     """A row, read so that a damaged one does not keep the others from being read."""
     return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"", user)
+
+
+def read_last_sequence(db: Session) -> int:
+    """The number of the newest entry."""
+    return int(db.value("last_sequence"))
+
+
+def list_tenants(db: Session) -> list[str]:
+    """Every tenant whose memory ever changed or was to be changed, by name."""
+    return [tenant for (tenant,) in db.rows("tenants")]
+
+
+def find_events(db: Session, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
+    """The next events, and where to go on; entries that are not events are passed over."""
+    newest = read_last_sequence(db)
+    rows = db.rows("events", {"after": after, "tenant": tenant, "limit": limit})
+    events = [_build_event(sequence, json.loads(body), user) for sequence, body, user in rows]
+    return events, events[-1].id if len(events) == limit else max(after, newest)
+
+
+def _build_event(sequence: int, entry: dict[str, Json], user: str | None) -> Event:
+    return Event(
+        id=sequence,
+        at=entry["at"],
+        operation=entry["operation"],
+        kind=entry["kind"],
+        tenant=entry["tenant"],
+        agent=entry["agent"],
+        actor=entry["actor"],
+        user=user or entry.get("user"),
+        subject=entry.get("subject"),
+        memories=_list_memories(entry),
+    )
+
+
+def _list_memories(entry: dict[str, Json]) -> tuple[str, ...]:
+    details = entry.get("details", {})
+    begun = [commitment["id"] for commitment in entry.get("commitments", ())]
+    ended = [end[0] for end in details.get("ended", ())]
+    return tuple(dict.fromkeys([*begun, *ended, *details.get("erased", ()), *details.get("memories", ())]))
+
+
+class TreeHead(Struct, frozen=True, kw_only=True):
+    """Everything a signature vouches for: the log's name, its tree's edge, its chain's end."""
+
+    origin: str
+    edge: Edge
+    chain: bytes
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(origin=self.origin, size=self.edge.size, root=self.edge.root)
+
+
+def build_origin(first: Row) -> str:
+    """The name of a log, made of its first entry: another beginning is another log."""
+    return f"memorywire/{(first.leaf or b'').hex()[:32]}"
+
+
+def read_signed_size(db: Session) -> int:
+    """How many entries this database believes were signed."""
+    return _read_edge(db)[0].size
+
+
+def count_unsigned(db: Session) -> tuple[int, int | None]:
+    """How many entries are not signed yet, and the moment of the first of them."""
+    ((count, since),) = db.rows("unsigned_entries")
+    return int(count or 0), None if since is None else int(since)
+
+
+def is_signing_due(db: Session, now: int) -> bool:
+    """Whether enough entries, or any for long enough, wait for a signature."""
+    count, since = count_unsigned(db)
+    return count >= MOST_UNSIGNED or (since is not None and now - since >= LONGEST_UNSIGNED_MS)
+
+
+def read_tree_head(db: Session) -> TreeHead | None:
+    """The head of the log as it is, None if it is empty; raises StoreCorrupt where the chain breaks."""
+    first = find_entry(db, 1)
+    if first is None:
+        return None
+    edge, chain = _read_edge(db)
+    leaves = []
+    expected = edge.size
+    for page in _read_pages(db, edge.size):
+        for sequence, body, stored_chain in page:
+            expected += 1
+            leaf = _hash_leaf(body or b"")
+            chain = link(chain, leaf)
+            if sequence != expected or stored_chain != chain:
+                raise StoreCorrupt(
+                    f"entry {expected} of the ledger does not follow from those before it",
+                    fix="find out more with: memorywire audit verify",
+                )
+            leaves.append(leaf)
+    return TreeHead(origin=build_origin(first), edge=edge.grown(leaves), chain=chain)
+
+
+def save_tree_head(db: Session, head: TreeHead) -> None:
+    """Remember how far the log was signed."""
+    edge = head.edge
+    db.execute("set_tree_edge", {"size": edge.size, "chain": head.chain, "nodes": b"".join(edge.nodes)})
+
+
+def _read_edge(db: Session) -> tuple[Edge, bytes]:
+    row = db.row("tree_edge")
+    if row is None:
+        return Edge(), GENESIS
+    size, chain, nodes = row
+    hashes = [nodes[at : at + HASH_BYTES] for at in range(0, len(nodes), HASH_BYTES)]
+    return Edge(size, tuple(hashes)), chain
+
+
+async def sign_if_due(backend: JournalBackend, signer: Signer, now: int) -> None:
+    """Sign the log when it is time to; where the database cannot be reached, that waits for the next look."""
+    with suppress(StoreError):  # no caller waits for this; `doctor` and `audit` report what is wrong
+        if await backend.read(partial(is_signing_due, now=now)):
+            await sign(backend, signer)
+
+
+async def sign(backend: JournalBackend, signer: Signer, *, rotate: bool = False) -> str | None:
+    """Sign the log as it is; the note, or None when there is nothing to sign."""
+    import asyncio
+
+    head = await backend.read(read_tree_head)
+    if head is None:
+        return None
+    note = await asyncio.to_thread(signer.rotate if rotate else signer.sign, head.checkpoint)
+    await backend.write(partial(save_tree_head, head=head))
+    return note

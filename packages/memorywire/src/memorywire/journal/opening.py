@@ -4,66 +4,85 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-import apsw
-
-from memorywire.journal.recall_buffer import orphans, write_notes
-from memorywire.journal.schema import bring_up_to_date, is_current
-from memorywire.journal.signer import Notary
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal import row_digests
+from memorywire.journal.backend import JournalBackend, Session
+from memorywire.journal.journal import Journal
+from memorywire.journal.recall_log import find_orphans, write_notes
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteBackend
 from memorywire.model.clock import Clock
+from memorywire.model.errors import StoreNewer
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.connection import RetryPolicy, writing
-from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.location import Location, locate
+from memorywire.stores.sqlite.location import locate
+
+_WITH_DIGESTS = 11  # since this migration the ledger holds digests of rows that are no memories
 
 
 async def open_journal(
     store: Store, url: str | None, *, clock: Clock, witnesses: Sequence[str] = ()
-) -> SqliteJournal:
+) -> Journal:
     """The journal of a store: in its own file or database when it can be there, else where the URL says.
 
     Without a URL a store that is not durable gets a journal that is not either. Its checkpoints go to the
     witnesses.
     """
-    if is_postgres(store):
-        from memorywire.journal.postgres import open_beside
-
-        return await open_beside(store, url, clock=clock, witnesses=witnesses)
-    if isinstance(store, SqliteStore):
-        file = store.file
-        if not await file.read(is_current):  # so that whoever only reads waits for no writer
-            await (file.read if file.read_only else file.write)(bring_up_to_date)
-    else:
-        location = locate(url or "sqlite://")
-        file = await asyncio.to_thread(_own_file, location)
-    path = file.location.path
-    notary = None if path is None else Notary.beside(path, witnesses)
-    shared = store if isinstance(store, SqliteStore) else None
-    journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
-    await adopt(file)
+    backend = await _open_backend(store, url)
+    signer = None if backend.path is None else Signer.beside(backend.path, witnesses)
+    journal = Journal(backend, signer=signer, clock=clock)
+    await _adopt_recalls(backend)
     return journal
 
 
-def _own_file(location: Location) -> SqliteFile:
-    patience = RetryPolicy()
+async def _open_backend(store: Store, url: str | None) -> JournalBackend:
+    if is_postgres(store):
+        from memorywire.journal.postgres import PostgresBackend, find_path
 
-    def setup(db: apsw.Connection) -> None:
-        with writing(db, patience):
-            bring_up_to_date(db)
+        distant = PostgresBackend(store, None if url is None else find_path(locate(url).path, store))
+        await distant.set_up(is_current, bring_up_to_date)
+        return distant
+    if isinstance(store, SqliteStore):
+        backend = SqliteBackend(store.file, store)
+        if not await backend.read(is_current):  # so that a reader does not wait for a writer
+            await (backend.read if backend.read_only else backend.write)(bring_up_to_date)
+        return backend
+    return await asyncio.to_thread(SqliteBackend.open_file, locate(url or "sqlite://"), bring_up_to_date)
 
-    return SqliteFile(location, setup, patience=patience)
+
+def bring_up_to_date(db: Session) -> None:
+    """Apply the migrations that the database has not seen; raises StoreNewer."""
+    scripts = db.migrations
+    newest = scripts[-1][0]
+    if not db.value("has_schema_version"):
+        db.execute("create_schema_version")
+    version = int(db.value("schema_version"))
+    if version > newest:
+        raise StoreNewer(
+            f"the journal has schema {version}; this release knows up to {newest}",
+            fix="upgrade memorywire, or open the file with the release that wrote it",
+        )
+    for number, script in scripts:
+        if version < number:
+            db.execute_script(script)
+            db.execute("set_schema_version", (number,))
+    if version < _WITH_DIGESTS <= newest:
+        row_digests.adopt(db)
 
 
-async def adopt(file: SqliteFile) -> None:
-    """Take over the recalls of processes that died before they were written; later, if others write now."""
-    if file.location.path is None or file.read_only:
+def is_current(db: Session) -> bool:
+    """Whether the tables exist and have exactly the migrations that this release knows."""
+    return bool(db.value("has_schema_version")) and int(db.value("schema_version")) == db.migrations[-1][0]
+
+
+async def _adopt_recalls(backend: JournalBackend) -> None:
+    """Write the recalls of processes that died before they were written; later, if others write now."""
+    if backend.path is None or backend.read_only:
         return
-    for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
+    for orphan in await asyncio.to_thread(lambda path: list(find_orphans(path)), backend.path):
         is_written = False
         try:
-            is_written = await file.write_at_once(partial(write_notes, notes=orphan.notes))
+            is_written = await backend.write_at_once(partial(write_notes, notes=orphan.notes))
         finally:
             if is_written:
                 orphan.bury()

@@ -1,33 +1,42 @@
-"""Operators and their tokens: who may come in through a door, and what they may do there.
+"""Operators and their tokens: who may call a server, and what they may do there.
 
-A token is 256 random bits, so a fast hash is enough: nobody can try them all, and a slow hash would only
-let strangers spend our time. The hash is keyed, so that tables of hashes made elsewhere are of no use.
+A token is 256 random bits, so a fast hash is enough: they cannot all be tried, and a slow hash would only let
+strangers spend our time. The hash is keyed, so that tables of hashes made elsewhere are of no use.
 
 Every function works inside the caller's transaction.
 """
 
 import hashlib
 import hmac
+import os
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
-import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.journal.acts import make_hash_key, read_hash_key
+from memorywire.journal.backend import Session, Work
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
+from memorywire.journal.row_digests import operator_keys
+from memorywire.model.clock import Clock
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.ids import Entropy
-from memorywire.stores.sqlite.sql import Document
+from memorywire.model.record import Json, Scope
 
-QUERIES = Document(__package__, "queries_doors.sql")
+T = TypeVar("T")
 
 _HEAD = "mw_"
 _SECRET_BYTES = 32
 _ID_BYTES = 9
 _ID_LETTERS = 12
 _NAME_MAX = 64
+_EVERY_AGENT = Scope(agent="*")
 
 
 class Role(StrEnum):
@@ -100,16 +109,103 @@ class Issued(Struct, frozen=True, kw_only=True):
     secret: str
 
 
-def any_operator(db: apsw.Connection) -> bool:
-    """Whether anybody was ever named, revoked or not: from then on nobody comes in without a token."""
-    return bool(db.execute(QUERIES["any_operator"]).get)
+class Operators:
+    """Who may call a server: operators and their tokens, as a server asks for them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._backend = journal.backend
+
+    async def has_any(self) -> bool:
+        """Whether an operator was ever added, revoked or not: from then on every caller needs a token."""
+        return bool(await self._backend.read(lambda db: db.value("has_operator")))
+
+    async def recognise(self, secret: str, now: int) -> tuple[Operator, Token] | None:
+        """Whose token this is; None for every reason why it is not accepted."""
+        return await self._backend.read(partial(_recognise, secret=secret, now=now))
+
+    async def note_use(self, id: str, at: int) -> None:
+        """Remember when a token was last used."""
+        await self._backend.write(lambda db: db.execute("set_token_used", {"id": id, "at": at}))
 
 
-def add_operator(db: apsw.Connection, operator: Operator) -> None:
+class Registry(Struct, frozen=True, kw_only=True):
+    """The operators of a journal, changed in the name of `actor`.
+
+    The ledger gets the names, never a token.
+    """
+
+    journal: Journal
+    clock: Clock
+    actor: str
+    entropy: Entropy = os.urandom
+
+    async def add(self, operator: Operator, *, expires_at: int | None = None) -> Issued:
+        """Add an operator and give the first token; raises InvalidRequest or Conflict."""
+
+        def work(db: Session) -> Issued:
+            _add_operator(db, operator)
+            return _issue_token(
+                db, operator.name, now=self.clock(), expires_at=expires_at, entropy=self.entropy
+            )
+
+        return await self._write(work, "added", operator.name, role=operator.role.value)
+
+    async def rotate(self, name: str, *, overlap_ms: int = 0, expires_at: int | None = None) -> Issued:
+        """Give a new token; those before it end after the overlap. It ends when they would have ended.
+
+        It ends when the newest token before it would have ended, unless `expires_at` says otherwise: a
+        token that was given for a time is not renewed for ever by replacing it. `NEVER` gives one without
+        an end.
+        """
+
+        def work(db: Session) -> Issued:
+            now = self.clock()
+            end = _find_newest_end(db, name, now) if expires_at is None else expires_at
+            db.execute("end_tokens", {"name": name, "at": now + overlap_ms})
+            end = None if end == NEVER else end
+            return _issue_token(db, name, now=now, expires_at=end, entropy=self.entropy)
+
+        return await self._write(work, "rotated", name)
+
+    async def revoke(self, name: str) -> bool:
+        """Accept no token of this operator any more; False, and no entry, if they were revoked before."""
+
+        def work(db: Session) -> bool:
+            if _find_operator(db, name).revoked_at is not None:
+                return False
+            for statement in ("revoke_operator", "revoke_tokens"):
+                db.execute(statement, {"name": name, "at": self.clock()})
+            return True
+
+        return await self._write(work, "revoked", name)
+
+    async def known(self) -> list[tuple[Operator, list[Token]]]:
+        """Every operator that was ever added, with what is stored of their tokens."""
+
+        def work(db: Session) -> list[tuple[Operator, list[Token]]]:
+            tokens = _list_tokens(db)
+            operators = [_read_operator(*row) for row in db.rows("operators")]
+            return [(one, [token for token in tokens if token.operator == one.name]) for one in operators]
+
+        return await self.journal.backend.read(work)
+
+    async def _write(self, work: Work[T], kind: str, name: str, **details: Json) -> T:
+        entry = Entry(
+            at=self.clock(),
+            operation="operator",
+            scope=_EVERY_AGENT,
+            actor=self.actor,
+            kind=kind,
+            subject=name,
+            details=details,
+        )
+        return await self.journal.write_with_entry(work, entry, partial(operator_keys, name=name))
+
+
+def _add_operator(db: Session, operator: Operator) -> None:
     """Keep a new operator; raises InvalidRequest or Conflict."""
     _check(operator)
-    db.execute(QUERIES["add_operator"], {"name": operator.name, "body": dumps(operator)})
-    if not db.changes():
+    if not db.execute("add_operator", {"name": operator.name, "body": dumps(operator)}):
         raise Conflict(
             f"there is an operator {operator.name} already, perhaps a revoked one",
             field="name",
@@ -117,55 +213,41 @@ def add_operator(db: apsw.Connection, operator: Operator) -> None:
         )
 
 
-def operators(db: apsw.Connection) -> list[Operator]:
-    return [_operator(*row) for row in db.execute(QUERIES["operators"])]
-
-
-def operator(db: apsw.Connection, name: str) -> Operator:
-    row = db.execute(QUERIES["operator"], {"name": name}).fetchone()
+def _find_operator(db: Session, name: str) -> Operator:
+    row = db.row("operator", {"name": name})
     if row is None:
         raise NotFound(f"there is no operator {name}", field="name", fix="see: memorywire operator list")
-    return _operator(*row)
+    return _read_operator(*row)
 
 
-def tokens(db: apsw.Connection) -> list[Token]:
-    return [_token(row) for row in db.execute(QUERIES["tokens"])]
+def _list_tokens(db: Session) -> list[Token]:
+    return [_read_token(row) for row in db.rows("tokens")]
 
 
-def issue(db: apsw.Connection, name: str, *, now: int, expires_at: int | None, entropy: Entropy) -> Issued:
+def _issue_token(db: Session, name: str, *, now: int, expires_at: int | None, entropy: Entropy) -> Issued:
     """A new token for an operator who is not revoked."""
-    if operator(db, name).revoked_at is not None:
+    if _find_operator(db, name).revoked_at is not None:
         raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
     if expires_at is not None and expires_at <= now:
         raise InvalidRequest("that moment is past", field="expires_at", fix="name one in the future")
-    id = _letters(entropy(_ID_BYTES))
-    secret = _letters(entropy(_SECRET_BYTES))
+    id = _encode_letters(entropy(_ID_BYTES))
+    secret = _encode_letters(entropy(_SECRET_BYTES))
     token = Token(
-        id=id, operator=name, hash=_hash(make_key(db, entropy), secret), made_at=now, expires_at=expires_at
+        id=id,
+        operator=name,
+        hash=_hash(make_hash_key(db, entropy), secret),
+        made_at=now,
+        expires_at=expires_at,
     )
     row = {"id": id, "operator": name, "hash": token.hash, "made_at": now, "expires_at": expires_at}
-    db.execute(QUERIES["add_token"], row)
+    db.execute("add_token", row)
     return Issued(token=token, secret=f"{_HEAD}{id}_{secret}")
 
 
-def rotate(
-    db: apsw.Connection, name: str, *, now: int, overlap_ms: int, expires_at: int | None, entropy: Entropy
-) -> Issued:
-    """A new token; those before it end after the overlap.
-
-    It ends when the newest token before it would have ended, unless `expires_at` says otherwise: a token that
-    was given for a time is not renewed for ever by replacing it. `NEVER` gives one without an end.
-    """
-    if expires_at is None:
-        expires_at = _newest_end(db, name, now)
-    db.execute(QUERIES["end_tokens"], {"name": name, "at": now + overlap_ms})
-    return issue(db, name, now=now, expires_at=None if expires_at == NEVER else expires_at, entropy=entropy)
-
-
-def _newest_end(db: apsw.Connection, name: str, now: int) -> int | None:
+def _find_newest_end(db: Session, name: str, now: int) -> int | None:
     """When the newest token of an operator ends; raises InvalidRequest if it has ended already."""
-    operator(db, name)
-    own = [token for token in tokens(db) if token.operator == name]
+    _find_operator(db, name)
+    own = [token for token in _list_tokens(db) if token.operator == name]
     # Of tokens made in one millisecond the newest ends last: a rotation only brings ends forward.
     own.sort(key=lambda token: (token.made_at, token.expires_at is None, token.expires_at or 0))
     end = own[-1].expires_at if own else None
@@ -178,33 +260,20 @@ def _newest_end(db: apsw.Connection, name: str, now: int) -> int | None:
     return end
 
 
-def revoke(db: apsw.Connection, name: str, now: int) -> bool:
-    """Accept no token of this operator from now on; False if they were revoked before."""
-    if operator(db, name).revoked_at is not None:
-        return False
-    for query in ("revoke_operator", "revoke_tokens"):
-        db.execute(QUERIES[query], {"name": name, "at": now})
-    return True
-
-
-def recognise(db: apsw.Connection, secret: str, now: int) -> tuple[Operator, Token] | None:
+def _recognise(db: Session, secret: str, now: int) -> tuple[Operator, Token] | None:
     """Whose token this is; None for every reason why it is not taken."""
-    hash_key = key(db)
+    hash_key = read_hash_key(db)
     if hash_key is None or not secret.startswith(_HEAD) or not secret.isascii():
         return None
     id, tail = secret[len(_HEAD) :][:_ID_LETTERS], secret[len(_HEAD) + _ID_LETTERS + 1 :]
-    row = db.execute(QUERIES["token"], {"id": id}).fetchone()
-    token = None if row is None else _token(row)
+    row = db.row("token", {"id": id})
+    token = None if row is None else _read_token(row)
     # Compared even when there is nothing to compare with, so that time says nothing about ids.
     same = hmac.compare_digest(_hash(hash_key, tail), bytes(_SECRET_BYTES) if token is None else token.hash)
     if token is None or not same or not token.holds(now):
         return None
-    found = operator(db, token.operator)
-    return None if found.revoked_at is not None else (found, token)
-
-
-def note_use(db: apsw.Connection, id: str, at: int) -> None:
-    db.execute(QUERIES["used"], {"id": id, "at": at})
+    owner = _find_operator(db, token.operator)
+    return None if owner.revoked_at is not None else (owner, token)
 
 
 def _check(operator: Operator) -> None:
@@ -224,11 +293,11 @@ def _check(operator: Operator) -> None:
             )
 
 
-def _operator(body: str, revoked_at: int | None) -> Operator:
+def _read_operator(body: str, revoked_at: int | None) -> Operator:
     return replace(loads(Operator, body), revoked_at=revoked_at)
 
 
-def _token(row: tuple[str, str, bytes, int, int | None, int | None, int | None]) -> Token:
+def _read_token(row: tuple[str, str, bytes, int, int | None, int | None, int | None]) -> Token:
     id, name, hash, made_at, expires_at, used_at, revoked_at = row
     return Token(
         id=id,
@@ -241,22 +310,9 @@ def _token(row: tuple[str, str, bytes, int, int | None, int | None, int | None])
     )
 
 
-def key(db: apsw.Connection) -> bytes | None:
-    """The key of this database for its hashes; None until one was needed."""
-    found: bytes | None = db.execute(QUERIES["key"]).get
-    return None if found is None else bytes(found)
-
-
-def make_key(db: apsw.Connection, entropy: Entropy) -> bytes:
-    """The key of this database, made now if there is none."""
-    if key(db) is None:
-        db.execute(QUERIES["keep_key"], (entropy(_SECRET_BYTES),))
-    return bytes(db.execute(QUERIES["key"]).get)
-
-
 def _hash(key: bytes, secret: str) -> bytes:
     return hmac.new(key, secret.encode(), hashlib.sha256).digest()
 
 
-def _letters(data: bytes) -> str:
+def _encode_letters(data: bytes) -> str:
     return urlsafe_b64encode(data).decode().rstrip("=")

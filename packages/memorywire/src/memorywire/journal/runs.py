@@ -1,22 +1,18 @@
-"""Runs of an OpenWOP host: what each told, in order, and which versions of which memories it was shown.
-
-Every function works inside the caller's transaction.
-"""
+"""Runs of an OpenWOP host: what each told, in order, and which versions of which memories it was shown."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
-import apsw
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memorywire.journal.backend import Session
+from memorywire.journal.journal import Journal
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Json, Scope
-from memorywire.stores.sqlite.sql import Document
-
-QUERIES = Document(__package__, "queries_runs.sql")
 
 
 class RunStatus(StrEnum):
@@ -64,75 +60,100 @@ class RunRead(Struct, frozen=True, kw_only=True):
     version: int
 
 
-def begin(db: apsw.Connection, run: Run, event: RunEvent) -> None:
-    """Keep a run, and that it began."""
-    db.execute(QUERIES["add_run"], _row(run))
-    tell(db, event)
+class Runs:
+    """The runs of a journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._backend = journal.backend
+
+    async def begin(self, run: Run, event: RunEvent) -> None:
+        """Store a run, and the event that it began."""
+
+        def work(db: Session) -> None:
+            db.execute("add_run", _run_row(run))
+            _append_event(db, event)
+
+        await self._backend.write(work)
+
+    async def find(self, tenant: str, id: str) -> Run | None:
+        row = await self._backend.read(lambda db: db.row("run", {"tenant": tenant, "id": id}))
+        return None if row is None else _read_run(row)
+
+    async def list_open(self, before: int) -> list[Run]:
+        """The runs of every tenant that began before that moment and have not ended, the oldest first."""
+        rows = await self._backend.read(lambda db: db.rows("open_runs_before", {"moment": before}))
+        return [_read_run(row) for row in rows]
+
+    async def end(self, run: Run, event: RunEvent) -> None:
+        """Store how the run ended, and the event that it did; raises Conflict when it had ended before."""
+        row = {"id": run.id, "status": run.status.value, "ended_at": run.ended_at, "body": _encode_body(run)}
+
+        def work(db: Session) -> None:
+            if db.row("end_run", row) is None:
+                raise Conflict("the run has ended", field="runId")
+            _append_event(db, event)
+
+        await self._backend.write(work)
+
+    async def append_event(self, event: RunEvent) -> None:
+        """Store an event of a run, behind all its earlier ones."""
+        await self._backend.write(partial(_append_event, event=event))
+
+    async def list_events(self, run: str, after: int = 0) -> list[RunEvent]:
+        """The events of the run behind that number, in order."""
+        return await self._backend.read(partial(_list_events, run=run, after=after))
+
+    async def add_reads(self, run: str, reads: Iterable[RunRead]) -> None:
+        """Store which versions a run was shown."""
+        await self._backend.write(partial(_add_reads, run=run, reads=tuple(reads)))
+
+    async def list_reads(self, run: Run) -> list[RunRead]:
+        """All versions that the run was shown."""
+        return await self._backend.read(partial(_list_reads, run=run))
+
+    async def repeat(self, run: Run, source: Run, mint: Callable[[], str]) -> None:
+        """Store a run with the events and the reads of its source, at the times they had."""
+
+        def work(db: Session) -> None:
+            db.execute("add_run", _run_row(run))
+            for event in _list_events(db, source.id, 0):
+                _add_event(db, replace(event, id=mint(), run=run.id))
+            _add_reads(db, run.id, _list_reads(db, source))
+
+        await self._backend.write(work)
 
 
-def run(db: apsw.Connection, tenant: str, id: str) -> Run | None:
-    row = db.execute(QUERIES["run"], {"tenant": tenant, "id": id}).fetchone()
-    return None if row is None else _run(row)
+def _append_event(db: Session, event: RunEvent) -> None:
+    last = int(db.value("last_run_event", {"run": event.run}))
+    _add_event(db, replace(event, sequence=last + 1))
 
 
-def begun_before(db: apsw.Connection, moment: int) -> list[Run]:
-    """The runs of every tenant that began so early and have not ended, the oldest first."""
-    return [_run(row) for row in db.execute(QUERIES["runs_begun_before"], {"moment": moment})]
-
-
-def end(db: apsw.Connection, run: Run, event: RunEvent) -> None:
-    """Keep how the run ended, and that it did; Conflict when it had ended before."""
-    ended = {"id": run.id, "status": run.status.value, "ended_at": run.ended_at, "body": _body(run)}
-    if db.execute(QUERIES["end_run"], ended).fetchone() is None:
-        raise Conflict("the run has ended", field="runId")
-    tell(db, event)
-
-
-def tell(db: apsw.Connection, event: RunEvent) -> None:
-    """Keep what a run tells, behind everything it told before."""
-    last = int(db.execute(QUERIES["last_run_event"], {"run": event.run}).get)
-    _tell(db, replace(event, sequence=last + 1))
-
-
-def told(db: apsw.Connection, run: str, after: int = 0) -> list[RunEvent]:
-    """What the run told behind that number, in order."""
+def _list_events(db: Session, run: str, after: int) -> list[RunEvent]:
     return [
         RunEvent(id=id, run=run, sequence=sequence, at=at, type=type, payload=json.loads(payload))
-        for id, run, sequence, at, type, payload in db.execute(
-            QUERIES["run_events"], {"run": run, "after": after}
-        )
+        for id, run, sequence, at, type, payload in db.rows("run_events", {"run": run, "after": after})
     ]
 
 
-def show(db: apsw.Connection, run: str, reads: Iterable[RunRead]) -> None:
-    """Keep what a run was shown."""
+def _add_reads(db: Session, run: str, reads: Iterable[RunRead]) -> None:
     for read in reads:
         place = {"run": run, "agent": read.scope.agent, "user": read.scope.user}
-        db.execute(QUERIES["add_run_read"], place | {"memory": read.id, "version": read.version})
+        db.execute("add_run_read", place | {"memory": read.id, "version": read.version})
 
 
-def shown(db: apsw.Connection, run: Run) -> list[RunRead]:
-    """All that the run was shown."""
+def _list_reads(db: Session, run: Run) -> list[RunRead]:
     return [
         RunRead(scope=Scope(tenant=run.tenant, agent=agent, user=user), id=memory, version=version)
-        for agent, user, memory, version in db.execute(QUERIES["run_reads"], {"run": run.id})
+        for agent, user, memory, version in db.rows("run_reads", {"run": run.id})
     ]
 
 
-def repeat(db: apsw.Connection, run: Run, source: Run, mint: Callable[[], str]) -> None:
-    """Keep a run that tells and was shown what its source told and was shown, at the times it did."""
-    db.execute(QUERIES["add_run"], _row(run))
-    for event in told(db, source.id):
-        _tell(db, replace(event, id=mint(), run=run.id))
-    show(db, run.id, shown(db, source))
-
-
-def _tell(db: apsw.Connection, event: RunEvent) -> None:
+def _add_event(db: Session, event: RunEvent) -> None:
     row = {"run": event.run, "sequence": event.sequence, "id": event.id, "at": event.at, "type": event.type}
-    db.execute(QUERIES["add_run_event"], row | {"payload": json.dumps(event.payload, ensure_ascii=False)})
+    db.execute("add_run_event", row | {"payload": json.dumps(event.payload, ensure_ascii=False)})
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _run_row(run: Run) -> dict[str, Any]:
     return {
         "id": run.id,
         "tenant": run.tenant,
@@ -141,21 +162,21 @@ def _row(run: Run) -> dict[str, Any]:
         "status": run.status.value,
         "at": run.at,
         "ended_at": run.ended_at,
-        "body": _body(run),
+        "body": _encode_body(run),
     }
 
 
-def _body(run: Run) -> str:
-    said = {
+def _encode_body(run: Run) -> str:
+    body = {
         "moments": dict(run.moments),
         "variables": dict(run.variables),
         "error": run.error,
         "parent": run.parent,
     }
-    return json.dumps(said, ensure_ascii=False)
+    return json.dumps(body, ensure_ascii=False)
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def _read_run(row: tuple[Any, ...]) -> Run:
     id, tenant, caller, workflow, status, at, ended_at, body = row
     return Run(
         id=id,

@@ -53,7 +53,7 @@ class Verifier(Struct, frozen=True):
         return bool(named)
 
 
-class Signer(Confidential, frozen=True):
+class PrivateKey(Confidential, frozen=True):
     """A key that signs; its seed is never shown."""
 
     HIDDEN: ClassVar = frozenset({"seed"})
@@ -133,9 +133,9 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         return hash(self.text)
 
 
-def signed(text: str, signers: Sequence[Signer]) -> str:
+def signed(text: str, keys: Sequence[PrivateKey]) -> str:
     """A note of that text, as it is written."""
-    return Note(text, tuple(signer.sign(text) for signer in signers)).whole
+    return Note(text, tuple(signer.sign(text) for signer in keys)).whole
 
 
 def parse_verifier(text: str) -> Verifier:
@@ -147,12 +147,12 @@ def parse_verifier(text: str) -> Verifier:
     return verifier
 
 
-def parse_signer(text: str) -> Signer:
+def parse_private_key(text: str) -> PrivateKey:
     """The line of a key file."""
     if not text.startswith(_PRIVATE):
         raise _not_a_key()
     name, seed = _parse_key(text.removeprefix(_PRIVATE))
-    return Signer(name, seed)
+    return PrivateKey(name, seed)
 
 
 def parse_note(text: str) -> Note:

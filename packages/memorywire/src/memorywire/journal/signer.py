@@ -18,15 +18,14 @@ from msgspec import Struct
 from memorywire.journal.signed_notes import (
     Checkpoint,
     Handover,
-    Signer,
+    PrivateKey,
     Verifier,
     parse_checkpoints,
-    parse_signer,
+    parse_private_key,
     signed,
 )
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
-from memorywire.runtime import http
 
 _SECONDS = 5.0
 _SCHEMES = frozenset({"file", "http", "https", "put+http", "put+https"})
@@ -118,6 +117,8 @@ def _appended(path: Path, text: bytes) -> bool:
 
 def _posted(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
     """Whether the address took it; an object store gets each under a name of its own."""
+    from memorywire.runtime import http  # only a ledger with such witnesses needs it
+
     into_store = url.startswith("put+")
     parts = urlsplit(url.removeprefix("put+"))
     place = parts.path or "/"
@@ -137,7 +138,7 @@ _PRIVATE = 0o600
 _PAUSE = 0.02
 
 
-class Notary(Struct, frozen=True, kw_only=True):
+class Signer(Struct, frozen=True, kw_only=True):
     """Signs checkpoints with the key of one file and keeps them in another. Blocks: it is for threads."""
 
     key: Path
@@ -149,7 +150,7 @@ class Notary(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def beside(cls, database: Path, witnesses: Sequence[str] = ()) -> Self:
-        """The notary with the files that stand beside a database by default.
+        """The signer with the files that stand beside a database by default.
 
         What it signs also goes to the witnesses.
         """
@@ -162,7 +163,7 @@ class Notary(Struct, frozen=True, kw_only=True):
     def sign(self, checkpoint: Checkpoint) -> str:
         """The signed note, on the disk before it is given; the key is made when there is none."""
         with self._alone() as handle:
-            note = signed(checkpoint.text, [self._signer(checkpoint.origin)])
+            note = signed(checkpoint.text, [self._load_key(checkpoint.origin)])
             _append_note(handle, note)
         self._tell_witnesses()
         return note
@@ -189,8 +190,8 @@ class Notary(Struct, frozen=True, kw_only=True):
     def rotate(self, checkpoint: Checkpoint) -> str:
         """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
         with self._alone() as handle:
-            old = self._signer(checkpoint.origin)
-            new = Signer(checkpoint.origin, self.entropy(_SEED_BYTES))
+            old = self._load_key(checkpoint.origin)
+            new = PrivateKey(checkpoint.origin, self.entropy(_SEED_BYTES))
             _create(self._next, new.secret)
             handover = Handover(old=old.verifier, new=new.verifier)
             note = signed(checkpoint.text + handover.text, [old, new])
@@ -272,10 +273,10 @@ class Notary(Struct, frozen=True, kw_only=True):
                 return
             time.sleep(_PAUSE)
 
-    def _signer(self, origin: str) -> Signer:
+    def _load_key(self, origin: str) -> PrivateKey:
         self._finish_rotation()
         if not self.key.exists():
-            _create(self.key, Signer(origin, self.entropy(_SEED_BYTES)).secret)
+            _create(self.key, PrivateKey(origin, self.entropy(_SEED_BYTES)).secret)
         signer = _read_key(self.key)
         if signer.name != origin:
             raise StoreUnavailable(
@@ -303,9 +304,9 @@ def read_checkpoints(path: Path) -> tuple[list[Checkpoint], int]:
         raise InvalidRequest(f"cannot read checkpoints from {path}", field="checkpoint") from error
 
 
-def _read_key(path: Path) -> Signer:
+def _read_key(path: Path) -> PrivateKey:
     try:
-        return parse_signer(path.read_text(encoding="utf-8").strip())
+        return parse_private_key(path.read_text(encoding="utf-8").strip())
     except (OSError, InvalidRequest, UnicodeDecodeError) as error:
         raise StoreUnavailable(
             f"the signing key in {path} cannot be read", fix="restore the file from a backup"

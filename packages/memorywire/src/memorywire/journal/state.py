@@ -8,19 +8,17 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-import apsw
 from msgspec import Struct, field
 
-from memorywire.journal import ledger, rowstate
+from memorywire.journal import ledger, row_digests
+from memorywire.journal.backend import Session
 from memorywire.journal.canonical import canonical, encoded
 from memorywire.journal.entries import commitment, digests_beside, mark_of, record_digest
 from memorywire.journal.ledger import Row
-from memorywire.journal.rowstate import QUERIES
 from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.search.text import EDITION
-from memorywire.stores.sqlite.migrate import words_of
 from memorywire.stores.sqlite.rows import digest_of, indexed, record_of
 
 VersionKey: TypeAlias = tuple[str, str, int]
@@ -194,7 +192,7 @@ class StateReport(Struct, frozen=True, kw_only=True):
 
 
 class _Comparison(Struct, kw_only=True):
-    db: apsw.Connection
+    db: Session
     replay: Replay
     people: dict[str, str]
     salts: dict[tuple[str, str, int], dict[int, bytes | None]]
@@ -208,22 +206,24 @@ class _Comparison(Struct, kw_only=True):
         self.found.append(Difference(kind, str(subject), detail))
 
 
-def compare(db: apsw.Connection, after: int = 0) -> StateReport:
+def compare(db: Session, after: int = 0) -> StateReport:
     """Replay the ledger and compare everything that it speaks of.
 
     With `after`, only what the entries behind that one touched is compared: an edit of anything older is not
     noticed.
     """
-    replay = Replay().take(ledger.rows(db, after))
+    replay = Replay().take(ledger.read_entries(db, after))
     salts: dict[tuple[str, str, int], dict[int, bytes | None]] = {}
-    for seq, tenant, memory, version, salt in db.execute(QUERIES["salts_since"], {"after": after}):
+    for seq, tenant, memory, version, salt in db.stream("salts_since", {"after": after}):
         salts.setdefault((tenant, memory, version), {})[seq] = salt
     work = _Comparison(db=db, replay=replay, people={}, salts=salts, after=after)
     for seq in replay.unreadable:
         work.differ("entry", seq, "it cannot be read")
     _compare_people(work)
-    if db.execute(QUERIES["compares_memories"]).get:
-        work.indexed = words_of(db) == EDITION  # by the rules of another release the words are others
+    if db.value("has_comparable_memories"):
+        work.indexed = (
+            int(db.value("words_edition") or 1) == EDITION
+        )  # by the rules of another release the words are others
         _compare_changes(work)
         _compare_versions(work)
     _compare_salts(work)
@@ -238,7 +238,7 @@ def compare(db: apsw.Connection, after: int = 0) -> StateReport:
 
 
 def _compare_people(work: _Comparison) -> None:
-    for mark, tenant, user, salt in work.db.execute(QUERIES["people"]):
+    for mark, tenant, user, salt in work.db.rows("person_marks"):
         if mark_of(salt, tenant, user) != mark:
             work.differ("user", user, "the mark of this user was made of another id")
         work.people[mark] = user
@@ -268,10 +268,10 @@ def _compare_changes(work: _Comparison) -> None:
 
 def _change_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
     if not work.after:
-        yield from work.db.execute(QUERIES["all_changes"])
+        yield from work.db.stream("all_changes")
         return
     for tenant, id in work.replay.changes:
-        yield from work.db.execute(QUERIES["change_of"], {"tenant": tenant, "id": id}).fetchall()
+        yield from work.db.rows("change_of", {"tenant": tenant, "id": id})
 
 
 def _change_faults(work: _Comparison, key: tuple[str, str], told: Changed, row: list[Any]) -> Iterator[str]:
@@ -349,11 +349,11 @@ def _compare_versions(work: _Comparison) -> None:
 
 def _version_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
     if not work.after:
-        yield from work.db.execute(QUERIES["all_versions"])
+        yield from work.db.stream("all_versions")
         return
     touched = {(tenant, id) for tenant, id, _ in (*work.replay.versions, *work.replay.ended)}
     for tenant, id in sorted(touched | work.replay.erased):
-        yield from work.db.execute(QUERIES["versions_of"], {"tenant": tenant, "id": id}).fetchall()
+        yield from work.db.rows("versions_of", {"tenant": tenant, "id": id})
 
 
 def _older_faults(work: _Comparison, key: tuple[str, str, int], row: tuple[Any, ...]) -> Iterator[str]:
@@ -442,14 +442,14 @@ def _compare_salts(work: _Comparison) -> None:
 
 
 def _is_elsewhere(work: _Comparison, entries: set[int]) -> bool:
-    rows = [ledger.entry(work.db, seq) for seq in entries]
+    rows = [ledger.find_entry(work.db, seq) for seq in entries]
     return all(row is not None and row.said.get("commitments") for row in rows)
 
 
 def _compare_recalls(work: _Comparison) -> None:
     unseen = set(work.replay.recalls)
-    for id, tenant, agent, user, at, caller, verdict, count, hits in work.db.execute(
-        QUERIES["recalls_since"], {"after": work.after}
+    for id, tenant, agent, user, at, caller, verdict, count, hits in work.db.stream(
+        "recalls_since", {"after": work.after}
     ):
         unseen.discard((tenant, id))
         told, mark = work.replay.recalls.get((tenant, id), (None, None))
@@ -468,13 +468,9 @@ def _compare_recalls(work: _Comparison) -> None:
 
 
 def _compare_rows(work: _Comparison) -> None:
-    salts = {
-        (kind, key): salt
-        for kind, key, seq, salt in work.db.execute(QUERIES["salts_of_rows"])
-        if seq > work.after
-    }
+    salts = {(kind, key): salt for kind, key, seq, salt in work.db.rows("row_salts") if seq > work.after}
     unseen = {key for key, (digest, _) in work.replay.rows.items() if digest is not None}
-    for kind, values in rowstate.keys(work.db):
+    for kind, values in row_digests.list_keys(work.db):
         key = (kind, canonical(list(values)))
         if work.after and key not in work.replay.rows:
             continue
@@ -488,7 +484,7 @@ def _compare_rows(work: _Comparison) -> None:
                 work.differ(kind, named, "no entry of the ledger made it")
         elif salt is None:
             work.differ(kind, named, "its salt is gone, so the ledger cannot vouch for it")
-        elif rowstate.digest_of(work.db, (kind, values), salt) != told:
+        elif row_digests.hash_row(work.db, (kind, values), salt) != told:
             work.differ(kind, named, "it is not as the ledger committed to it")
     for kind, name in unseen:
         if kind not in _TRANSIENT:
@@ -503,21 +499,21 @@ _FULL_EVERY_MS = 24 * 3_600_000
 _SMALL = 20_000  # entries that are replayed in a moment
 
 
-def verify_state(db: apsw.Connection, now: int) -> tuple[StateReport, bool]:
+def verify_state(db: Session, now: int) -> tuple[StateReport, bool]:
     """Compare what is new since the last time; everything when that is due, or the ledger is small.
 
     Gives the report and whether it is of everything.
     """
-    row = db.execute(QUERIES["verified"]).fetchone()
-    last, _ = ledger.head(db)
+    row = db.row("last_comparison")
+    last, _ = ledger.read_head(db)
     known, _, full_at, differences = (0, 0, 0, 0) if row is None else row
     full = last <= _SMALL or now - full_at >= _FULL_EVERY_MS or bool(differences) or known > last
     return compare(db, 0 if full else known), full
 
 
-def keep_verified(db: apsw.Connection, report: StateReport, now: int, *, full: bool) -> None:
+def keep_verified(db: Session, report: StateReport, now: int, *, full: bool) -> None:
     """Remember how far the state was compared, and when everything was."""
-    row = db.execute(QUERIES["verified"]).fetchone()
+    row = db.row("last_comparison")
     full_at = now if full or row is None else row[2]
     known = {"seq": report.entries, "at": now, "full_at": full_at, "differences": len(report.differences)}
-    db.execute(QUERIES["keep_verified"], known)
+    db.execute("set_last_comparison", known)

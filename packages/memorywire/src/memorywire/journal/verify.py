@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from memorywire.journal.ledger import GENESIS, Row, linked
+from memorywire.journal.ledger import GENESIS, Row, build_origin, link
 from memorywire.journal.merkle import Edge
-from memorywire.journal.sealing import origin_of
 from memorywire.journal.signed_notes import Checkpoint, Handover, Verifier
 from memorywire.model.record import Json
 from memorywire.model.text import counted
@@ -146,13 +145,13 @@ class _Walk(Struct, kw_only=True):
         leaf = row.leaf
         if leaf is None:
             return Fault(entry=expected, reason="is not text")
-        chain = linked(self.chain, leaf)
+        chain = link(self.chain, leaf)
         if chain != row.chain:
             return Fault(entry=expected, reason="does not follow from the entries before it")
         if _numbered(row.body) != expected:
             return Fault(entry=expected, reason="says another number than its own")
         if expected == 1:
-            self.origin = origin_of(row)
+            self.origin = build_origin(row)
         self.edge, self.chain = self.edge.grown((leaf,)), chain
         return None
 

@@ -1,17 +1,17 @@
-"""Addresses that are told of events: where each stands in the ledger, and what it never took.
+"""Webhooks.
 
-Every function works inside the caller's transaction.
+Addresses that are told of events, how far each was told in the ledger, and what it never accepted.
 """
 
 import json
-from collections.abc import Sequence
+from typing import Any
 
-import apsw
 from msgspec import Struct
 
-from memorywire.journal import rowstate
-from memorywire.journal.entries import Draft, Entry, draft
-from memorywire.journal.operators import EVERYBODY, QUERIES
+from memorywire.journal.backend import Session
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
+from memorywire.journal.operators import EVERYBODY
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope
 
@@ -19,7 +19,7 @@ from memorywire.model.record import Scope
 class Webhook(Struct, frozen=True, kw_only=True):
     """An address, whose events it is told, and the last of them; `secret` signs what it is sent.
 
-    `tries` failed since then, the last with `error`; not before `due_at` is it tried again. `buried`
+    `tries` failed since then, the last with `error`; the next try is at `due_at` or later. `buried`
     events were given up.
     """
 
@@ -44,9 +44,70 @@ class Letter(Struct, frozen=True, kw_only=True):
     error: str
 
 
-def add(db: apsw.Connection, webhook: Webhook, drafts: Sequence[Draft] = ()) -> None:
-    """Keep a webhook, and write the drafts of the ledger with the digest of its row."""
-    row = {
+class Webhooks:
+    """The webhooks of a journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._backend = journal.backend
+
+    async def add(self, webhook: Webhook, *, actor: str) -> None:
+        """Add a webhook; the ledger gets an entry without its address and its secret."""
+        entry = _build_entry(webhook.id, "added", tenant=webhook.tenant, actor=actor, at=webhook.made_at)
+        await self._journal.write_with_entry(
+            lambda db: db.execute("add_webhook", build_row(webhook)),
+            entry,
+            lambda _: [("webhook", (webhook.id,))],
+        )
+
+    async def remove(self, id: str, *, tenant: str, actor: str, at: int) -> None:
+        """Remove a webhook; raises NotFound."""
+
+        def work(db: Session) -> None:
+            if not db.execute("remove_webhook", {"id": id}):
+                raise NotFound(f"there is no webhook {id}", field="id", fix="see: memorywire webhook list")
+
+        entry = _build_entry(id, "removed", tenant=tenant, actor=actor, at=at)
+        await self._journal.write_with_entry(work, entry, lambda _: [("webhook", (id,))])
+
+    async def list_all(self) -> list[Webhook]:
+        """All webhooks, in the order they were added."""
+        rows = await self._backend.read(lambda db: db.rows("webhooks"))
+        return [_read_webhook(*row) for row in rows]
+
+    async def list_dead_letters(self, id: str) -> list[Letter]:
+        """The events that the address did not accept."""
+        rows = await self._backend.read(lambda db: db.rows("dead_letters", {"id": id}))
+        return [Letter(event=sequence, at=at, error=error) for sequence, at, error in rows]
+
+    async def lease(self, webhook: Webhook, until: int) -> bool:
+        """Reserve this webhook for this process until then; False if another process was faster."""
+        lease = {"id": webhook.id, "position": webhook.position, "due_at": webhook.due_at, "until": until}
+        return bool(await self._backend.write(lambda db: db.execute("lease_webhook", lease)))
+
+    async def advance(self, id: str, position: int) -> None:
+        """Remember that the address accepted everything up to the position."""
+        await self._backend.write(lambda db: _advance(db, id, position))
+
+    async def fail(self, id: str, *, tries: int, due_at: int, error: str) -> None:
+        """Remember that the address did not accept an event, and when to try again."""
+        failure = {"id": id, "tries": tries, "due_at": due_at, "error": error}
+        await self._backend.write(lambda db: db.execute("fail_webhook", failure))
+
+    async def bury(self, id: str, letter: Letter) -> None:
+        """Give an event up, and go on with the next."""
+
+        def work(db: Session) -> None:
+            row = {"id": id, "seq": letter.event, "at": letter.at, "error": letter.error}
+            db.execute("add_dead_letter", row)
+            _advance(db, id, letter.event)
+
+        await self._backend.write(work)
+
+
+def build_row(webhook: Webhook) -> dict[str, Any]:
+    """The parameters with which a webhook is added."""
+    return {
         "id": webhook.id,
         "url": webhook.url,
         "secret": webhook.secret,
@@ -55,60 +116,18 @@ def add(db: apsw.Connection, webhook: Webhook, drafts: Sequence[Draft] = ()) -> 
         "made_at": webhook.made_at,
         "position": webhook.position,
     }
-    db.execute(QUERIES["add_webhook"], row)
-    _write_down(db, webhook.id, drafts)
 
 
-def remove(db: apsw.Connection, id: str, drafts: Sequence[Draft] = ()) -> None:
-    db.execute(QUERIES["remove_webhook"], {"id": id})
-    if not db.changes():
-        raise NotFound(f"there is no webhook {id}", field="id", fix="see: memorywire webhook list")
-    _write_down(db, id, drafts)
+def _advance(db: Session, id: str, position: int) -> None:
+    db.execute("advance_webhook", {"id": id, "position": position})
 
 
-def draft_about(id: str, kind: str, *, tenant: str, actor: str, at: int) -> Draft:
-    """The entry of the ledger about a webhook that is added or removed; never its address or its secret."""
+def _build_entry(id: str, kind: str, *, tenant: str, actor: str, at: int) -> Entry:
     scope = Scope(tenant=tenant, agent="*")
-    return draft(Entry(at=at, operation="webhook", scope=scope, actor=actor, kind=kind, subject=id))
+    return Entry(at=at, operation="webhook", scope=scope, actor=actor, kind=kind, subject=id)
 
 
-def _write_down(db: apsw.Connection, id: str, drafts: Sequence[Draft]) -> None:
-    if drafts:
-        rowstate.append(db, drafts, [("webhook", (id,))])
-
-
-def webhooks(db: apsw.Connection) -> list[Webhook]:
-    """In the order they were added."""
-    return [_webhook(*row) for row in db.execute(QUERIES["webhooks"])]
-
-
-def letters(db: apsw.Connection, id: str) -> list[Letter]:
-    found = db.execute(QUERIES["dead_letters"], {"id": id})
-    return [Letter(event=seq, at=at, error=error) for seq, at, error in found]
-
-
-def lease(db: apsw.Connection, webhook: Webhook, until: int) -> bool:
-    """Reserve the telling of this webhook for us until then; False if another process was faster."""
-    named = {"id": webhook.id, "position": webhook.position, "due_at": webhook.due_at, "until": until}
-    db.execute(QUERIES["lease_webhook"], named)
-    return bool(db.changes())
-
-
-def told(db: apsw.Connection, id: str, position: int) -> None:
-    db.execute(QUERIES["told_webhook"], {"id": id, "position": position})
-
-
-def failed(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str) -> None:
-    db.execute(QUERIES["failed_webhook"], {"id": id, "tries": tries, "due_at": due_at, "error": error})
-
-
-def bury(db: apsw.Connection, id: str, letter: Letter) -> None:
-    """Give an event up, and go on with the next."""
-    db.execute(QUERIES["bury"], {"id": id, "seq": letter.event, "at": letter.at, "error": letter.error})
-    told(db, id, letter.event)
-
-
-def _webhook(
+def _read_webhook(
     id: str,
     url: str,
     secret: str,

@@ -13,10 +13,9 @@ from msgspec.structs import asdict
 from memorywire.journal.audit import exported, verify_export, write_lines
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.journal.sealing import seal
+from memorywire.journal.journal import Journal
 from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier
-from memorywire.journal.signer import Notary
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.signer import Signer
 from memorywire.migrate.bundle_lines import read_lines
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json, Scope
@@ -38,12 +37,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
     root: str
 
 
-def find_signed_journal(context: Context) -> tuple[SqliteJournal, Notary] | None:
+def find_signed_journal(context: Context) -> tuple[Journal, Signer] | None:
     """The journal and its signer; None if the journal has no signed ledger on disk."""
     journal = None if context.office is None else context.office.journal
-    if not isinstance(journal, SqliteJournal) or journal.notary is None:
+    if not isinstance(journal, Journal) or journal.signer is None:
         return None
-    return journal, journal.notary
+    return journal, journal.signer
 
 
 async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
@@ -53,8 +52,8 @@ async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
         raise unsupported("ledger", "the journal lives in memory and signs nothing")
     journal, signer = signed
     await journal.settle()
-    await seal(journal.file, signer)
-    lines = await journal.file.read(lambda db: list(exported(db, signer)))
+    await journal.sign()
+    lines = await journal.audit(lambda db: list(exported(db, signer)))
     return _number_ledgers(lines, signer.ledgers)
 
 
@@ -145,7 +144,7 @@ async def sign_bundle(digest: str, context: Context) -> dict[str, Json] | None:
     if not signer.key.exists():
         with suppress(StoreUnavailable):  # a read-only folder: the bundle is then unsigned
             await journal.settle()
-            await seal(journal.file, signer)
+            await journal.sign()
     note = await asyncio.to_thread(signer.sign_text, _signed_text(digest))
     verifier = signer.verifier()
     if note is None or verifier is None:
@@ -173,7 +172,7 @@ def is_known_key(verifier: Verifier, trusted_keys: Iterable[str], context: Conte
     return signed is not None and verifier in _list_own_keys(signed[1])
 
 
-def _list_own_keys(signer: Notary) -> set[Verifier]:
+def _list_own_keys(signer: Signer) -> set[Verifier]:
     """The key in use, and the keys that handed over to it, followed backwards."""
     current = signer.verifier()
     keys = set() if current is None else {current}

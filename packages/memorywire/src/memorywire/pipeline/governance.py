@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from memorywire.journal.contract import Journal, Words
+from memorywire.journal.contract import Words
+from memorywire.journal.journal import Journal
 from memorywire.model.change import Put
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.kv import MARK

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
-import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal import ingest_queue as queue
-from memorywire.journal import rowstate
-from memorywire.journal.entries import Entry, draft
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.entries import Entry
+from memorywire.journal.ingest_queue import IngestQueue
+from memorywire.journal.journal import Journal
 from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import (
@@ -185,13 +183,13 @@ class Reader:
     def __init__(
         self,
         context: Context,
-        journal: SqliteJournal | None,
+        journal: Journal | None,
         extractor: Extractor | None,
         allowance: Allowance,
     ) -> None:
         self.extractor = extractor
         self._tools = context
-        self._journal = journal
+        self._queue = None if journal is None else IngestQueue(journal)
         self._allowance = allowance
         self._breaker = Breaker(context.clock)
         self._one_at_a_time = asyncio.Lock()
@@ -215,40 +213,40 @@ class Reader:
             conversation=_without_secrets(conversation, context),
         )
         at_once = not conversation.infer or (self.extractor is not None and self.extractor.local)
-        if self._journal is None:
+        if self._queue is None:
             if not at_once:
                 raise unsupported("infer", "no journal is wired here that could keep what waits")
             return await self._read(event, context)
-        await self._accept(event if at_once else replace(event, due_at=now), self._journal)
+        await self._accept(event if at_once else replace(event, due_at=now), self._queue)
         if at_once:
-            return await self._settle(event, context, self._journal)
+            return await self._settle(event, context, self._queue)
         self.wake()
         return event
 
     async def event(self, tenant: str, id: str) -> Event:
         """What became of a conversation."""
-        if self._journal is None:
+        if self._queue is None:
             raise unsupported("event", "no journal is wired here")
-        found = await self._journal.file.read(partial(queue.event, tenant=tenant, id=id))
+        found = await self._queue.find(tenant, id)
         if found is None:
             raise NotFound("there is no such event", field="event_id")
         return found
 
     def wake(self) -> None:
         """Start working in the background on whatever waits, also on what an earlier process left behind."""
-        if self._journal is None:
+        if self._queue is None:
             return
         self._wanted.set()
         if self._working is None or self._working.done():
-            self._working = asyncio.get_running_loop().create_task(self._work(self._journal))
+            self._working = asyncio.get_running_loop().create_task(self._work(self._queue))
 
     async def drain(self) -> int:
         """Read what is due now, and say how much is left waiting."""
-        if self._journal is None:
+        if self._queue is None:
             return 0
-        while await self._next(self._journal):
+        while await self._next(self._queue):
             pass
-        return await self._journal.file.read(queue.waiting)
+        return await self._queue.count_waiting()
 
     async def close(self) -> None:
         if self._working is not None:
@@ -256,7 +254,7 @@ class Reader:
             with suppress(asyncio.CancelledError):
                 await self._working
 
-    async def _accept(self, event: Event, journal: SqliteJournal) -> None:
+    async def _accept(self, event: Event, queue: IngestQueue) -> None:
         """Keep the conversation and write down that it came, in one transaction."""
         said = len(event.conversation.turns) if event.conversation is not None else 0
         entry = Entry(
@@ -268,57 +266,45 @@ class Reader:
             subject=event.id,
             details={"turns": said},
         )
-        drafts = [draft(entry)]
+        await queue.add(event, entry)
 
-        def work(db: apsw.Connection) -> None:
-            queue.add(db, event)
-            rowstate.append(db, drafts, [("ingest", (event.id,))])
-
-        await journal.file.write(work)
-
-    async def _work(self, journal: SqliteJournal) -> None:
+    async def _work(self, queue: IngestQueue) -> None:
         """Until nothing waits any more."""
         while self._wanted.is_set():
             self._wanted.clear()
             with suppress(StoreError):  # the journal did not answer: there is another look
-                while await self._next(journal):
+                while await self._next(queue):
                     pass
-                if await journal.file.read(queue.waiting):
+                if await queue.count_waiting():
                     self._wanted.set()
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _next(self, journal: SqliteJournal) -> bool:
+    async def _next(self, queue: IngestQueue) -> bool:
         async with self._one_at_a_time:
             now = self._tools.clock()
-            event = await journal.file.write(partial(queue.lease, now=now, until=now + _LEASE_MS))
+            event = await queue.lease(now, now + _LEASE_MS)
             if event is None:
                 return False
-            await self._settle(event, self._as(event.caller), journal)
+            await self._settle(event, self._as(event.caller), queue)
             return True
 
     def _as(self, caller: str) -> Context:
         office = self._tools.office
         return self._tools if office is None else replace(self._tools, office=replace(office, caller=caller))
 
-    async def _settle(self, event: Event, context: Context, journal: SqliteJournal) -> Event:
+    async def _settle(self, event: Event, context: Context, queue: IngestQueue) -> Event:
         """Read it; when that fails now, see that it is tried again."""
         wait, why = self._hindrance(event)
         if wait:
-            return await self._put_off(event, event.tries, wait, why, journal)
+            return await self._put_off(event, event.tries, wait, why, queue)
         try:
             ended = await self._read(event, context)
         except AWAY as error:
             pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
             if event.tries + 1 < _MOST_TRIES:
-                return await self._put_off(event, event.tries + 1, pause, error.detail, journal)
+                return await self._put_off(event, event.tries + 1, pause, error.detail, queue)
             ended = replace(event, state=EventState.FAILED, error=error.detail)
-        before = context.clock() - _KEPT_DAYS * DAY_MS
-
-        def work(db: apsw.Connection) -> None:
-            queue.end(db, ended)
-            queue.drop(db, before)
-
-        await journal.file.write(work)
+        await queue.end(ended, drop_before=context.clock() - _KEPT_DAYS * DAY_MS)
         return ended
 
     def _hindrance(self, event: Event) -> tuple[int, str]:
@@ -331,11 +317,9 @@ class Reader:
         wait = 0 if free else self._allowance.wait_ms()
         return wait, "the extractor's budget is spent"
 
-    async def _put_off(
-        self, event: Event, tries: int, pause: int, error: str, journal: SqliteJournal
-    ) -> Event:
+    async def _put_off(self, event: Event, tries: int, pause: int, error: str, queue: IngestQueue) -> Event:
         due = self._tools.clock() + pause
-        await journal.file.write(partial(queue.put_off, id=event.id, tries=tries, due_at=due, error=error))
+        await queue.postpone(event.id, tries=tries, due_at=due, error=error)
         self.wake()
         return replace(event, tries=tries, due_at=due, error=error)
 
@@ -354,8 +338,8 @@ class Reader:
             return ()
         said = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
         clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in said]
-        if not self.extractor.local and self._journal is not None:
-            await self._journal.file.write(partial(queue.note, id=event.id, found=clean))
+        if not self.extractor.local and self._queue is not None:
+            await self._queue.set_facts(event.id, clean)
         return tuple(clean)
 
     async def _asked(self, extractor: Extractor, event: Event, conversation: Conversation) -> Sequence[Fact]:

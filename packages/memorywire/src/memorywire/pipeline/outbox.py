@@ -33,8 +33,9 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Journal
+from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import (

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Edition, Journal, Wanted
+from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.model.change import Change, EndReason, Footprint
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound, SecretLeakage

@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,17 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import LOCAL
+from memorywire.journal.journal import Journal
 from memorywire.journal.operators import (
     EVERYBODY,
     Operator,
+    Operators,
     Right,
     Role,
     Token,
-    any_operator,
-    note_use,
-    recognise,
 )
-from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.proposal import AGENT
@@ -110,9 +107,9 @@ class Authenticator:
     """
 
     def __init__(
-        self, journal: SqliteJournal, clock: Clock, *, trusting: bool, provider: "Provider | None" = None
+        self, journal: Journal, clock: Clock, *, trusting: bool, provider: "Provider | None" = None
     ) -> None:
-        self._file = journal.file
+        self._operators = Operators(journal)
         self._clock = clock
         self._trusting = trusting and provider is None
         self._oidc = None if provider is None else OidcVerifier(provider)
@@ -155,7 +152,7 @@ class Authenticator:
         """Whether there ever was an operator; once there was, it is not looked up again."""
         now = self._clock()
         if not self._guarded and (self._looked_at is None or not 0 <= now - self._looked_at < _FRESH_MS):
-            self._guarded = await self._file.read(any_operator)
+            self._guarded = await self._operators.has_any()
             self._looked_at = now
         return self._guarded
 
@@ -163,7 +160,7 @@ class Authenticator:
         now, key = self._clock(), hashlib.sha256(secret.encode(errors="replace")).digest()
         read_at, found = self._known.get(key, (None, None))
         if read_at is None or not 0 <= now - read_at < _FRESH_MS:
-            found = await self._file.read(partial(recognise, secret=secret, now=now))
+            found = await self._operators.recognise(secret, now)
             self._known.pop(key, None)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -176,7 +173,7 @@ class Authenticator:
         now = self._clock()
         if not 0 <= now - self._used.get(token.id, token.used_at or 0) < _USED_EVERY_MS:
             self._used[token.id] = now
-            task = asyncio.ensure_future(self._file.write(partial(note_use, id=token.id, at=now)))
+            task = asyncio.ensure_future(self._operators.note_use(token.id, now))
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
 

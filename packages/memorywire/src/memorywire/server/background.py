@@ -10,13 +10,11 @@ import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from urllib.parse import urlsplit
 
 from memorywire.client.events import Event, Feed
-from memorywire.journal import webhooks
-from memorywire.journal.sqlite import SqliteJournal
-from memorywire.journal.webhooks import Letter, Webhook
+from memorywire.journal.journal import Journal
+from memorywire.journal.webhooks import Letter, Webhook, Webhooks
 from memorywire.model.clock import Clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreError
 from memorywire.model.ids import Entropy
@@ -66,8 +64,8 @@ class WebhookSender:
     After a crash an event may be told twice, but none is left out. One address that is away delays no other.
     """
 
-    def __init__(self, journal: SqliteJournal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
+        self._webhooks = Webhooks(journal)
         self._feed = feed
         self._clock = clock
         self._first_pause_ms = first_pause_ms
@@ -77,7 +75,7 @@ class WebhookSender:
         while True:
             heard = self._feed.heard
             with suppress(StoreError):
-                found = await self._journal.file.read(webhooks.webhooks)
+                found = await self._webhooks.list_all()
                 if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
                     continue
             await self._feed.pause(heard)
@@ -93,10 +91,10 @@ class WebhookSender:
         if further == webhook.position:
             return False
         until = now + _LEASE_MS
-        if not await self._journal.file.write(partial(webhooks.lease, webhook=webhook, until=until)):
+        if not await self._webhooks.lease(webhook, until):
             return False
         if not events:
-            await self._journal.file.write(partial(webhooks.told, id=webhook.id, position=further))
+            await self._webhooks.advance(webhook.id, further)
             return True
         await self._tell_one(webhook, events[0])
         return True
@@ -106,13 +104,12 @@ class WebhookSender:
         error = await asyncio.to_thread(_posted, webhook.url, body, headers)
         tries, now, id = webhook.tries + 1, self._clock(), webhook.id
         if error is None:
-            work = partial(webhooks.told, id=id, position=event.id)
+            await self._webhooks.advance(id, event.id)
         elif tries >= MOST_TRIES:
-            work = partial(webhooks.bury, id=id, letter=Letter(event=event.id, at=now, error=error))
+            await self._webhooks.bury(id, Letter(event=event.id, at=now, error=error))
         else:
             pause = min(self._first_pause_ms * 2 ** (tries - 1), LONGEST_PAUSE_MS)
-            work = partial(webhooks.failed, id=id, tries=tries, due_at=now + pause, error=error)
-        await self._journal.file.write(work)
+            await self._webhooks.fail(id, tries=tries, due_at=now + pause, error=error)
 
 
 def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
@@ -132,7 +129,7 @@ _MOST = 20  # differences that are named
 class StateChecks:
     """Compares what is new every hour, and everything once a day; `alarm` is told of each difference."""
 
-    def __init__(self, journal: SqliteJournal, alarm: Callable[[str], None]) -> None:
+    def __init__(self, journal: Journal, alarm: Callable[[str], None]) -> None:
         self._journal = journal
         self._alarm = alarm
 

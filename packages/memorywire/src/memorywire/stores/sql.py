@@ -15,15 +15,16 @@ _HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 class Document(Mapping[str, str]):
-    """A file of named blocks, read when the first of them is asked for."""
+    """Files of named blocks, read when the first block is asked for."""
 
-    def __init__(self, package: str, file: str) -> None:
+    def __init__(self, package: str, *files: str) -> None:
         self._package = package
-        self._file = file
+        self._files = files
 
     @cached_property
     def _blocks(self) -> dict[str, str]:
-        text = (folder(self._package) / self._file).read_text(encoding="utf-8")
+        path = folder(self._package)
+        text = "".join((path / file).read_text(encoding="utf-8") for file in self._files)
         _, *parts = _HEADING.split(text)
         return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -7,16 +7,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
-import apsw
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.journal import definitions, rowstate
-from memorywire.journal.entries import Entry, draft
-from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.definitions import Definitions, hash_definition
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
-from memorywire.model.errors import MemorywireError, NotFound, SecretLeakage, StoreError
+from memorywire.model.errors import MemorywireError, SecretLeakage, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.model.secrets import Confidential, find_literal_secret
 from memorywire.pipeline.context import Context
@@ -106,9 +105,15 @@ class Backends:
     What another process changes is seen within a second.
     """
 
-    def __init__(self, journal: SqliteJournal, context: Context, rules: Rules) -> None:
+    def __init__(self, journal: Journal, context: Context, rules: Rules) -> None:
         self.rules = rules
         self._journal = journal
+        self._definitions = Definitions(journal)
+        self._definitions = Definitions(journal)
+        self._definitions = Definitions(journal)
+        self._definitions = Definitions(journal)
+        self._definitions = Definitions(journal)
+        self._definitions = Definitions(journal)
         self._tools = context
         self._bound: dict[tuple[str, str], str] = {}
         self._read_at: int | None = None
@@ -131,14 +136,16 @@ class Backends:
         await asyncio.to_thread(check, made, self.rules)
         edition = Edition(
             definition=made,
-            digest=definitions.digest_of(made),
+            digest=hash_definition(made),
             tenant=tenant,
             number=0,
             made_at=self._tools.clock(),
             made_by=by,
             parent=parent,
         )
-        await self._write(partial(definitions.add, edition=edition), "defined", tenant, by, edition.digest)
+        entry = self._build_entry("defined", tenant, by, edition.digest)
+        await self._definitions.add(edition, entry)
+        self._read_at = None
         return await self.get(tenant, edition.digest)
 
     async def fork(self, tenant: str, named: str, changes: Mapping[str, Json], by: str) -> Edition:
@@ -148,31 +155,32 @@ class Backends:
 
     async def get(self, tenant: str, named: str) -> Edition:
         """The edition of that digest, or the newest of that name."""
-        return await self._journal.file.read(partial(definitions.edition, tenant=tenant, named=named))
+        return await self._definitions.find(tenant, named)
 
     async def list(self, tenant: str) -> list[Edition]:
-        return await self._journal.file.read(partial(definitions.editions, tenant=tenant))
+        return await self._definitions.list_editions(tenant)
 
     async def retire(self, tenant: str, named: str, by: str) -> Edition:
         """Let no agent be bound to it any more."""
         found = await self.get(tenant, named)
-        work = partial(definitions.retire, found=found, at=self._tools.clock())
-        await self._write(work, "retired", tenant, by, found.digest)
+        entry = self._build_entry("retired", tenant, by, found.digest)
+        await self._definitions.retire(found, self._tools.clock(), entry)
+        self._read_at = None
         return await self.get(tenant, found.digest)
 
     async def bind(self, tenant: str, named: str, agent: str, by: str) -> Edition:
         """Keep an agent's memories there from now on; those it has stay where they are."""
         found = await self.get(tenant, named)
-        work = partial(definitions.bind, found=found, agent=agent, at=self._tools.clock(), by=by)
-        await self._write(work, "bound", tenant, by, found.digest, agent)
+        entry = self._build_entry("bound", tenant, by, found.digest, agent)
+        await self._definitions.bind(found, agent, self._tools.clock(), by, entry)
+        self._read_at = None
         return await self.get(tenant, found.digest)
 
     async def unbind(self, tenant: str, agent: str, by: str) -> None:
         """Keep an agent's memories here again."""
-        work = partial(definitions.unbind, tenant=tenant, agent=agent)
-        if not await self._journal.file.read(lambda db: _is_bound(db, tenant, agent)):
-            raise NotFound("this agent is not bound", field="agent_id")
-        await self._write(work, "unbound", tenant, by, None, agent)
+        entry = self._build_entry("unbound", tenant, by, None, agent)
+        await self._definitions.unbind(tenant, agent, entry)
+        self._read_at = None
 
     async def store_of(self, scope: Scope) -> Store | None:
         """The store that keeps the agent's memories, when it is bound to one."""
@@ -213,7 +221,7 @@ class Backends:
     async def _creditors(self) -> Sequence[Edition]:
         try:
             owed = {debt.store for debt in await self._journal.debts()}
-            every = await self._journal.file.read(partial(definitions.editions, tenant=None))
+            every = await self._definitions.list_editions(None)
         except StoreError:
             return []
         return [edition for edition in every if name_of(edition) in owed]
@@ -221,7 +229,7 @@ class Backends:
     async def _bound_to(self, tenant: str, agent: str) -> str | None:
         now = self._tools.clock()
         if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
-            rows = await self._journal.file.read(partial(definitions.bindings, tenant=None))
+            rows = await self._definitions.list_bindings(None)
             self._bound = {(owner, name): digest for owner, name, digest in rows}
             self._read_at = now
         return self._bound.get((tenant, agent))
@@ -256,11 +264,8 @@ class Backends:
     async def _owed_to(self, name: str) -> Sequence[Change]:
         return [debt.change for debt in await self._journal.debts(name)]
 
-    async def _write(
-        self, work: Any, kind: str, tenant: str, by: str, digest: str | None, agent: str = ""
-    ) -> None:
-        """Do the work and write it into the ledger, in one transaction."""
-        entry = Entry(
+    def _build_entry(self, kind: str, tenant: str, by: str, digest: str | None, agent: str = "") -> Entry:
+        return Entry(
             at=self._tools.clock(),
             operation="backend",
             scope=Scope(tenant=tenant, agent=agent),
@@ -268,18 +273,6 @@ class Backends:
             kind=kind,
             subject=digest,
         )
-        drafts = [draft(entry)]
-
-        def both(db: apsw.Connection) -> None:
-            work(db)
-            rowstate.append(db, drafts, rowstate.definitions(db, tenant, agent))
-
-        await self._journal.write_by(both)
-        self._read_at = None
-
-
-def _is_bound(db: apsw.Connection, tenant: str, agent: str) -> bool:
-    return any(name == agent for _, name, _ in definitions.bindings(db, tenant))
 
 
 async def _watch(found: _Open, made: Definition) -> None:

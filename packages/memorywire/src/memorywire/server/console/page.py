@@ -13,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 
 from memorywire.consolidate.background import BackgroundWork
 from memorywire.journal.operators import EVERYBODY, Right
-from memorywire.journal.standing import tenants
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, Unauthenticated, WrongMedia
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.policy.patterns import names
@@ -274,7 +273,7 @@ class Page:
         found = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
         if any("*" in one for one in patterns):
             with suppress(MemorywireError):
-                known = await self.console.service.journal.file.read(tenants)
+                known = await self.console.service.journal.tenants()
                 found |= {one for one in (DEFAULT_TENANT, *known) if names(patterns, one)}
         return sorted(found)
 

@@ -17,9 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from memorywire.app import Container
-from memorywire.journal.events import last_event
 from memorywire.journal.operators import Right
-from memorywire.journal.standing import standing
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
 from memorywire.model.record import Scope
 from memorywire.server.auth import Authenticator, Provider
@@ -78,7 +76,7 @@ async def _answers(service: Service) -> bool:
     try:
         async with asyncio.timeout(_SECONDS):
             await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
-            await service.journal.file.read(last_event)
+            await service.journal.last_sequence()
     except (MemorywireError, TimeoutError):
         return False
     return True
@@ -188,7 +186,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
 def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        context, books = service.container.context, await service.journal.file.read(standing)
+        context, books = service.container.context, await service.journal.status()
         return Response(observer.metrics.text(books, context.names, context.clock()), media_type=_METRICS)
 
     return [

@@ -4,18 +4,15 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
-import apsw
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memorywire.journal import ledger
 from memorywire.journal.audit import Examination, examine, proven
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.operators import Right
-from memorywire.journal.sealing import seal
 from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
-from memorywire.journal.signer import Notary
+from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Json
@@ -46,27 +43,21 @@ async def entries(service: Service, caller: Caller, wanted: Mapping[str, Json]) 
         return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
     named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **named, **rest)
-    await service.journal.settle()
-    found = await service.finish(
-        service.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
-    )
+    found = await service.finish(service.journal.entries(filters, before=before, limit=limit))
     told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
     return {"entries": told, **_further(found, limit)}
 
 
 async def _about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
     """All entries about a change, a proposal or a recall that is the caller's."""
-    await service.journal.settle()
-    work = partial(ledger.about, tenant=caller.tenant, subject=subject)
-    found = await service.finish(service.journal.file.read(work))
+    found = await service.finish(service.journal.entries_about(caller.tenant, subject))
     return [_entry(row) for row in found if _is_for(row, caller)]
 
 
 async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
     """One entry, if it is about the caller's tenant and agents; else there is none."""
     caller.require(Right.REVIEW)
-    await service.journal.settle()
-    row = await service.finish(service.journal.file.read(partial(ledger.entry, sequence=sequence)))
+    row = await service.finish(service.journal.entry(sequence))
     if row is None or not _is_for(row, caller):
         raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
     return _entry(row)
@@ -75,10 +66,10 @@ async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Js
 async def proof(service: Service, caller: Caller, sequence: int) -> str:
     """The lines that prove one entry to be in the signed ledger; what is not signed yet is signed first."""
     await entry(service, caller, sequence)
-    notary = _notary(service)
-    await service.finish(seal(service.journal.file, notary))
-    work = partial(_proven, notary=notary, sequence=sequence)
-    return await service.finish(service.journal.file.read(work))
+    signer = _signer(service)
+    await service.finish(service.journal.sign())
+    lines = await service.finish(service.journal.audit(lambda db: list(proven(db, signer, sequence))))
+    return "".join(f"{line}\n" for line in lines)
 
 
 async def verdict(
@@ -90,27 +81,25 @@ async def verdict(
     """
     caller.require(Right.MANAGE, everywhere=True)
     saved = [] if kept is None else _checkpoints(kept)
-    await service.journal.settle()
-    work = partial(examine, notary=service.journal.notary, saved=saved, state=state)
-    return _verdict(await service.finish(service.journal.file.read(work)))
+    work = partial(examine, signer=service.journal.signer, saved=saved, state=state)
+    return _verdict(await service.finish(service.journal.audit(work)))
 
 
 async def signed(service: Service, caller: Caller) -> dict[str, Json]:
     """The newest signature and its key; what is not signed yet is signed first."""
     caller.require(Right.MANAGE, everywhere=True)
-    notary = _notary(service)
-    note = await service.finish(seal(service.journal.file, notary))
+    signer = _signer(service)
+    note = await service.finish(service.journal.sign())
     if note is None:
         raise NotFound("the ledger is empty", fix="remember something first")
-    key = await asyncio.to_thread(notary.verifier)
+    key = await asyncio.to_thread(signer.verifier)
     return {"checkpoint": note, "key": str(key)}
 
 
 async def growth(service: Service, caller: Caller) -> list[tuple[int, str, int]]:
     """How often each operation was done a day, among the newest entries: (day, operation, count)."""
     caller.require(Right.REVIEW)
-    work = partial(ledger.by_day, tenant=caller.tenant, newest=_NEWEST)
-    return await service.finish(service.journal.file.read(work))
+    return await service.finish(service.journal.operations_by_day(caller.tenant, _NEWEST))
 
 
 async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
@@ -169,14 +158,10 @@ def _checkpoints(text: str) -> list[Checkpoint]:
     return found
 
 
-def _notary(service: Service) -> Notary:
-    if service.journal.notary is None:
+def _signer(service: Service) -> Signer:
+    if service.journal.signer is None:
         raise unsupported("audit", "this journal lives in memory and signs nothing")
-    return service.journal.notary
-
-
-def _proven(db: apsw.Connection, notary: Notary, sequence: int) -> str:
-    return "".join(f"{line}\n" for line in proven(db, notary, sequence))
+    return service.journal.signer
 
 
 def _is_for(row: Row, caller: Caller) -> bool:

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from memorywire.app import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.events import Feed
+from memorywire.journal.journal import Journal
 from memorywire.journal.operators import Right
-from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict, InvalidRequest, Overloaded
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.pipeline.context import unsupported
@@ -78,7 +78,7 @@ class Service:
         if container.journal is None:
             raise unsupported("serving", "no journal is wired here")
         self.container = container
-        self.journal: SqliteJournal = container.journal
+        self.journal: Journal = container.journal
         self.limits = limits
         self.feed = Feed(container)
         self.closing = asyncio.Event()

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from memorywire.app import Container
-from memorywire.journal.standing import Queue, Standing
+from memorywire.journal.status import Queue, Status
 from memorywire.model.clock import Clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space
@@ -103,7 +103,7 @@ class Metrics:
                 into[sample.labels["operation"]] = sample.value
         return {name: (int(count), 1000 * sums[name] / count) for name, count in counts.items() if count}
 
-    def text(self, books: Standing, stores: Sequence[str], now: int) -> bytes:
+    def text(self, books: Status, stores: Sequence[str], now: int) -> bytes:
         """Everything as Prometheus reads it, with the books as they stand and what `stores` are owed."""
         said = {
             "ledger_entries": books.entries,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from memorywire.app import Container
-from memorywire.journal.operators import any_operator
+from memorywire.journal.operators import Operators
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.governance import review_url
 from memorywire.server.auth import Provider
@@ -135,9 +135,7 @@ def _reviewed_at(console: str, container: Container) -> Container:
 
 async def refuse_if_open(container: Container, address: Address) -> None:
     """Raise if others than this machine could come in although no operator was named."""
-    if not address.local and (
-        container.journal is None or not await container.journal.file.read(any_operator)
-    ):
+    if not address.local and (container.journal is None or not await Operators(container.journal).has_any()):
         raise InvalidRequest(
             f"{address.host} can be reached by others, and nobody has a token yet",
             field="host",

@@ -38,6 +38,11 @@ def wal_is_safe(version: str) -> bool:
     return repaired_from is not None and patch >= repaired_from
 
 
+def sqlite_version() -> str:
+    """The version of the SQLite library in use."""
+    return apsw.sqlite_lib_version()
+
+
 def require_safe_wal(version: str) -> None:
     """Refuse an engine that could lose what it acknowledged."""
     if not wal_is_safe(version):

@@ -7,13 +7,12 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from memorywire.app import LOCAL
-from memorywire.journal.operators import Issued, Operator, Right, Role
+from memorywire.journal.operators import Issued, Operator, Registry, Right, Role
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
 from memorywire.server.console.page import THEMES, Form, Page, PageGroup, Section, View, own
 from memorywire.server.console.sessions import PATH, Note, Session
 from memorywire.server.http.answers import status_of
-from memorywire.server.operators import Registry
 
 
 async def operators(page: Page) -> Response:

@@ -5,7 +5,6 @@ from typing import Any
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
-from memorywire.journal.standing import standing
 from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Scope
@@ -73,7 +72,7 @@ async def _show_health(page: Page, checked: Any = None) -> Response:
         "health.html",
         wired=wired,
         missing={one.name: sorted(frozenset(Feature) - one.features) for one in wired.stores},
-        stand=await service.finish(service.journal.file.read(standing)) if page.caller.everywhere else None,
+        stand=await service.finish(service.journal.status()) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
         growth=None if grown is None else columns(grown, page.now // DAY_MS, _DAYS),

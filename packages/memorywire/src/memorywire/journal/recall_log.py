@@ -1,30 +1,32 @@
-"""Recalls on their way into the journal, so that a reader waits for no disk and a crash loses nothing.
+"""The recall log, and the buffer before it: a reader waits for no disk, and a crash loses no recall.
 
-Each note is appended to a file of this process before the recall is answered. The kernel keeps it when the
-process dies, and the journal takes it over with its next transaction. Only a power failure within that moment
-can lose it.
+Each recall is appended to a file of this process before it is answered. The kernel keeps the file when the
+process dies, and the journal writes the recalls with its next transaction. Only a power failure within that
+moment can lose one.
 """
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.journal.backend import Session, bind_scope
 from memorywire.journal.canonical import encoded
-from memorywire.journal.entries import Entry, draft
+from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import append
-from memorywire.journal.rows import QUERIES, recall_row
 from memorywire.model.codec import encoder, loads
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.proposal import RecallNote
+from memorywire.model.record import Scope
 
 _PRIVATE = 0o600
-_written = encoder()
+_encode = encoder()
 
 
 class RecallBuffer:
@@ -46,7 +48,7 @@ class RecallBuffer:
         A note that JSON cannot spell is refused as InvalidRequest here. Found out later, it would fail every
         write that shares its transaction, again and again.
         """
-        line = encoded(f"{_spelled(note)}\n")
+        line = encoded(f"{_encode_note(note)}\n")
         if not _is_finite(note):
             raise InvalidRequest("a number of the entry is not finite")
         with self._lock:
@@ -58,14 +60,14 @@ class RecallBuffer:
             return
         try:
             if self._handle is None:
-                self._handle = _created(self._path)
+                self._handle = _create_file(self._path)
             _append(self._handle, line)
         except OSError as error:
             raise StoreUnavailable(
                 f"the recall cannot be written down: {error.strerror}", fix="check free space and permissions"
             ) from error
 
-    def write(self, db: apsw.Connection) -> None:
+    def write(self, db: Session) -> None:
         with self._lock:
             self._taken, self._new = self._new, []
         write_notes(db, self._taken)
@@ -91,17 +93,13 @@ class RecallBuffer:
         self._handle = None
 
 
-def write_notes(db: apsw.Connection, notes: Sequence[RecallNote]) -> None:
+def write_notes(db: Session, notes: Sequence[RecallNote]) -> None:
     """Write notes into the recall log and the ledger, each once, however often it is brought."""
-    fresh = []
-    for note in notes:
-        db.execute(QUERIES["add_recall"], recall_row(note))
-        if db.changes():
-            fresh.append(draft(_entry(note)))
-    append(db, fresh)
+    fresh = [note for note in notes if db.execute("add_recall", _recall_row(note))]
+    append(db, [build_draft(_build_entry(note)) for note in fresh])
 
 
-def _entry(note: RecallNote) -> Entry:
+def _build_entry(note: RecallNote) -> Entry:
     return Entry(
         at=note.at,
         operation="recall",
@@ -130,7 +128,7 @@ class Orphan(Struct, frozen=True):
         os.close(self._handle)
 
 
-def orphans(journal: Path) -> Iterator[Orphan]:
+def find_orphans(journal: Path) -> Iterator[Orphan]:
     """The files that ended processes left behind; a file whose process lives is locked by it."""
     import fcntl  # there is none on Windows, where the embedded journal does not run
 
@@ -144,19 +142,19 @@ def orphans(journal: Path) -> Iterator[Orphan]:
         except BlockingIOError:
             os.close(handle)
             continue
-        yield Orphan(_notes(path), path, handle)
+        yield Orphan(_read_notes(path), path, handle)
 
 
-def _notes(path: Path) -> list[RecallNote]:
+def _read_notes(path: Path) -> list[RecallNote]:
     """The complete lines of a file; an incomplete one belongs to a recall that was never answered."""
     *whole, _ = path.read_bytes().split(b"\n")
-    return [_finite(loads(RecallNote, line.decode())) for line in whole]
+    return [_replace_infinite(loads(RecallNote, line.decode())) for line in whole]
 
 
-def _spelled(note: RecallNote) -> str:
+def _encode_note(note: RecallNote) -> str:
     """For `loads`, but without the search for what a value is made of: somebody waits for the answer."""
     scope = note.scope
-    return _written(
+    return _encode(
         {
             "id": note.id,
             "at": note.at,
@@ -174,7 +172,7 @@ def _is_finite(note: RecallNote) -> bool:
     return all(isfinite(score) for _, _, score in note.hits)
 
 
-def _finite(note: RecallNote) -> RecallNote:
+def _replace_infinite(note: RecallNote) -> RecallNote:
     """The note with 0 for scores that are no numbers, which earlier releases left and no journal takes."""
     if _is_finite(note):
         return note
@@ -193,7 +191,7 @@ def _append(handle: int, line: bytes) -> None:
         raise
 
 
-def _created(path: Path) -> int:
+def _create_file(path: Path) -> int:
     """The file of this process; it gets its name once it is locked, so that nobody takes it for an orphan."""
     import fcntl
 
@@ -202,3 +200,45 @@ def _created(path: Path) -> int:
     fcntl.flock(handle, fcntl.LOCK_EX)
     fresh.replace(path)
     return handle
+
+
+def find_recall(db: Session, tenant: str, id: str) -> RecallNote | None:
+    row = db.row("recall", {"tenant": tenant, "id": id})
+    return None if row is None else _read_recall(row)
+
+
+def list_recalls(db: Session, filters: Mapping[str, Any]) -> list[RecallNote]:
+    return [_read_recall(row) for row in db.rows("recalls", filters)]
+
+
+def drop_queries(db: Session, before: int) -> None:
+    """Forget what recalls before that moment asked."""
+    db.execute("drop_queries", {"before": before})
+    db.schedule_scrub()
+
+
+def _recall_row(note: RecallNote) -> dict[str, Any]:
+    return bind_scope(note.scope) | {
+        "id": note.id,
+        "at": note.at,
+        "caller": note.caller,
+        "verdict": note.verdict,
+        "count": len(note.hits),
+        "query": note.query,
+        "hits": json.dumps(note.hits, ensure_ascii=False),
+        "details": json.dumps(note.details, ensure_ascii=False) if note.details is not None else None,
+    }
+
+
+def _read_recall(row: tuple[Any, ...]) -> RecallNote:
+    id, tenant, agent, user, at, caller, query, verdict, hits, details = row
+    return RecallNote(
+        id=id,
+        at=at,
+        scope=Scope(tenant=tenant, agent=agent, user=user),
+        caller=caller,
+        query=query or "",
+        verdict=verdict,
+        hits=tuple((hit[0], hit[1], hit[2]) for hit in json.loads(hits)),
+        details=None if details is None else json.loads(details),
+    )

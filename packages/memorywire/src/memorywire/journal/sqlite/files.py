@@ -1,6 +1,7 @@
-"""Copies of a database with everything that proves it: taken while others write, checked before they count.
+"""Database files: copies with everything that proves them, and checks of pages, rows and ledger.
 
-Both functions block: they are for threads and for the command line.
+A copy is taken while others write, and checked before it counts. All functions block: they are for threads
+and for the command line.
 """
 
 import os
@@ -14,12 +15,17 @@ from msgspec import Struct
 from msgspec.structs import replace as replaced
 
 from memorywire.journal.audit import examine
-from memorywire.journal.ledger import head, is_there
-from memorywire.journal.sealing import exposure
-from memorywire.journal.signer import Notary
+from memorywire.journal.ledger import count_unsigned, has_ledger, read_head
+from memorywire.journal.signer import Signer
+from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot
-from memorywire.stores.sqlite.health import find_damage
+from memorywire.stores.sqlite.health import (
+    count_unchecked,
+    find_damage,
+    find_damaged_pages,
+    find_damaged_rows,
+)
 from memorywire.stores.sqlite.location import Location
 
 _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
@@ -46,10 +52,10 @@ def backup(source: Path, target: Path) -> Copied:
     _must_exist(source)
     if target.exists():
         raise Conflict(f"{target} exists", field="file", fix="name a new file")
-    notary = Notary.beside(source)
-    with notary.still():  # so that no checkpoint speaks of entries that the copy does not have
+    signer = Signer.beside(source)
+    with signer.still():  # so that no checkpoint speaks of entries that the copy does not have
         copied = _copy(source, target)
-        _copy_files(notary, Notary.beside(target))
+        _copy_files(signer, Signer.beside(target))
     return copied
 
 
@@ -77,7 +83,7 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
         for end in ("", *_BESIDE):
             _rename(target.with_name(target.name + end), target.with_name(target.name + aside + end))
     fresh.replace(target)
-    _copy_files(Notary.beside(source), Notary.beside(target))
+    _copy_files(Signer.beside(source), Signer.beside(target))
     return replaced(copied, path=target, replaced=beside)
 
 
@@ -116,7 +122,8 @@ def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tup
             RetryPolicy().try_for("copy the database", lambda: pages.step(-1))
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
         _refuse_damage(copy, target)
-        return (head(copy)[0], exposure(copy)[0]) if is_there(copy) else (0, 0)
+        session = SqliteSession(copy)
+        return (read_head(session)[0], count_unsigned(session)[0]) if has_ledger(session) else (0, 0)
 
 
 @contextmanager
@@ -129,10 +136,11 @@ def _opened(path: Path) -> Iterator[apsw.Connection]:
 def _check(path: Path) -> None:
     with _opened(path) as db:
         _refuse_damage(db, path)
-        if not is_there(db):
+        session = SqliteSession(db)
+        if not has_ledger(session):
             raise StoreCorrupt(f"{path} has no ledger", fix="name a file that `memorywire backup` wrote")
         with snapshot(db):
-            fault = examine(db, Notary.beside(path)).report.fault
+            fault = examine(session, Signer.beside(path)).report.fault
     if fault is not None:
         raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix=_way_out(path))
 
@@ -147,14 +155,14 @@ def _refuse_damage(db: apsw.Connection, path: Path) -> None:
 
 def _way_out(path: Path) -> str:
     """What to try with a copy that looks broken: the files beside it may only be missing."""
-    notary = Notary.beside(path)
-    missing = [file.name for file in (notary.key, notary.checkpoints) if not file.exists()]
+    signer = Signer.beside(path)
+    missing = [file.name for file in (signer.key, signer.checkpoints) if not file.exists()]
     if not missing:
         return "use another backup"
     return f"put what the backup wrote beside its file beside this one, as {' and '.join(missing)}"
 
 
-def _copy_files(source: Notary, target: Notary) -> None:
+def _copy_files(source: Signer, target: Signer) -> None:
     for old, new in ((source.key, target.key), (source.checkpoints, target.checkpoints)):
         if old.exists():
             shutil.copyfile(old, new)
@@ -171,3 +179,44 @@ def _rename(old: Path, new: Path) -> None:
 def _must_exist(path: Path) -> None:
     if not path.is_file():
         raise NotFound(f"there is no database at {path}", field="file")
+
+
+def find_faults(db: apsw.Connection, signer: Signer) -> list[str]:
+    """What is wrong with the database, in words; reads all of it, inside a snapshot of the caller's."""
+    return find_damaged_pages(db) or _find_faulty_rows(db, signer)
+
+
+def _find_faulty_rows(db: apsw.Connection, signer: Signer) -> list[str]:
+    """The same, where the pages are known to be sound."""
+    faults = find_damaged_rows(db)
+    saved, _ = signer.saved()
+    session = SqliteSession(db)
+    if has_ledger(session) or saved:
+        fault = examine(session, signer).report.fault
+        faults += [] if fault is None else [f"the ledger does not hold: {fault.reason}"]
+    return faults
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """What is wrong with the rows and the ledger of a file, and how many rows have no checksum.
+
+    `unsigned` entries of the ledger wait for a signature, the first of them since `unsigned_since`.
+    """
+
+    problems: tuple[str, ...]
+    unchecked: int
+    unsigned: int
+    unsigned_since: int | None
+
+
+def check_file(path: Path) -> Check:
+    """Check the rows and the ledger of a database file whose pages are sound."""
+    with _opened(path) as db, snapshot(db):
+        session = SqliteSession(db)
+        unsigned, since = count_unsigned(session) if has_ledger(session) else (0, None)
+        return Check(
+            problems=tuple(_find_faulty_rows(db, Signer.beside(path))),
+            unchecked=count_unchecked(db),
+            unsigned=unsigned,
+            unsigned_since=since,
+        )

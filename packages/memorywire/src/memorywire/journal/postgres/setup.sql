@@ -1,52 +1,17 @@
--- Statements of the journal whose Postgres form no rule gives, and what stands around them.
-
--- Each machine signs the ledger with a key of its own, so each knows how far it signed.
-
--- name: edge
-SELECT size, chain, nodes FROM ledger_edge_of WHERE signer = %(signer)s;
-
--- name: keep_edge
-INSERT INTO ledger_edge_of (signer, size, chain, nodes) VALUES (%(signer)s, %(size)s, %(chain)s, %(nodes)s)
-ON CONFLICT (signer) DO UPDATE SET size = excluded.size, chain = excluded.chain, nodes = excluded.nodes
-WHERE excluded.size > ledger_edge_of.size;
-
--- name: exposed
-SELECT (SELECT coalesce(max(seq), 0) FROM ledger) - edge.size,
-  (SELECT at FROM ledger WHERE seq = edge.size + 1)
-FROM (SELECT coalesce(max(size), 0) AS size FROM ledger_edge_of WHERE signer = %(signer)s) AS edge;
-
--- name: proposals_waiting
-SELECT count(*), (
-  SELECT extract_of(body, '$.at')::bigint FROM proposal WHERE state IN ('pending', 'stale') ORDER BY position LIMIT 1
-) FROM proposal WHERE state IN ('pending', 'stale');
-
--- name: is_there
-SELECT 1;
-
--- The server's own log and files are the server's to scrub: docs/how-to/postgres.md says how.
-
--- name: owe_scrub
-SELECT 1;
-
--- name: has_tables
-SELECT to_regclass('journal_version') IS NOT NULL;
-
--- Entries have numbers without gaps, so whoever appends waits for whoever appended before.
-
--- name: lock_ledger
-SELECT pg_advisory_xact_lock(hashtext(current_schema()), 1819042149);
+-- What only Postgres needs: functions for the statements, guards of the tables, locks.
 
 -- name: lock_tables
 SELECT pg_advisory_xact_lock(hashtext(current_schema()), 1784640114);
 
--- name: speak_for
+-- Entries have numbers without gaps, so a transaction that appends waits for the one before it.
+
+-- name: lock_ledger
+SELECT pg_advisory_xact_lock(hashtext(current_schema()), 1819042149);
+
+-- name: see_tenant
 SELECT set_config('memorywire.tenant', %(tenant)s, true);
 
 -- name: prelude
-CREATE OR REPLACE VIEW tables_here AS
-SELECT relname AS name, 'table' AS type FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r';
-
 -- The JSON of a text, with its escaped NULs, which jsonb has not, as this store keeps NULs.
 CREATE OR REPLACE FUNCTION plain_json(body text) RETURNS jsonb IMMUTABLE STRICT PARALLEL SAFE
 RETURN replace(replace(body, '\u0001', '\u0001\u0002'), '\u0000', '\u0001\u0001')::jsonb;
@@ -114,47 +79,3 @@ BEGIN
   END LOOP;
 END
 $$;
-
--- The memories call the column of the user otherwise.
-
--- name: owners_of_memories
-SELECT DISTINCT user_id FROM version WHERE tenant = %(tenant)s
-  AND id IN (SELECT json_array_elements_text(%(ids)s::json)) AND user_id IS NOT NULL;
-
--- name: left_live
-SELECT count(*) FROM (
-  SELECT 1 FROM version
-  WHERE tenant = %(tenant)s AND agent = %(agent)s AND user_id = %(user)s AND ended IS NULL
-    AND user_id IS NOT NULL LIMIT 1
-) AS part;
-
--- name: left_memories
-SELECT count(*) FROM (
-  SELECT 1 FROM version WHERE tenant = %(tenant)s AND user_id = %(user)s AND content IS NOT NULL LIMIT 1
-) AS part;
-
--- name: rename_versions
-UPDATE version SET user_id = %(mark)s WHERE tenant = %(tenant)s AND user_id = %(user)s;
-
--- name: rename_changes
-UPDATE change SET user_id = %(mark)s,
-  key = CASE WHEN says(key, %(user)s) THEN NULL ELSE key END,
-  reason = CASE WHEN says(reason, %(user)s) THEN NULL ELSE reason END
-WHERE tenant = %(tenant)s AND user_id = %(user)s;
-
--- Memories are compared with the ledger in the embedded store alone: here they have other columns.
-
--- name: compares_memories
-SELECT 0;
-
--- name: all_changes
-SELECT NULL WHERE false;
-
--- name: change_of
-SELECT NULL WHERE false;
-
--- name: all_versions
-SELECT NULL WHERE false;
-
--- name: versions_of
-SELECT NULL WHERE false;

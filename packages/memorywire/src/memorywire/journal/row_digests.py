@@ -12,15 +12,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import apsw
-
 from memorywire.journal import ledger
+from memorywire.journal.backend import Session
 from memorywire.journal.canonical import canonical, encoded
-from memorywire.journal.entries import Draft, Entry, draft
+from memorywire.journal.entries import Draft, Entry, build_draft
 from memorywire.model.record import Json, Scope
-from memorywire.stores.sqlite.sql import Document
-
-QUERIES = Document(__package__, "queries_state.sql")
 
 KINDS = (
     *("proposal", "links", "edition", "ruled", "register", "operator", "token", "token_key", "webhook"),
@@ -34,71 +30,71 @@ _NAMES = ("first", "second", "third")
 _AT_ONCE = 1_000
 
 
-def append(db: apsw.Connection, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> None:
+def append(db: Session, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> None:
     """Write entries, the last of which holds the digests of the rows that were changed with it."""
     wanted = list(dict.fromkeys(changed))
     if not wanted:
         ledger.append(db, drafts)
         return
     salts = [os.urandom(_SALT_BYTES) for _ in wanted]
-    digests = [digest_of(db, key, salt) for key, salt in zip(wanted, salts, strict=True)]
+    digests = [hash_row(db, key, salt) for key, salt in zip(wanted, salts, strict=True)]
     told = [[kind, list(key), digest] for (kind, key), digest in zip(wanted, digests, strict=True)]
     *_, sequence = ledger.append(db, drafts, state=canonical(told))
     for (kind, key), salt, digest in zip(wanted, salts, digests, strict=True):
         named = {"kind": kind, "key": canonical(list(key))}
         if digest is None:
-            db.execute(QUERIES["drop_salt_of_row"], named)
+            db.execute("delete_row_salt", named)
         else:
-            db.execute(QUERIES["keep_salt_of_row"], named | {"seq": sequence, "salt": salt})
+            db.execute("set_row_salt", named | {"seq": sequence, "salt": salt})
 
 
-def digest_of(db: apsw.Connection, key: RowKey, salt: bytes) -> str | None:
+def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
     """The salted digest of a row as it is; None when there is none."""
     kind, values = key
-    rows = db.execute(QUERIES[f"row_{kind}"], dict(zip(_NAMES, values, strict=False))).fetchall()
+    rows = db.rows(f"row_{kind}", dict(zip(_NAMES, values, strict=False)))
     if not rows:
         return None
     told = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows]
     return hashlib.sha256(salt + encoded(canonical(told))).hexdigest()
 
 
-def keys(db: apsw.Connection) -> Iterator[RowKey]:
+def list_keys(db: Session) -> Iterator[RowKey]:
     """The keys of all rows there are."""
     for kind in KINDS:
-        for key in db.execute(QUERIES[f"keys_{kind}"]).fetchall():
+        for key in db.rows(f"keys_{kind}"):
             yield kind, tuple(key)
 
 
-def proposals(ids: Iterable[str]) -> Iterator[RowKey]:
+def proposal_keys(ids: Iterable[str]) -> Iterator[RowKey]:
     """A proposal and the memories that it names."""
     for id in ids:
         yield "proposal", (id,)
         yield "links", (id,)
 
 
-def operator(db: apsw.Connection, name: str) -> list[RowKey]:
+def operator_keys(db: Session, name: str) -> list[RowKey]:
     """An operator, all of their tokens, and the key of the tokens' hashes."""
-    tokens = [("token", (id,)) for (id,) in db.execute(QUERIES["tokens_of"], {"operator": name})]
+    tokens = [("token", (id,)) for (id,) in db.rows("token_ids_of_operator", {"operator": name})]
     return [("operator", (name,)), *tokens, ("token_key", (1,))]
 
 
-def definitions(db: apsw.Connection, tenant: str, agent: str) -> list[RowKey]:
+def definition_keys(db: Session, tenant: str, agent: str) -> list[RowKey]:
     """The definitions of a tenant, and what the agent is bound to, if one is named."""
-    every = db.execute(QUERIES["keys_definition"]).fetchall()
+    every = db.rows("keys_definition")
     bound: list[RowKey] = [("binding", (tenant, agent))] if agent else []
     return [*(("definition", tuple(key)) for key in every if key[0] == tenant), *bound]
 
 
-def adopt(db: apsw.Connection) -> None:
+def adopt(db: Session) -> None:
     """Write the digests of all rows that an earlier release left without one."""
-    known = {(kind, key) for kind, key, _, _ in db.execute(QUERIES["salts_of_rows"])}
-    fresh = [(kind, key) for kind, key in keys(db) if (kind, canonical(list(key))) not in known]
-    at = int(db.execute(QUERIES["last_moment"]).get)
+    known = {(kind, key) for kind, key, _, _ in db.rows("row_salts")}
+    fresh = [(kind, key) for kind, key in list_keys(db) if (kind, canonical(list(key))) not in known]
+    at = int(db.value("last_entry_time"))
     for first in range(0, len(fresh), _AT_ONCE):
         several = fresh[first : first + _AT_ONCE]
-        append(db, [draft(_entry(at, rows=len(several)))], several)
+        append(db, [build_draft(_build_entry(at, rows=len(several)))], several)
 
 
-def _entry(at: int, **details: Json) -> Entry:
+def _build_entry(at: int, **details: Json) -> Entry:
     scope = Scope(agent="*")
     return Entry(at=at, operation="state", scope=scope, actor="upgrade", kind="adopted", details=details)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memorywire.journal.ledger import rows
-from memorywire.journal.recall_buffer import RecallBuffer, orphans
+from memorywire.journal.ledger import read_entries
+from memorywire.journal.recall_log import RecallBuffer, find_orphans
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import DEFAULT_TENANT, Scope
@@ -63,7 +63,9 @@ def recalled(path: Path, *ids: str) -> list[bool]:
         async with a_house(path) as container:
             assert container.journal is not None
             notes = [await container.journal.recall(DEFAULT_TENANT, id) for id in ids]
-            told = await container.journal.file.read(lambda db: [row.said.get("subject") for row in rows(db)])
+            told = await container.journal.backend.read(
+                lambda db: [row.said.get("subject") for row in read_entries(db)]
+            )
             return [note is not None and told.count(id) == 1 for note, id in zip(notes, ids, strict=True)]
 
     return run(story())
@@ -82,21 +84,21 @@ def test_what_a_living_process_noted_is_left_to_it(tmp_path: Path):
     journal = tmp_path / "m.db"
     spool = RecallBuffer(tmp_path / "m.db-recalls-1")
     spool.add(a_note("r1"))
-    assert list(orphans(journal)) == []
+    assert list(find_orphans(journal)) == []
     spool.close()
-    (orphan,) = orphans(journal)
+    (orphan,) = find_orphans(journal)
     assert [note.id for note in orphan.notes] == ["r1"]
     orphan.leave()
-    (again,) = orphans(journal)
+    (again,) = find_orphans(journal)
     again.bury()
-    assert list(orphans(journal)) == []
+    assert list(find_orphans(journal)) == []
 
 
 def test_a_file_has_its_name_only_once_it_is_locked(tmp_path: Path):
     """Else another process that opens the journal in between would take it for an orphan, and delete it."""
     spool = RecallBuffer(tmp_path / "m.db-recalls-1")
     (tmp_path / ".m.db-recalls-1").touch()  # as far as a process came that died right then
-    assert list(orphans(tmp_path / "m.db")) == []
+    assert list(find_orphans(tmp_path / "m.db")) == []
     spool.add(a_note("r1"))
     assert [path.name for path in tmp_path.iterdir()] == ["m.db-recalls-1"]
 
@@ -165,7 +167,7 @@ def test_a_score_that_is_no_number_keeps_no_heir_from_opening(tmp_path: Path):
     spool.close()
     (left,) = tmp_path.glob("*-recalls-*")
     left.write_bytes(left.read_bytes().replace(b"0.25", b"NaN"))
-    (orphan,) = orphans(path)
+    (orphan,) = find_orphans(path)
     orphan.leave()
     assert [note.hits for note in orphan.notes] == [(("m1", 1, 0.5), ("m2", 1, 0.0))]
     assert recalled(path, "r1") == [True]

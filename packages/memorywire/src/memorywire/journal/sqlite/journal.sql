@@ -1,14 +1,16 @@
--- name: version
+-- Proposals, the outbox, rules, recalls, rejected words and the register, in SQLite. The statements of Postgres have the same names, parameters and columns.
+
+-- name: schema_version
 SELECT number FROM journal_version;
 
--- name: has_version
+-- name: has_schema_version
 SELECT count(*) FROM sqlite_schema WHERE name = 'journal_version';
 
--- name: begin_version
+-- name: create_schema_version
 CREATE TABLE journal_version (number INTEGER NOT NULL) STRICT;
 INSERT INTO journal_version (number) VALUES (0);
 
--- name: set_version
+-- name: set_schema_version
 UPDATE journal_version SET number = ?;
 
 -- name: add_proposal
@@ -16,7 +18,7 @@ INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, dige
 VALUES (:id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :risk, :expires_at, :body, :plan)
 ON CONFLICT (id) DO NOTHING;
 
--- name: move_proposal
+-- name: update_proposal
 UPDATE proposal SET state = :state, revision = :revision, risk = :risk, expires_at = :expires_at, body = :body,
   plan = :plan
 WHERE id = :id AND tenant = :tenant AND revision = :revision - 1;
@@ -34,13 +36,13 @@ WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user IS NULL OR 
   AND id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id)
 RETURNING id;
 
--- name: erase_alike
+-- name: erase_proposals_like
 UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
   state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
 WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest
 RETURNING id;
 
--- name: proposed
+-- name: proposed_memories
 SELECT DISTINCT link.memory FROM proposal_memory AS link JOIN proposal ON proposal.id = link.proposal
 WHERE link.tenant = :tenant AND link.memory IN (SELECT value FROM json_each(:ids))
   AND proposal.tenant = :tenant AND proposal.agent = :agent AND (:user IS NULL OR proposal.user = :user)
@@ -95,46 +97,47 @@ WHERE tenant = :tenant
 SELECT body, plan, state, revision FROM proposal
 WHERE state IN ('pending', 'stale') AND expires_at <= :now ORDER BY position LIMIT 1000;
 
--- name: expired_early
+-- name: proposals_expired_early
 SELECT body, plan, state, revision FROM proposal
 WHERE state = 'expired' AND expires_at > :now AND plan IS NOT NULL ORDER BY position LIMIT 1000;
 
--- name: held_by_key
+-- name: proposal_by_key
 SELECT body, plan, state, revision FROM proposal
 WHERE tenant = :tenant AND agent = :agent AND key = :key ORDER BY position DESC LIMIT 1;
 
--- name: held_by_digest
+-- name: waiting_proposal_by_digest
 SELECT body, plan, state, revision FROM proposal
 WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest
   AND state IN ('pending', 'stale') LIMIT 1;
 
--- name: owe
+-- name: put_outbox_entry
 INSERT INTO debt (store, change, at, tries, due_at, error, body)
 VALUES (:store, :change, :at, :tries, :due_at, :error, :body)
 ON CONFLICT (store, change) DO UPDATE
 SET tries = excluded.tries, due_at = excluded.due_at, error = excluded.error, body = excluded.body;
 
--- name: pay
+-- name: delete_outbox_entry
 DELETE FROM debt WHERE store = :store AND change = :change;
 
--- name: debts
+-- name: outbox_entries
 SELECT store, at, tries, due_at, error, body, position FROM debt
 WHERE (:store IS NULL OR store = :store) AND position > :after ORDER BY position LIMIT :limit;
 
--- name: stores_behind
+-- name: lagging_stores
 SELECT DISTINCT store FROM debt WHERE tries > 0 OR at < :left;
 
 -- name: add_edition
-INSERT INTO edition (tenant, number, at, by, rules) VALUES (:tenant, :number, :at, :by, :rules);
+INSERT INTO edition (tenant, number, at, by, rules) VALUES (:tenant, :number, :at, :by, :rules)
+ON CONFLICT DO NOTHING;
 
 -- name: editions
 SELECT number, at, by, rules, tenant FROM edition WHERE tenant = :tenant ORDER BY number DESC LIMIT :limit;
 
--- name: add_ruled
+-- name: add_ruled_change
 INSERT INTO ruled (rule, change, tenant, agent, user) VALUES (:rule, :change, :tenant, :agent, :user)
 ON CONFLICT DO NOTHING;
 
--- name: ruled
+-- name: ruled_changes
 SELECT tenant, agent, user, change FROM ruled WHERE tenant = :tenant AND rule = :rule ORDER BY change DESC;
 
 -- name: add_recall
@@ -165,12 +168,46 @@ WHERE tenant = :tenant
   AND (:quoted IS NULL OR instr(hits, :quoted))
 ORDER BY id DESC LIMIT :limit;
 
--- name: waiting
+-- name: waiting_by_agent
 SELECT agent, count(*) FROM proposal
 WHERE tenant = :tenant AND state IN ('pending', 'stale') GROUP BY agent;
 
--- name: handed_out
+-- name: recall_counts
 SELECT at, count FROM recalled
 WHERE tenant = :tenant AND at > :since
   AND (:agent IS NULL OR agent = :agent) AND (:caller IS NULL OR caller = :caller)
 ORDER BY at, id;
+
+-- name: reject_words
+INSERT INTO rejected_words (tenant, digest, proposal) VALUES (:tenant, :digest, :proposal) ON CONFLICT DO NOTHING;
+
+-- name: accept_words
+DELETE FROM rejected_words WHERE tenant = :tenant AND digest = :digest;
+
+-- What a rejected proposal said is gone once it was erased; so is the digest of it.
+
+-- name: erase_rejected_words
+DELETE FROM rejected_words WHERE tenant = :tenant
+  AND proposal IN (SELECT id FROM proposal WHERE tenant = :tenant AND plan IS NULL);
+
+-- name: rejected_words_position
+SELECT count(*), IFNULL(max(position), 0) FROM rejected_words;
+
+-- name: rejected_words
+SELECT digest FROM rejected_words;
+
+-- name: begin_registered
+INSERT INTO register (tenant, id, agent, user, version, digest, live)
+VALUES (:tenant, :id, :agent, :user, :version, :digest, 1)
+ON CONFLICT (tenant, id) DO UPDATE SET version = excluded.version, digest = excluded.digest, live = 1
+WHERE excluded.version > register.version;
+
+-- name: end_registered
+INSERT INTO register (tenant, id, agent, user, version, digest, live)
+VALUES (:tenant, :id, :agent, :user, :version, NULL, 0)
+ON CONFLICT (tenant, id) DO UPDATE SET version = excluded.version, live = 0
+WHERE excluded.version >= register.version AND excluded.agent = register.agent;
+
+-- name: registered_memories
+SELECT id, agent, user, version, digest, live FROM register
+WHERE tenant = :tenant AND id IN (SELECT value FROM json_each(:ids));

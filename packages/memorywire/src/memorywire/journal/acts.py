@@ -1,0 +1,267 @@
+"""Writes acts: proposals, outbox entries, rules, the register of memories, rejected words, and what an
+erase removes.
+
+Every function works inside the caller's transaction.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.journal import ledger, people, row_digests
+from memorywire.journal.backend import Row, Session, bind_scope
+from memorywire.journal.contract import Act, Edition, Known, Wanted
+from memorywire.journal.entries import Draft
+from memorywire.journal.ledger import Person
+from memorywire.journal.row_digests import RowKey
+from memorywire.model.change import Change
+from memorywire.model.codec import dumps, loads
+from memorywire.model.errors import Conflict
+from memorywire.model.ids import Entropy
+from memorywire.model.proposal import Debt, Proposal, Risk, State
+from memorywire.model.record import Scope
+
+_KEY_BYTES = 32
+_NEVER_AGAIN = 2**62  # no version follows this one
+
+
+class PreparedAct(Struct, frozen=True, kw_only=True):
+    """An act with the text of its entries, so that the transaction only writes."""
+
+    act: Act
+    drafts: Sequence[Draft]
+
+    def write(self, db: Session) -> None:
+        act = self.act
+        changed: list[RowKey] = [*row_digests.proposal_keys(proposal.id for proposal in act.proposals)]
+        for proposal in act.proposals:
+            _put_proposal(db, proposal)
+        for entry in act.debts:
+            db.execute("put_outbox_entry", _outbox_row(entry))
+        for store, change in act.paid:
+            _acknowledge(db, store, change, if_pending=act.if_owed)
+        if act.edition is not None:
+            _add_edition(db, act.edition)
+            changed.append(("edition", (act.edition.tenant, act.edition.number)))
+        for scope, rule, change in act.ruled:
+            db.execute("add_ruled_change", bind_scope(scope) | {"rule": rule, "change": change})
+            changed.append(("ruled", (scope.tenant, rule, change)))
+        if act.registered is not None:
+            changed += _register(db, act.registered)
+        for words in act.accepted:
+            db.execute("accept_words", {"tenant": words.tenant, "digest": words.digest})
+        for words in act.rejected:
+            row = {"tenant": words.tenant, "digest": words.digest, "proposal": words.proposal}
+            db.execute("reject_words", row)
+        changed += [("rejected", (words.tenant,)) for words in (*act.accepted, *act.rejected)]
+        changed += _erase(db, act)
+        gone = self._rename_people(db, changed)
+        if self.drafts:
+            row_digests.append(db, self.drafts, changed)
+        for person in gone:
+            people.remove(db, person)
+
+    def _rename_people(self, db: Session, changed: list[RowKey]) -> list[Person]:
+        """Take the ids of users out of their rows, once nothing that they said is left."""
+        act = self.act
+        if not act.erased and not act.paid:
+            return []
+        owners = people.find_owners(db, act.erased)
+        owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
+        visible = (owner for owner in sorted(owners) if people.has_memories(db, owner[0][0]))
+        gone = list({person: None for person, agent in visible if not people.has_content(db, person, agent)})
+        for person in gone:
+            changed += people.rename(db, person)
+        return gone
+
+
+def _put_proposal(db: Session, proposal: Proposal) -> None:
+    row = _proposal_row(proposal)
+    if not db.execute("add_proposal" if proposal.revision == 1 else "update_proposal", row):
+        raise Conflict(
+            "somebody else decided first", field="proposal_id", fix="look at it again: memorywire review show"
+        )
+    db.execute("unlink_proposal", row)
+    links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
+    db.execute_many("link_proposal", links)
+
+
+def _acknowledge(db: Session, store: str, change: str, *, if_pending: bool) -> None:
+    deleted = db.execute("delete_outbox_entry", {"store": store, "change": change})
+    if if_pending and not deleted:
+        raise Conflict(f"{store} is not owed change {change} any more", field="change_id")
+
+
+def _add_edition(db: Session, edition: Edition) -> None:
+    row = {
+        "tenant": edition.tenant,
+        "number": edition.number,
+        "at": edition.at,
+        "by": edition.by,
+        "rules": json.dumps(edition.rules, ensure_ascii=False),
+    }
+    if not db.execute("add_edition", row):
+        raise Conflict("somebody else changed the rules first", field="rules", fix="read them again")
+
+
+def _erase(db: Session, act: Act) -> list[RowKey]:
+    """Take out what is said of erased memories; gives the rows that were changed."""
+    proposals: list[Row] = []
+    for scope, id in act.erased:
+        ledger.delete_salts(db, scope, id)
+        memory = bind_scope(scope) | {"id": id, "quoted": f'"{id}"'}
+        proposals += db.rows("erase_proposals", memory)
+        db.execute("erase_queries", memory)
+    for scope, digest in act.unsaid:
+        proposals += db.rows("erase_proposals_like", bind_scope(scope) | {"digest": digest})
+    tenants = {scope.tenant for scope, _ in (*act.erased, *act.unsaid)}
+    for tenant in tenants:
+        db.execute("erase_rejected_words", {"tenant": tenant})
+    if act.erased:
+        db.schedule_scrub()
+    changed = [*row_digests.proposal_keys(id for (id,) in proposals)]
+    return [*changed, *(("rejected", (tenant,)) for tenant in sorted(tenants))]
+
+
+def _register(db: Session, change: Change) -> list[RowKey]:
+    """Register what the change begins, ends and erases, in any order of changes.
+
+    Gives the rows it may touch.
+    """
+    owner = bind_scope(change.scope)
+    for end in change.end:
+        db.execute("end_registered", owner | {"id": end.id, "version": end.version})
+    for put in change.put:
+        record = put.record
+        version = {"id": record.id, "version": record.version, "digest": record.digest}
+        db.execute("begin_registered", bind_scope(record.scope) | version)
+    for id in change.erase:
+        db.execute("end_registered", owner | {"id": id, "version": _NEVER_AGAIN})
+    ids = [*(end.id for end in change.end), *(put.record.id for put in change.put), *change.erase]
+    return [("register", (change.scope.tenant, id)) for id in ids]
+
+
+def find_registered(db: Session, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
+    """What the register says of these ids; an id that it does not have is left out."""
+    rows = db.rows("registered_memories", {"tenant": tenant, "ids": json.dumps(list(ids))})
+    return {
+        id: Known(
+            scope=Scope(tenant=tenant, agent=agent, user=user),
+            version=version,
+            digest=digest,
+            live=bool(live),
+        )
+        for id, agent, user, version, digest, live in rows
+    }
+
+
+def find_proposals(db: Session, statement: str, bindings: Mapping[str, Any]) -> list[Proposal]:
+    """The proposals that a named statement selects."""
+    return [_read_proposal(*row) for row in db.rows(statement, bindings)]
+
+
+def list_outbox(
+    db: Session, store: str | None = None, *, after: int = 0, limit: int | None = None
+) -> list[Debt]:
+    """The changes that stores have still to write, oldest first."""
+    bindings = {"store": store, "after": after, "limit": -1 if limit is None else limit}
+    return [_read_outbox_entry(*row) for row in db.rows("outbox_entries", bindings)]
+
+
+def list_editions(db: Session, tenant: str, limit: int) -> list[Edition]:
+    """The editions of a tenant's rules, newest first."""
+    return [
+        Edition(tenant=tenant, number=number, at=at, by=by, rules=tuple(json.loads(rules)))
+        for number, at, by, rules, tenant in db.rows("editions", {"tenant": tenant, "limit": limit})
+    ]
+
+
+def bind_filter(wanted: Wanted) -> dict[str, Any]:
+    """The parameters of a filter of proposals."""
+    return {
+        "tenant": wanted.tenant,
+        "agent": wanted.agent,
+        "user": wanted.user,
+        "batch": wanted.batch,
+        "rule": wanted.rule,
+        "text": wanted.text,
+        "states": json.dumps([state.value for state in wanted.states or State]),
+        "after": wanted.after,
+        "limit": wanted.limit,
+    }
+
+
+def _proposal_row(proposal: Proposal) -> dict[str, Any]:
+    """The row of a proposal; request and plan have columns of their own, so that an erase can clear them."""
+    plan = replace(proposal, secrets=(), instructions=(), similar=(), decision=None)
+    body = replace(proposal, request=None, change=None, features=None)
+    puts = proposal.change.put if proposal.change is not None else ()
+    return bind_scope(proposal.scope) | {
+        "id": proposal.id,
+        "state": proposal.state.value,
+        "revision": proposal.revision,
+        "batch": proposal.batch,
+        "key": proposal.key,
+        "digest": puts[0].record.digest if len(puts) == 1 else None,
+        "risk": list(Risk).index(proposal.risk),
+        "expires_at": proposal.expires_at,
+        "body": dumps(body),
+        "plan": dumps(plan) if proposal.request is not None else None,
+    }
+
+
+def _read_proposal(body: str, plan: str | None, state: str, revision: int) -> Proposal:
+    """The proposal in a row; its state and revision are those of the row, which an erase may have changed."""
+    proposal = replace(loads(Proposal, body), state=State(state), revision=revision)
+    if plan is None:
+        return proposal
+    planned = loads(Proposal, plan)
+    return replace(proposal, request=planned.request, change=planned.change, features=planned.features)
+
+
+def _outbox_row(entry: Debt) -> dict[str, Any]:
+    return {
+        "store": entry.store,
+        "change": entry.change.id,
+        "at": entry.at,
+        "tries": entry.tries,
+        "due_at": entry.due_at,
+        "error": entry.error,
+        "body": dumps(entry.change),
+    }
+
+
+def _read_outbox_entry(
+    store: str, at: int, tries: int, due_at: int, error: str | None, body: str, position: int
+) -> Debt:
+    return Debt(
+        store=store,
+        change=loads(Change, body),
+        at=at,
+        tries=tries,
+        due_at=due_at,
+        error=error,
+        position=position,
+    )
+
+
+def find_proposed(db: Session, scope: Scope, ids: Iterable[str]) -> frozenset[str]:
+    """Those of the ids about which a proposal of this scope still says something."""
+    bindings = bind_scope(scope) | {"ids": json.dumps(list(ids))}
+    return frozenset(id for (id,) in db.rows("proposed_memories", bindings))
+
+
+def read_hash_key(db: Session) -> bytes | None:
+    """The key of this database for its hashes; None until one was needed."""
+    key: bytes | None = db.value("hash_key")
+    return None if key is None else bytes(key)
+
+
+def make_hash_key(db: Session, entropy: Entropy) -> bytes:
+    """The key of this database, made now if there is none."""
+    if read_hash_key(db) is None:
+        db.execute("add_hash_key", (entropy(_KEY_BYTES),))
+    return bytes(db.value("hash_key"))

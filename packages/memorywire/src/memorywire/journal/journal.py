@@ -1,0 +1,369 @@
+"""The journal of a memory: what must not be lost about changes, and never the memories themselves.
+
+`Journal` has the verbs. Other subjects that are rows of the same database have classes of their own over a
+journal: `operators`, `webhooks`, `definitions`, `ingest_queue`, `runs`. A backend (`journal.backend`) runs
+the transactions.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
+
+from memorywire.journal import acts, ledger, people, recall_log, row_digests, status
+from memorywire.journal.backend import JournalBackend, Session, Work, bind_scope
+from memorywire.journal.contract import Act, Edition, Known, Wanted
+from memorywire.journal.entries import Entry, build_draft, build_drafts
+from memorywire.journal.ledger import Event, Filters, Person, Row
+from memorywire.journal.recall_log import RecallBuffer
+from memorywire.journal.row_digests import RowKey
+from memorywire.journal.signer import Signer
+from memorywire.journal.status import Status
+from memorywire.model.change import Change
+from memorywire.model.clock import Clock
+from memorywire.model.errors import StoreError
+from memorywire.model.proposal import Debt, Proposal, RecallNote
+from memorywire.model.record import Json, Scope
+from memorywire.stores.contract import Store
+
+if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+    from memorywire.journal.state import StateReport
+
+T = TypeVar("T")
+
+_LAST_SECONDS = 0.5  # to wait for another process that signs, when this one ends
+EVERY_AGENT = "*"  # in the ledger: what concerns no single agent
+_CHECK_EVERY = 64  # writes between two checks whether a signature is due
+
+
+class Journal:
+    """The ledger, proposals, outbox, rules, register and recall log of a memory, in one database.
+
+    `signer` signs the ledger; a journal that is in no file has none.
+    """
+
+    def __init__(self, backend: JournalBackend, *, signer: Signer | None, clock: Clock) -> None:
+        """The tables must be there already: `open_journal` creates them."""
+        self.backend = backend
+        self.signer = signer
+        self._clock = clock
+        path = backend.path
+        name = None if path is None else path.with_name(f"{path.name}-recalls-{os.getpid()}-{id(self):x}")
+        self._buffer = RecallBuffer(name)
+        self._writes = 0
+        self._signing: asyncio.Task[object] | None = None
+        backend.add_buffer(self._buffer)
+
+    def shares(self, store: Store) -> bool:
+        """Whether a change to that store and an act can be one transaction."""
+        return self.backend.shares(store)
+
+    async def write(self, act: Act, change: Change | None = None) -> int:
+        """Commit the act, and the change with it, which only a store that shares can have; its sequence."""
+        if act.erased:
+            await self.settle()  # a recall in the buffer may name the user whom this erases
+        prepared = acts.PreparedAct(act=act, drafts=[build_draft(entry) for entry in act.entries])
+        if change is None:
+            await self.backend.write(prepared.write)
+            self._count(1)
+            return 0
+        [result] = await self.backend.commit([change], lambda db, _: prepared.write(db))
+        self._count(1)
+        return _unwrap(result)
+
+    async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
+        """Commit each change and its entry as `write` would, in order; what one raises concerns it alone.
+
+        Only a store that shares can have them.
+        """
+        drafts = build_drafts(entries)
+        del entries  # a group of them is many values for the collector to look at while it is written
+
+        def write(db: Session, indexes: Sequence[int]) -> None:
+            ledger.append(db, [drafts[index] for index in indexes])
+
+        results = await self.backend.commit(changes, write)
+        self._count(len(changes))
+        return results
+
+    async def write_with_entry(
+        self, work: Work[T], entry: Entry, changed: Work[Sequence[RowKey]] = lambda _: ()
+    ) -> T:
+        """The result of `work`, with an entry about it and the digests of the rows that it `changed`.
+
+        A work that gives False did nothing, and gets no entry.
+        """
+        draft = build_draft(entry)
+
+        def work_and_append(db: Session) -> T:
+            result = work(db)
+            if result is not False:
+                row_digests.append(db, [draft], changed(db))
+            return result
+
+        result = await self.backend.write(work_and_append)
+        self._count(1)
+        return result
+
+    def _count(self, writes: int) -> None:
+        """Count what was written, and have it signed now and then."""
+        checks = self._writes // _CHECK_EVERY
+        self._writes += writes
+        idle = self._signing is None or self._signing.done()
+        if idle and self.signer is not None and self._writes // _CHECK_EVERY > checks:
+            self._signing = asyncio.create_task(ledger.sign_if_due(self.backend, self.signer, self._clock()))
+
+    async def sign(self, *, rotate: bool = False) -> str | None:
+        """Sign the ledger as it is; the note, or None when there is nothing to sign or no signer.
+
+        With `rotate` the signer goes on with a new key.
+        """
+        return None if self.signer is None else await ledger.sign(self.backend, self.signer, rotate=rotate)
+
+    async def audit(self, work: Work[T]) -> T:
+        """The result of a function of `journal.audit` in one snapshot, once all recalls are in the ledger."""
+        await self.settle()
+        return await self.backend.read(work)
+
+    def note(self, recall: RecallNote) -> None:
+        """Add to the recall log: safe against the end of this process at once, in the ledger soon after."""
+        self.backend.collect(partial(self._buffer.add, recall))
+
+    async def settle(self) -> None:
+        """Wait until everything noted so far is in the ledger."""
+        if self._buffer:
+            await self.backend.write(_do_nothing)
+
+    async def proposal(self, tenant: str, id: str) -> Proposal | None:
+        return await self._find_proposal("proposal", tenant=tenant, id=id)
+
+    async def proposals(self, wanted: Wanted) -> list[Proposal]:
+        statement = "proposals_by_risk" if wanted.by_risk else "proposals"
+        return await self._find_proposals(statement, **acts.bind_filter(wanted))
+
+    async def count(self, wanted: Wanted) -> int:
+        return int(await self._value("count_proposals", acts.bind_filter(wanted)))
+
+    async def overdue(self, now: int) -> list[Proposal]:
+        """Proposals that waited too long."""
+        return await self._find_proposals("overdue_proposals", now=now)
+
+    async def expired_early(self, now: int) -> list[Proposal]:
+        """Proposals that were closed as expired, and would not be yet by this clock."""
+        return await self._find_proposals("proposals_expired_early", now=now)
+
+    async def keyed(self, scope: Scope, key: str) -> Proposal | None:
+        """The proposal that used this idempotency key in the scope's agent."""
+        return await self._find_proposal("proposal_by_key", **bind_scope(scope), key=key)
+
+    async def held(self, scope: Scope, digest: str) -> Proposal | None:
+        """The waiting proposal of exactly this scope that would put the same words."""
+        return await self._find_proposal("waiting_proposal_by_digest", **bind_scope(scope), digest=digest)
+
+    async def words_key(self) -> bytes:
+        """The key under which words are digested; made when it is first needed."""
+        key = await self.backend.read(acts.read_hash_key)
+        if key is not None:
+            return key
+        return await self.backend.write(partial(acts.make_hash_key, entropy=os.urandom))
+
+    async def rejected_mark(self) -> tuple[int, int]:
+        """A value that changes whenever words are rejected or accepted."""
+        [(count, last)] = await self._rows("rejected_words_position")
+        return int(count), int(last)
+
+    async def rejected_digests(self) -> frozenset[bytes]:
+        """The digests of all words that people rejected."""
+        return frozenset(bytes(digest) for (digest,) in await self._rows("rejected_words"))
+
+    async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
+        """Those of the ids that a proposal of this scope, decided or not, still says something about."""
+        return await self.backend.read(partial(acts.find_proposed, scope=scope, ids=ids))
+
+    async def drop_queries(self, before: int) -> None:
+        """Forget what recalls before that moment asked; that they were made stays known."""
+        if await self._value("old_queries", {"before": before}):
+            await self.backend.write(partial(recall_log.drop_queries, before=before))
+
+    async def verify_state(self) -> "StateReport":
+        """Compare the state with the ledger as far as it is due, and remember how far that was."""
+        from memorywire.journal.state import keep_verified, verify_state
+
+        await self.settle()
+        now = self._clock()
+        report, full = await self.backend.read(partial(verify_state, now=now))
+        if not self.backend.read_only:
+            await self.backend.write(partial(keep_verified, report=report, now=now, full=full))
+        return report
+
+    async def forget_person(self, person: Person, *, actor: str, at: int) -> bool:
+        """Take the id of a user out of every row that stays; False while something they said is kept."""
+        await self.settle()
+        scope = Scope(agent=EVERY_AGENT, user=person[1], tenant=person[0])
+        entry = Entry(at=at, operation="erase", scope=scope, actor=actor, kind="renamed")
+        forgotten = await self.backend.write(
+            partial(people.forget, person=person, drafts=[build_draft(entry)])
+        )
+        self._count(1)
+        return forgotten
+
+    async def debts(
+        self, store: str | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[Debt]:
+        """The outbox: changes that stores have still to write, oldest first, behind the position `after`."""
+        return await self.backend.read(partial(acts.list_outbox, store=store, after=after, limit=limit))
+
+    async def behind(self, left: int) -> frozenset[str]:
+        """The stores with an outbox entry that failed before, or is pending since before `left`."""
+        return frozenset(store for (store,) in await self._rows("lagging_stores", {"left": left}))
+
+    async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
+        """What the register says of these memories; a memory that it does not have is left out."""
+        return await self.backend.read(partial(acts.find_registered, tenant=tenant, ids=ids))
+
+    async def edition(self, tenant: str) -> Edition | None:
+        """The rules of a tenant in force, if a person ever gave it any."""
+        editions = await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=1))
+        return next(iter(editions), None)
+
+    async def editions(self, tenant: str) -> list[Edition]:
+        return await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=-1))
+
+    async def ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
+        """The changes of a tenant that this rule let pass, newest first."""
+        rows = await self._rows("ruled_changes", {"tenant": tenant, "rule": rule})
+        return [
+            (Scope(tenant=tenant, agent=agent, user=user), change) for tenant, agent, user, change in rows
+        ]
+
+    async def recall(self, tenant: str, id: str) -> RecallNote | None:
+        await self.settle()
+        return await self.backend.read(partial(recall_log.find_recall, tenant=tenant, id=id))
+
+    async def recalls(
+        self,
+        tenant: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        memory: str | None = None,
+        before: str | None = None,
+        limit: int,
+    ) -> list[RecallNote]:
+        """The newest recalls, before the one of that id; only those that handed out `memory`, if named."""
+        await self.settle()
+        quoted = None if memory is None else json.dumps(memory)
+        filters = {"tenant": tenant, "agent": agent, "user": user, "quoted": quoted}
+        page = {"before": before, "limit": limit}
+        return await self.backend.read(partial(recall_log.list_recalls, filters=filters | page))
+
+    async def recalled(
+        self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
+    ) -> list[tuple[int, int]]:
+        """When an agent's recalls, or a caller's, handed memories out since then, and how many; in order."""
+        await self.settle()
+        filters = {"tenant": tenant, "agent": agent, "caller": caller, "since": since}
+        return [(at, count) for at, count in await self._rows("recall_counts", filters)]
+
+    async def about(self, tenant: str, subject: str) -> list[dict[str, Json]]:
+        """The ledger's entries about a change, a proposal or a recall, newest first."""
+        return [row.said for row in await self.entries_about(tenant, subject)]
+
+    async def entries_about(self, tenant: str, subject: str) -> list[Row]:
+        """As `about`, as rows of the ledger."""
+        await self.settle()
+        return await self.backend.read(partial(ledger.find_entries_about, tenant=tenant, subject=subject))
+
+    async def entries(
+        self, filters: Filters, *, before: int | None = None, limit: int | None = None
+    ) -> list[Row]:
+        """The ledger's entries that match, newest first; `before` is the last of the previous page."""
+        await self.settle()
+        work = partial(ledger.filter_entries, filters=filters, before=before, limit=limit)
+        return await self.backend.read(work)
+
+    async def entry(self, sequence: int) -> Row | None:
+        """One entry of the ledger by its number."""
+        await self.settle()
+        return await self.backend.read(partial(ledger.find_entry, sequence=sequence))
+
+    async def operations_by_day(self, tenant: str, newest: int) -> list[tuple[int, str, int]]:
+        """How often each operation is among the newest entries, as (days since the epoch, operation,
+        count).
+        """
+        return await self.backend.read(partial(ledger.count_operations_by_day, tenant=tenant, newest=newest))
+
+    async def last_sequence(self) -> int:
+        """The number of the newest entry of the ledger."""
+        return await self.backend.read(ledger.read_last_sequence)
+
+    async def events(self, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
+        """The next events behind an entry, and where to go on."""
+        return await self.backend.read(partial(ledger.find_events, after=after, tenant=tenant, limit=limit))
+
+    async def status(self) -> Status:
+        """How much waits, and since when, of all tenants together."""
+        return await self.backend.read(status.read_status)
+
+    async def tenants(self) -> list[str]:
+        """Every tenant whose memory ever changed or was to be changed, by name."""
+        return await self.backend.read(ledger.list_tenants)
+
+    async def waiting(self, tenant: str) -> Mapping[str, int]:
+        """How many proposals of each agent wait for a person; agents without any are left out."""
+        rows = await self._rows("waiting_by_agent", {"tenant": tenant})
+        return {str(agent): int(count) for agent, count in rows}
+
+    @property
+    def heard(self) -> int:
+        """How many commits of other processes the database has announced; a file announces none."""
+        return self.backend.heard
+
+    async def news(self, heard: int, seconds: float) -> None:
+        """Wait until more than `heard` is announced; `seconds` where nothing is."""
+        await self.backend.wait_for_news(heard, seconds)
+
+    async def close(self) -> None:
+        """Write what is in the buffer and sign what is not signed; a shared file is closed by its store.
+
+        Every caller has its answer already, so nothing fails here: recalls that cannot be written stay in the
+        buffer's file for the next process, and entries that cannot be signed are signed with the next ones.
+        """
+        self.backend.hurry()
+        if self._signing is not None:
+            with suppress(StoreError):
+                await self._signing
+        with suppress(StoreError):
+            await self.settle()
+        if self.signer is not None and self._writes:
+            with suppress(StoreError):
+                await ledger.sign(self.backend, replace(self.signer, seconds=_LAST_SECONDS))
+        await self.backend.close()
+        self._buffer.close()
+
+    async def _find_proposal(self, statement: str, **bindings: object) -> Proposal | None:
+        return next(iter(await self._find_proposals(statement, **bindings)), None)
+
+    async def _find_proposals(self, statement: str, **bindings: object) -> list[Proposal]:
+        return await self.backend.read(partial(acts.find_proposals, statement=statement, bindings=bindings))
+
+    async def _rows(self, statement: str, bindings: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        return await self.backend.read(lambda db: db.rows(statement, bindings or {}))
+
+    async def _value(self, statement: str, bindings: Mapping[str, Any]) -> Any:
+        return await self.backend.read(lambda db: db.value(statement, bindings))
+
+
+def _unwrap(result: int | Exception) -> int:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _do_nothing(_: Session) -> None:
+    """A work that only takes along what is in the buffer."""

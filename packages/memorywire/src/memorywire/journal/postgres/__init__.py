@@ -1,0 +1,329 @@
+"""The journal in the database of a Postgres store: a change and its ledger entry are one transaction.
+
+`journal.sql`, `ledger.sql` and `services.sql` have its statements, `migrations` its tables, `setup.sql` the
+functions, guards and locks that only Postgres needs. A work runs on a thread, and each of its statements on
+the event loop that owns the connection.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from psycopg import AsyncClientCursor
+
+from memorywire.journal.backend import Bindings, Buffer, Row, Session, Work
+from memorywire.model.change import Change
+from memorywire.model.errors import MemorywireError, StoreUnavailable
+from memorywire.stores.contract import Store
+from memorywire.stores.postgres.database import Connection, Database
+from memorywire.stores.postgres.rows import kept, said
+from memorywire.stores.postgres.store import PostgresStore
+from memorywire.stores.sql import Document
+from memorywire.stores.sqlite.migrate import Scripts, migrations
+
+T = TypeVar("T")
+
+STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
+SETUP = Document(__package__, "setup.sql")
+
+SELDOM = 1.0
+"""Seconds after which a listener looks by itself: a dead connection may not be noticed."""
+
+AGAIN = 1.0
+"""Seconds until a connection that was lost is opened again."""
+
+_NO_TENANT = "-"  # the journal belongs to no tenant
+_ALL_ROWS = {"memorywire.journal": "on"}
+_FLUSH_SECONDS = 0.2  # until a buffer is written, when no other write comes before
+
+
+@cache
+def _scripts() -> Scripts:
+    return migrations(__package__)
+
+
+class PostgresSession:
+    """Satisfies Session, for a thread: each statement runs on the event loop that owns the connection.
+
+    Once it is `ended` it executes nothing more: the connection then belongs to another work.
+    """
+
+    def __init__(self, connection: Connection, signer: str) -> None:
+        self._connection = connection
+        self._signer = signer
+        self._loop = asyncio.get_running_loop()
+        self.ended = False
+
+    def rows(self, statement: str, bindings: Bindings = ()) -> list[Row]:
+        rows, _ = self._fetch(STATEMENTS[statement], bindings)
+        return rows
+
+    def stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        return iter(self.rows(statement, bindings))
+
+    def row(self, statement: str, bindings: Bindings = ()) -> Row | None:
+        return next(self.stream(statement, bindings), None)
+
+    def value(self, statement: str, bindings: Bindings = ()) -> Any:
+        row = self.row(statement, bindings)
+        return None if row is None else row[0]
+
+    def execute(self, statement: str, bindings: Bindings = ()) -> int:
+        _, count = self._fetch(STATEMENTS[statement], bindings)
+        return count
+
+    def execute_many(self, statement: str, bindings: Iterable[Bindings]) -> None:
+        for one in bindings:
+            self.execute(statement, one)
+
+    def execute_script(self, script: str) -> None:
+        self.run(lambda db: db.execute(script))
+
+    @property
+    def migrations(self) -> Scripts:
+        return _scripts()
+
+    def lock_ledger(self) -> None:
+        self._fetch(SETUP["lock_ledger"], ())
+
+    def lock_tables(self) -> None:
+        self._fetch(SETUP["lock_tables"], ())
+
+    def see_tenant(self, tenant: str) -> None:
+        self._fetch(SETUP["see_tenant"], {"tenant": tenant})
+
+    def schedule_scrub(self) -> None:
+        """Nothing to do: docs/how-to/postgres.md says how to scrub the files of a server."""
+
+    def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """The result of a work of the event loop, in the same transaction."""
+        if self.ended:
+            raise StoreUnavailable("the transaction was given up")
+        return asyncio.run_coroutine_threadsafe(_await(work, self._connection), self._loop).result()
+
+    def _fetch(self, statement: str, bindings: Bindings) -> tuple[list[Row], int]:
+        parameters: Any
+        if isinstance(bindings, Mapping):
+            parameters = {name: _encode(value) for name, value in bindings.items()} | {"signer": self._signer}
+        else:
+            parameters = [_encode(value) for value in bindings] or {"signer": self._signer}
+        return self.run(lambda db: _fetch(db, statement, parameters))
+
+
+async def _await(work: Callable[[Connection], Awaitable[T]], db: Connection) -> T:
+    return await work(db)
+
+
+async def _fetch(db: Connection, statement: str, parameters: Any) -> tuple[list[Row], int]:
+    cursor = AsyncClientCursor(db)
+    await cursor.execute(statement, parameters)
+    rows = await cursor.fetchall() if cursor.description else []
+    texts = [tuple(said(value) if isinstance(value, str) else value for value in row) for row in rows]
+    return texts, cursor.rowcount
+
+
+def _encode(value: Any) -> Any:
+    return kept(value) if isinstance(value, str) else value
+
+
+class PostgresBackend:
+    """Satisfies JournalBackend.
+
+    `path` is where this machine has the key, the checkpoints and the recall log buffer.
+    """
+
+    read_only = False
+    writable = True
+    folder = None
+
+    def __init__(self, store: PostgresStore, path: Path | None) -> None:
+        self.path = path
+        self._store = store
+        self._database = store.database
+        self._listener = Listener(store.database)
+        # Each machine signs with a key of its own, so each knows how far it signed.
+        self._signer = sha256(str(path).encode()).hexdigest()[:16]
+        self._buffer: Buffer | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._settling = asyncio.Lock()
+        self._closed = False
+
+    async def set_up(self, is_current: Work[bool], bring_up_to_date: Work[None]) -> None:
+        """Make the tables current; many processes may do so at once."""
+
+        def work(db: PostgresSession) -> None:
+            if is_current(db):
+                return
+            db.lock_tables()
+            db.execute_script(SETUP["prelude"])
+            bring_up_to_date(db)
+            db.execute_script(SETUP["guards"])
+
+        await self._transact(work)
+
+    def shares(self, store: Store) -> bool:
+        return store is self._store
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._database.read(_NO_TENANT, lambda db: self._run(db, work), _ALL_ROWS)
+
+    async def write(self, work: Work[T]) -> T:
+        await self._settle()
+        return await self._transact(work)
+
+    async def _transact(self, work: Callable[[PostgresSession], T]) -> T:
+        return await self._database.write(_NO_TENANT, lambda db: self._run(db, work), _ALL_ROWS)
+
+    async def commit(
+        self, changes: Sequence[Change], write: Callable[[Session, Sequence[int]], None]
+    ) -> list[int | Exception]:
+        """As the protocol says, each change in a transaction of its own."""
+        commits = (self._commit_one(change, index, write) for index, change in enumerate(changes))
+        return [*await asyncio.gather(*commits)]
+
+    async def _commit_one(
+        self, change: Change, index: int, write: Callable[[Session, Sequence[int]], None]
+    ) -> int | Exception:
+        try:
+            apply = self._store.applying(change)
+
+            async def apply_for_tenant(connection: Connection) -> int:
+                await _fetch(connection, SETUP["see_tenant"], {"tenant": kept(change.scope.tenant)})
+                return await apply(connection)
+
+            def work(db: PostgresSession) -> int:
+                sequence = db.run(apply_for_tenant)
+                write(db, (index,))
+                return sequence
+
+            await self._settle()
+            return await self._transact(work)
+        except MemorywireError as error:
+            return error
+
+    async def write_at_once(self, work: Work[None]) -> bool:
+        """As the protocol says; here writers do not wait for each other."""
+        await self.write(work)
+        return True
+
+    def add_buffer(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    def collect(self, add: Callable[[], None]) -> None:
+        if self._closed:
+            raise StoreUnavailable("the journal is closed")
+        add()
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.get_running_loop().create_task(self._flush_soon())
+
+    def hurry(self) -> None:
+        """Nothing to do: each wait for a database has a limit of its own."""
+
+    @property
+    def heard(self) -> int:
+        return self._listener.heard
+
+    async def wait_for_news(self, heard: int, seconds: float) -> None:
+        await self._listener.wait(heard, seconds)
+
+    async def close(self) -> None:
+        await self._listener.close()
+        self._closed = True
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.wait([self._flushing])
+        await self._settle()
+
+    async def _flush_soon(self) -> None:
+        await asyncio.sleep(_FLUSH_SECONDS)
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Write what the buffer has collected."""
+        buffer = self._buffer
+        if not buffer:
+            return
+
+        def write_again(db: Session) -> None:
+            buffer.give_back()  # what a failed attempt took
+            buffer.write(db)
+
+        async with self._settling:
+            try:
+                await self._transact(write_again)
+            except BaseException:
+                buffer.give_back()
+                raise
+            buffer.settle()
+
+    async def _run(self, connection: Connection, work: Callable[[PostgresSession], T]) -> T:
+        """The result of the work.
+
+        When the caller is cancelled, wait until the work lets go of the connection.
+        """
+        session = PostgresSession(connection, self._signer)
+        task = asyncio.ensure_future(asyncio.to_thread(work, session))
+        try:
+            return await asyncio.shield(task)
+        finally:
+            session.ended = True
+            if not task.done():
+                await asyncio.wait([task])
+
+
+def find_path(beside: Path | None, store: PostgresStore) -> Path | None:
+    """Where this machine has the files of the store's journal, beside the file of a journal.
+
+    None for nowhere.
+    """
+    if beside is None:
+        return None
+    name = sha256(str(store.database.location).encode()).hexdigest()[:16]
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    return beside.with_name(f"postgres-{name}")
+
+
+class Listener:
+    """One connection that listens for entries that other processes append; opened for the first waiter.
+
+    `heard` counts the announcements, so that no waiter misses one that comes between a look and a wait.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.heard = 0
+        self._database = database
+        self._more = asyncio.Condition()
+        self._is_listening = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def wait(self, heard: int, seconds: float) -> None:
+        """Wait until more than `heard` is announced.
+
+        At most `seconds` if nothing can be heard, else longer.
+        """
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._listen())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SELDOM if self._is_listening else seconds), self._more:
+                await self._more.wait_for(lambda: self.heard != heard)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _listen(self) -> None:
+        """Listen until cancelled, and connect again after the server was away."""
+        while True:
+            with suppress(MemorywireError):
+                async for _ in self._database.heard(f"{self._database.location.schema}_ledger"):
+                    self._is_listening = True
+                    self.heard += 1
+                    async with self._more:
+                        self._more.notify_all()
+            self._is_listening = False
+            await asyncio.sleep(AGAIN)

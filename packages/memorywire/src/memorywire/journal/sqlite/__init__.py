@@ -1,0 +1,258 @@
+"""The journal in SQLite: in the file of the store, so that a change and its entry are one transaction, or
+alone.
+
+`journal.sql`, `ledger.sql` and `services.sql` have its statements, `migrations` its tables.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+from msgspec import Struct
+
+from memorywire.journal.backend import Bindings, Buffer, Row, Session, Work
+from memorywire.model.change import Change
+from memorywire.model.errors import MemorywireError, StoreUnavailable
+from memorywire.stores.contract import Store
+from memorywire.stores.sql import Document
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.apply import Settled, is_brief, tried
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot, writing
+from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.migrate import Scripts, migrations
+
+T = TypeVar("T")
+
+STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
+
+
+@cache
+def _scripts() -> Scripts:
+    return migrations(__package__)
+
+
+class SqliteSession:
+    """Satisfies Session, with a connection whose transaction the caller began."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def rows(self, statement: str, bindings: Bindings = ()) -> list[Row]:
+        return self.connection.execute(STATEMENTS[statement], bindings).fetchall()
+
+    def stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        return iter(self.connection.execute(STATEMENTS[statement], bindings))
+
+    def row(self, statement: str, bindings: Bindings = ()) -> Row | None:
+        return self.connection.execute(STATEMENTS[statement], bindings).fetchone()
+
+    def value(self, statement: str, bindings: Bindings = ()) -> object:
+        return self.connection.execute(STATEMENTS[statement], bindings).get
+
+    def execute(self, statement: str, bindings: Bindings = ()) -> int:
+        self.connection.execute(STATEMENTS[statement], bindings)
+        return self.connection.changes()
+
+    def execute_many(self, statement: str, bindings: Iterable[Bindings]) -> None:
+        self.connection.executemany(STATEMENTS[statement], bindings)
+
+    def execute_script(self, script: str) -> None:
+        self.connection.execute(script).fetchall()
+
+    @property
+    def migrations(self) -> Scripts:
+        return _scripts()
+
+    def lock_ledger(self) -> None:
+        """Nothing to do: a file has one writer."""
+
+    def see_tenant(self, tenant: str) -> None:
+        """Nothing to do: every transaction of a file sees all of it."""
+
+    def schedule_scrub(self) -> None:
+        owe_scrub(self.connection)
+
+
+def _on_connection(work: Work[T]) -> Callable[[apsw.Connection], T]:
+    return lambda connection: work(SqliteSession(connection))
+
+
+class _Deferred(Struct, frozen=True):
+    """A buffer of the journal as the writer of a file takes it."""
+
+    buffer: Buffer
+
+    def __bool__(self) -> bool:
+        return bool(self.buffer)
+
+    def write(self, db: apsw.Connection) -> None:
+        self.buffer.write(SqliteSession(db))
+
+    def settle(self) -> None:
+        self.buffer.settle()
+
+    def give_back(self) -> None:
+        self.buffer.give_back()
+
+
+class SqliteBackend:
+    """Satisfies JournalBackend. `store` is the store in the same file.
+
+    Without one the file is the journal's own.
+    """
+
+    def __init__(self, file: SqliteFile, store: SqliteStore | None = None) -> None:
+        self._file = file
+        self._store = store
+
+    @classmethod
+    def open_file(cls, location: Location, setup: Work[None]) -> "SqliteBackend":
+        """A journal in a file of its own, or in memory; blocks."""
+        patience = RetryPolicy()
+
+        def prepare(db: apsw.Connection) -> None:
+            with writing(db, patience):
+                setup(SqliteSession(db))
+
+        return cls(SqliteFile(location, prepare, patience=patience))
+
+    @property
+    def path(self) -> Path | None:
+        return self._file.location.path
+
+    @property
+    def read_only(self) -> bool:
+        return self._file.read_only
+
+    @property
+    def writable(self) -> bool:
+        return not self.read_only and self._file.location.writable
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.path is None else self.path.parent
+
+    def shares(self, store: Store) -> bool:
+        return store is self._store
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._file.read(_on_connection(work))
+
+    async def write(self, work: Work[T]) -> T:
+        return await self._file.write(_on_connection(work))
+
+    async def commit(
+        self, changes: Sequence[Change], write: Callable[[Session, Sequence[int]], None]
+    ) -> list[int | Exception]:
+        store = self._store
+        if store is None:
+            raise StoreUnavailable(
+                "the journal has no store in its file, so no change can be written with it"
+            )
+        if len(changes) == 1:
+            return [await self._commit_one(store, changes[0], write)]
+
+        def commit_alone(db: apsw.Connection, index: int) -> int:
+            sequence = store.applying(changes[index])(db)
+            write(SqliteSession(db), (index,))
+            return sequence
+
+        def apart(db: apsw.Connection) -> Settled:
+            return [tried(db, partial(commit_alone, index=index)) for index in range(len(changes))]
+
+        apply = store.applying_each(changes)
+        if apply is None:
+            return await self._file.write(apart, len(changes), alone=apart)
+
+        def together(db: apsw.Connection) -> Settled:
+            sequences = apply(db)
+            write(SqliteSession(db), range(len(changes)))
+            return sequences
+
+        return await self._file.write(together, len(changes), alone=apart)
+
+    async def _commit_one(
+        self, store: SqliteStore, change: Change, write: Callable[[Session, Sequence[int]], None]
+    ) -> int | Exception:
+        try:
+            apply = store.applying(change)
+
+            def work(db: apsw.Connection) -> int:
+                sequence = apply(db)
+                write(SqliteSession(db), (0,))
+                return sequence
+
+            return await self._file.write(work, brief=is_brief(change))
+        except MemorywireError as error:
+            return error
+
+    async def write_at_once(self, work: Work[None]) -> bool:
+        return await self._file.write_at_once(_on_connection(work))
+
+    def add_buffer(self, buffer: Buffer) -> None:
+        self._file.defer(_Deferred(buffer))
+
+    def collect(self, add: Callable[[], None]) -> None:
+        self._file.later(add)
+
+    def hurry(self) -> None:
+        self._file.hurry()
+
+    @property
+    def heard(self) -> int:
+        return 0
+
+    async def wait_for_news(self, heard: int, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def close(self) -> None:
+        """Close a file of the journal's own; the store closes the file that they share."""
+        if self._store is None:
+            await self._file.close()
+
+
+class LedgerFile(Struct, frozen=True, kw_only=True):
+    """A database file read without a journal: for audits and checks, also of a file that is damaged or old.
+
+    Blocks.
+    """
+
+    location: Location
+    connection: apsw.Connection
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> Iterator["LedgerFile"]:
+        location = Location(path=path)
+        with map_errors(location):
+            connection = connect(location)
+        with closing(connection):
+            yield cls(location=location, connection=connection)
+
+    def read(self, work: Work[T]) -> T:
+        """The result of `work` in one snapshot."""
+        with map_errors(self.location), snapshot(self.connection):
+            return work(SqliteSession(self.connection))
+
+    def write(self, work: Work[T]) -> T:
+        with map_errors(self.location), writing(self.connection, RetryPolicy()):
+            return work(SqliteSession(self.connection))
+
+    def lines(self, work: Work[Iterator[str]]) -> Iterator[str]:
+        """As `read`, line by line, so that an error of the caller is not mapped to one of the database."""
+        with snapshot(self.connection):
+            with map_errors(self.location):
+                lines = work(SqliteSession(self.connection))
+            while True:
+                with map_errors(self.location):
+                    line = next(lines, None)
+                if line is None:
+                    return
+                yield line
