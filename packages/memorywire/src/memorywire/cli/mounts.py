@@ -32,9 +32,26 @@ def add_mount_options(command: F) -> F:
     """Give a command the options of every installed mountable."""
     # What click.option() does for options that are made on the spot: they are collected in reverse.
     collected = command.__dict__.setdefault("__click_params__", [])
-    for mountable in _installed():
+    mountables = list(_installed())
+    for mountable in mountables:
         collected.extend(reversed(mountable.options))
+    if "openwop" not in {name for mountable in mountables for name in _names(mountable)}:
+        collected.append(_MissingOpenWop())
     return command
+
+
+class _MissingOpenWop(click.Option):
+    """The option of a package that is not installed, so that an error can say what to install."""
+
+    def __init__(self) -> None:
+        super().__init__(["--openwop"], is_flag=True, hidden=True, expose_value=False, callback=self._refuse)
+
+    @staticmethod
+    def _refuse(context: click.Context, option: click.Parameter, value: bool) -> None:
+        if value:
+            raise click.UsageError(
+                "`memorywire serve --openwop` needs: pip install memorywire-openwop", context
+            )
 
 
 def prepare_mounts(values: dict[str, Any]) -> list[OpenMounts]:
