@@ -8,8 +8,7 @@ import asyncio
 from pathlib import Path
 
 from memorywire.model.clock import system_clock
-from memorywire_evals.dreaming import Figures, measure
-from memorywire_evals.dreaming_unseen import Facts, Updates, facts, updates
+from memorywire_evals.consolidation import Facts, Figures, Updates, facts, measure, updates
 
 SETS = ("dream", "dream_second")
 CORPORA = ("6k", "32k", "64k")

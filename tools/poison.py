@@ -25,11 +25,11 @@ from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Json, Trust
 from memorywire.search.embed import open_embedder
-from memorywire_evals.asking import Moment, Sitting
-from memorywire_evals.cache import CachedEmbedder
 from memorywire_evals.cases import Case, Question
 from memorywire_evals.datasets import load
+from memorywire_evals.memory_under_test import Moment, Sitting
 from memorywire_evals.metrics import recall_at
+from memorywire_evals.run import CachedEmbedder
 from memorywire_evals.sets import KINDS
 
 K = 5

@@ -20,7 +20,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from memorywire_evals.bench.embedders import GRAPH, TOKENIZER, model_folder
+from memorywire_evals.bench.reference_design import GRAPH, TOKENIZER, model_folder
 from pack_minilm import read_safetensors
 
 HIDDEN, HEADS, LAYERS = 384, 12, 6

@@ -19,7 +19,7 @@ from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.sqlite import SqliteStore, open_store
 from memorywire_evals.bench.corpus import Fact, facts
-from memorywire_evals.bench.linear import LinearStore
+from memorywire_evals.bench.reference_design import LinearStore
 from memorywire_evals.bench.stage import mint
 from memorywire_evals.bench.timing import spread
 

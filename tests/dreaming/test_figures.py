@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire_evals.dreaming import KINDS, families, measure
-from memorywire_evals.dreaming_unseen import facts, updates
+from memorywire_evals.consolidation import KINDS, facts, families, measure, updates
 from tests.engine.stage import HandClock
 
 

@@ -19,12 +19,8 @@ from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequ
 from memorywire.search.embed import open_embedder
 from memorywire_evals.bench import timing
 from memorywire_evals.bench.corpus import facts
-from memorywire_evals.bench.embedders import open_reference
-from memorywire_evals.bench.figures import figures
-from memorywire_evals.bench.known import Known
-from memorywire_evals.bench.linear import LinearStore
 from memorywire_evals.bench.measures import CLIENTS
-from memorywire_evals.bench.plot import chart
+from memorywire_evals.bench.reference_design import LinearStore, open_reference
 from memorywire_evals.bench.report import (
     BARE,
     BOUND,
@@ -36,8 +32,10 @@ from memorywire_evals.bench.report import (
     Rate,
     Report,
     Resident,
+    chart,
+    figures,
 )
-from memorywire_evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
+from memorywire_evals.bench.stage import AGENT, SMALL_USER, Known, kept, mint, open_stage, user_of
 from memorywire_evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
 from memorywire_evals.commands.bench import command
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire_evals.bootstrap import difference, interval
+from memorywire_evals.compare import difference, interval
 
 HALF = [0.0, 1.0] * 50
 

@@ -9,7 +9,7 @@ import pytest
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
-from memorywire_evals.cache import CachedEmbedder
+from memorywire_evals.run import CachedEmbedder
 
 
 class Counting:

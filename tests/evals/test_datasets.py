@@ -331,7 +331,7 @@ def test_data_of_another_shape_are_refused_as_such(tmp_path, name, text):
     for file in files.get(name, [f"{name}_s.json"]):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidRequest, match=f"not the shape of {name}") as refused:
+    with pytest.raises(InvalidRequest, match=f"not have the shape of {name}") as refused:
         load(KINDS[name], tmp_path)
     assert "eval-data.md" in str(refused.value.fix)
 

@@ -14,8 +14,7 @@ from memorywire_evals.report import page
 from memorywire_evals.results import answered, benches, load, parities, runs
 from memorywire_evals.run import Plan, run
 from memorywire_evals.sets import KINDS
-from memorywire_evals.tables import HEADERS, cells, notes
-from memorywire_evals.targets import Target, targets
+from memorywire_evals.tables import HEADERS, Target, cells, notes, targets
 from tests.evals import tiny
 
 

@@ -9,13 +9,11 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.text import CONTENT_CHARS_MAX
-from memorywire_evals.asking import parts_of
 from memorywire_evals.cases import Item
 from memorywire_evals.datasets import load
-from memorywire_evals.parity import parity
-from memorywire_evals.results import digest
-from memorywire_evals.rows import OURS
-from memorywire_evals.run import Plan, run
+from memorywire_evals.memory_under_test import parts_of
+from memorywire_evals.results import OURS, digest
+from memorywire_evals.run import Plan, parity, run
 from memorywire_evals.sets import KINDS
 from tests.remote.peer import peer
 

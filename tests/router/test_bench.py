@@ -6,12 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.search.embed import open_embedder
-from memorywire_evals.bench.fusion.overhead import Overhead
-from memorywire_evals.bench.fusion.paper import experiment
-from memorywire_evals.bench.fusion.reading import Read
-from memorywire_evals.bench.fusion.report import FusionReport
-from memorywire_evals.bench.fusion.sweep import Cell, sweep
-from memorywire_evals.bench.fusion.world import World, make_world
+from memorywire_evals.bench.fusion_attacks import Cell, World, experiment, make_world, sweep
+from memorywire_evals.bench.fusion_report import FusionReport
+from memorywire_evals.bench.fusion_stores import Overhead, Read
 from memorywire_evals.bench.timing import Spread
 
 

@@ -13,7 +13,7 @@ from memorywire.pipeline.context import Routing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import with_name
-from memorywire_evals.datasets import micro
+from memorywire_evals.datasets.own import read_micro
 from tests.router.desk import SPACE
 
 
@@ -33,7 +33,7 @@ def _stores(*more: str) -> list[str | Store]:
 
 
 def _recall_at_5(*more: str, **routing: bool) -> float:
-    dataset = micro.read(Path(), split="all", roles="all")
+    dataset = read_micro(Path(), split="all", roles="all")
     case = dataset.build(dataset.case_ids[0])
 
     async def run() -> float:

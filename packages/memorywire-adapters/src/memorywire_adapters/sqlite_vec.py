@@ -25,8 +25,7 @@ from memorywire.stores.products import (
     need,
     user_label,
 )
-from memorywire.stores.sqlite.connection import connect
-from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite import Location, connect
 
 NAME = "sqlite-vec"
 

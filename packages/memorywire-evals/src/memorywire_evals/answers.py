@@ -20,18 +20,15 @@ from memorywire import __version__
 from memorywire.model.consolidation import Spending
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire.model.record import Json
-from memorywire_evals import bootstrap
-from memorywire_evals.agents import tellings, told
-from memorywire_evals.asking import sitting
+from memorywire_evals import compare
 from memorywire_evals.cases import Case, Question, day
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import DEPTH, Bench
-from memorywire_evals.metrics import packed
-from memorywire_evals.purse import Purse
-from memorywire_evals.readers import Reader, Reply
+from memorywire_evals.memory_under_test import sitting
+from memorywire_evals.metrics import Key, packed
+from memorywire_evals.readers import Purse, Reader, Reply, tellings, told
 from memorywire_evals.results import append, hashed, machine, record, whole_lines
 from memorywire_evals.run import Plan, Told, context
-from memorywire_evals.scoring import Key
 
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"
@@ -322,7 +319,7 @@ def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterat
     cases = [one.case for one in cells.get(TREATMENT, ())] if clustered else None
     for name, answers in cells.items():
         if ours and name != TREATMENT:
-            gap = bootstrap.difference(ours, [float(one.correct is True) for one in answers], cases)
+            gap = compare.difference(ours, [float(one.correct is True) for one in answers], cases)
             yield name, {key: round(value, 4) for key, value in asdict(gap).items()}
 
 

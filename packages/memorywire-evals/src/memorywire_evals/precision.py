@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from memorywire.model.record import Json
 from memorywire.search.embed import Embedder
 from memorywire_evals import metrics
-from memorywire_evals.asking import Sitting
 from memorywire_evals.baselines import Baselines
 from memorywire_evals.cases import Case, Expectation, Item, Question
-from memorywire_evals.rows import OURS, Row
+from memorywire_evals.memory_under_test import Sitting
+from memorywire_evals.results import OURS, Row
 
 # The baselines have no floor: they return their best few.
 RIVALS_RETURN = 5

@@ -1,22 +1,27 @@
 """Whoever reads what was recalled and answers: a model behind an endpoint, or any command."""
 
 import asyncio
+import json
 import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.consolidation import Spending
+from memorywire.model.errors import InvalidRequest, StoreUnavailable, TooManyAffected
+from memorywire.model.record import Json
 from memorywire.pipeline.extract import open_chat
 from memorywire.pipeline.extract.chat import Answer, Chat, ModelBusy
+from memorywire_evals.cases import Case
 from memorywire_evals.metrics import tokens
-from memorywire_evals.results import hashed
+from memorywire_evals.results import append, hashed, whole_lines
 
 COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
@@ -192,3 +197,75 @@ class Endpoint:
 
     async def _answer(self, prompt: str) -> Answer:
         return await self._chat.answer("", prompt, most_tokens=MOST_TOKENS, seconds=PATIENCE)
+
+
+class Purse(Struct):
+    """Counts what readers say they took; without `spending`, any number of tokens is allowed."""
+
+    spending: Spending | None = None
+    calls: int = 0
+    tokens: int = 0
+
+    async def ask(self, reader: Reader, prompt: str, *, folder: Path | None = None) -> Reply:
+        """What the reader says; raises TooManyAffected when a long answer would cost more than is allowed."""
+        most = self.tokens + tokens(prompt) + MOST_TOKENS
+        if self.spending is not None and not self.spending.allows(most):
+            raise TooManyAffected(
+                f"{self.calls} calls took {self.spent()}; the next one may be too much",
+                field="max-tokens" if most > self.spending.tokens else "max-cost",
+                fix="allow more and run it again: answers so far are kept and not paid for again",
+            )
+        reply = await reader.ask(prompt, folder=folder)
+        self.calls += 1
+        self.tokens += reply.tokens
+        return reply
+
+    def spent(self) -> str:
+        """In words."""
+        cost = self.cost(self.tokens)
+        return f"{self.tokens} tokens" + ("" if cost is None else f", which cost {cost:.4g}")
+
+    def cost(self, tokens: int) -> float | None:
+        """What so many tokens cost, where a price is known."""
+        return None if self.spending is None else self.spending.costs(tokens)
+
+    def to_json(self) -> dict[str, Json]:
+        return {"calls": self.calls, "tokens": self.tokens, "cost": self.cost(self.tokens)}
+
+
+TELL = """Remember what follows: you will be asked about it later. Reply with "noted" only.
+
+{texts}"""
+
+_MOST = 50
+"""So many turns are told at once."""
+
+
+def tellings(case: Case) -> list[str]:
+    """What is told, in order: each session by itself, a long one in parts."""
+    found = []
+    for _, items in groupby(case.items, key=lambda item: item.session):
+        texts = [item.text for item in items]
+        parts = (texts[start : start + _MOST] for start in range(0, len(texts), _MOST))
+        found += [TELL.format(texts="\n".join(part)) for part in parts]
+    return found
+
+
+async def told(case: Case, agent: Reader, place: Path, purse: Purse) -> tuple[Path, int]:
+    """The folder of an agent that has been told the case, and the tokens that took.
+
+    What it was told before, it is not told again. Another agent or other words have another folder.
+    """
+    prompts = tellings(case)
+    folder = place / f"{quote(case.id, safe='')}-{hashed(agent.mark, *prompts)}"
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    log = place / f"{folder.name}.told"
+    await asyncio.to_thread(log.touch)
+    lines = map(json.loads, await asyncio.to_thread(whole_lines, log))
+    done = {line["told"]: line.get("tokens", 0) for line in lines}
+    for number, prompt in enumerate(prompts):
+        if number not in done:
+            reply = await purse.ask(agent, prompt, folder=folder)
+            done[number] = reply.tokens
+            await asyncio.to_thread(append, log, {"told": number, "tokens": reply.tokens})
+    return folder, sum(done.values())

@@ -5,9 +5,9 @@ from html import escape
 from typing import TypeAlias
 
 from memorywire.model.record import Json
-from memorywire_evals import plots
-from memorywire_evals.rows import OURS
-from memorywire_evals.scoring import BUDGETS
+from memorywire_evals import charts
+from memorywire_evals.metrics import BUDGETS
+from memorywire_evals.results import OURS
 from memorywire_evals.sets import KINDS
 from memorywire_evals.tables import (
     ANSWERS,
@@ -107,7 +107,7 @@ def _answers(document: Document) -> str:
         category: {cell: sum(verdicts) / len(verdicts) for cell, verdicts in cells.items()}
         for category, cells in sorted(judged.items())
     }
-    parts.append(plots.bars("accuracy by category", shares, list(document["answers"]["cells"])))
+    parts.append(charts.bars("accuracy by category", shares, list(document["answers"]["cells"])))
     return "".join([*parts, _conditions(document)])
 
 
@@ -138,7 +138,7 @@ def _speed(documents: Sequence[Document], benches: Sequence[Document]) -> Iterat
     if any(curves.values()):
         yield "<h2>How long a recall takes</h2>"
         shown = {name: points for name, points in curves.items() if points}
-        yield plots.latencies("median milliseconds by memories, query embedded beforehand", shown)
+        yield charts.latencies("median milliseconds by memories, query embedded beforehand", shown)
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -152,7 +152,7 @@ def _charts(document: Document) -> Iterator[str]:
     for metric in _BY_CATEGORY:
         groups = _groups(summary, metric)
         if len(groups) > 1:
-            yield plots.bars(f"{metric} by category", groups, _systems(groups))
+            yield charts.bars(f"{metric} by category", groups, _systems(groups))
             break
     yield from _budget_chart(summary)
     curves = {
@@ -163,7 +163,7 @@ def _charts(document: Document) -> Iterator[str]:
     if curves:
         ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
         title = "admission: precision over recall, own questions against the others"
-        yield plots.lines(title, curves, ticks, "share of own questions kept", log=False)
+        yield charts.lines(title, curves, ticks, "share of own questions kept", log=False)
 
 
 def _groups(summary: Mapping[str, Json], metric: str) -> dict[str, dict[str, float]]:
@@ -191,4 +191,4 @@ def _budget_chart(summary: Mapping[str, Json]) -> Iterator[str]:
     }
     if curves:
         ticks = [float(budget) for budget in BUDGETS]
-        yield plots.lines("evidence recall by token budget", curves, ticks, "tokens", log=True)
+        yield charts.lines("evidence recall by token budget", curves, ticks, "tokens", log=True)

@@ -1,26 +1,127 @@
 """A run: the cases of a set one after the other, each written down when it is done, then the summary."""
 
 import asyncio
+import hashlib
+import json
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memorywire import __version__
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.search.embed import open_embedder
-from memorywire_evals.cache import CachedEmbedder
-from memorywire_evals.cases import Dataset, Question
+from memorywire.model.space import Space
+from memorywire.search.embed import Embedder, open_embedder
+from memorywire_evals.cases import Case, Dataset, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import Bench, examine
-from memorywire_evals.results import Folder, code, digest, hashed, machine, record, without_login
-from memorywire_evals.rows import Examined, to_json
+from memorywire_evals.memory_under_test import Sitting, sitting
+from memorywire_evals.results import (
+    PUBLISHED,
+    Examined,
+    Folder,
+    code,
+    digest,
+    hashed,
+    machine,
+    record,
+    to_json,
+    without_login,
+)
 from memorywire_evals.sets import Kind
 from memorywire_evals.summary import summarise, timing
-from memorywire_evals.targets import targets
+from memorywire_evals.tables import targets
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+
+_AT_ONCE = 512
+"""So many texts are embedded and written down together: what is cut short keeps the rest."""
+
+
+class CachedEmbedder:
+    """Wraps an embedder; vectors are kept under a hash of space and text, in a file when one is named.
+
+    It outlives the memories it is lent to: `close` is for them and does nothing, `release` ends it.
+    """
+
+    def __init__(self, inner: Embedder, path: Path | None = None) -> None:
+        self._inner = inner
+        self._lock = Lock()
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        # An empty name is a temporary file: large sets do not fit in memory.
+        self._db = sqlite3.connect(str(path or ""), timeout=60, check_same_thread=False, isolation_level=None)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")  # two runs share a file: one reads while one writes
+            self._db.execute("PRAGMA synchronous = OFF")  # what a crash loses is embedded again
+            self._db.execute(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            cause = "another run writes to it" if busy else "a damaged one may be deleted"
+            raise InvalidRequest(
+                f"{path} cannot be used for embedded texts: {error}",
+                field="cache",
+                fix=f"name another file with --cache; {cause}",
+            ) from error
+        self.hits = 0
+        self.misses = 0
+
+    @property
+    def space(self) -> Space:
+        return self._inner.space
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        vectors: list[bytes] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            vectors += await self._embed(texts[start : start + _AT_ONCE])
+        return vectors
+
+    async def _embed(self, texts: Sequence[str]) -> list[bytes]:
+        keys = [self._key(text) for text in texts]
+        known = await asyncio.to_thread(self._read, keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        self.hits += len(texts) - len(missing)
+        self.misses += len(missing)
+        if missing:
+            vectors = await self._inner.embed(list(missing.values()))
+            fresh = dict(zip(missing, vectors, strict=True))
+            await asyncio.to_thread(self._write, fresh)
+            known |= fresh
+        return [known[key] for key in keys]
+
+    async def close(self) -> None:
+        """Leaves everything as it is."""
+
+    async def release(self) -> None:
+        """Closes the file and the embedder inside."""
+        self._db.close()
+        await self._inner.close()
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.blake2b(f"{self.space}\0{text}".encode(), digest_size=16).digest()
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        with self._lock:
+            asked = (
+                (key, self._db.execute("SELECT value FROM vector WHERE key = ?", (key,))) for key in keys
+            )
+            rows = [(key, row) for key, cursor in asked if (row := cursor.fetchone())]
+        return {key: row[0] for key, row in rows}
+
+    def _write(self, fresh: dict[bytes, bytes]) -> None:
+        with self._lock, closing(self._db.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            cursor.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", fresh.items())
+            cursor.execute("COMMIT")
+
 
 Told = Callable[[float, int, str], None]
 
@@ -143,3 +244,113 @@ def _address(stores: Sequence[str]) -> dict[str, Json]:
 def _mark(plan: Plan, dataset: Dataset) -> str:
     """Equal for the same memories: what another run left in a store bears another mark."""
     return hashed(f"{dataset.digest} {plan.roles}")
+
+
+MARK = "haystack"
+
+
+class Parity(Struct, frozen=True, kw_only=True):
+    """What the comparison found; `leaks` counts hits that belong to another case."""
+
+    cases: int
+    questions: int
+    memories: int
+    leaks: int
+    differences: tuple[str, ...]
+
+
+async def recorded(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
+    """The document of the comparison, written beside those of the runs and entered in their ledger."""
+    found = await parity(plan, tell=tell)
+    dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    conditions = await asyncio.to_thread(plan.conditions, dataset)
+    document = {
+        **asdict(found),
+        "differences": list(found.differences),
+        "run": {name: value for name, value in conditions.items() if name != "baselines"},
+        "machine": machine(),
+        "date": date,
+    }
+    place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-parity.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, sort_keys=True, indent=1) + "\n"
+    await asyncio.to_thread(place.write_text, text, encoding="utf-8")
+    await asyncio.to_thread(record, plan.out, {**document, "command": command})
+    return document
+
+
+async def parity(plan: Plan, *, tell: Told) -> Parity:
+    """Fill both kinds of memory with the same items under ids of the same order, then ask both the same."""
+    dataset = load(plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    wanted = dataset.case_ids[: plan.limit]
+    differences: list[str] = []
+    leaks = questions = memories = 0
+    async with context(plan, dataset) as given:
+        # A run of the same set keeps the same memories without the mark.
+        bench = replace(given, set_name=f"{given.set_name}-parity")
+        for place, id in enumerate(wanted):
+            tell(place, 2 * len(wanted), f"fill {id}")
+            case = dataset.build(id)
+            memories += len(case.items)
+            differences += await _fill(case, bench)
+        for place, id in enumerate(wanted, start=len(wanted)):
+            tell(place, 2 * len(wanted), f"ask {id}")
+            case = dataset.build(id)
+            questions += len(case.questions)
+            found, leaked = await _compare(case, bench)
+            differences += found
+            leaks += leaked
+    return Parity(
+        cases=len(wanted),
+        questions=questions,
+        memories=memories,
+        leaks=leaks,
+        differences=tuple(differences),
+    )
+
+
+async def _fill(case: Case, bench: Bench) -> list[str]:
+    """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
+    faults: list[str] = []
+    marks = {MARK: case.id}
+    for name, opened in (("alone", _alone), ("shared", _shared)):
+        async with opened(case, bench) as seat:
+            faults += [f"{case.id} {name} lacks {fault}" for fault in await seat.tell(case.items, marks)]
+    return faults
+
+
+async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
+    async with _alone(case, bench) as alone, _shared(case, bench) as shared:
+        differences, leaks = [], 0
+        known = {item.ref for item in case.items}
+        for question in case.questions:
+            own = await alone.ask(question, k=PUBLISHED, min_relevance="off")
+            filtered = await shared.ask(
+                question, k=PUBLISHED, min_relevance="off", filter={f"metadata.{MARK}": case.id}
+            )
+            leaks += sum(ref not in known for ref in filtered.refs)
+            if own.refs != filtered.refs:
+                differences.append(_difference(question.id, own.refs, filtered.refs))
+            elif known and not own.refs:  # a store that forgot everything is no proof
+                differences.append(f"{question.id}: nothing was recalled")
+        return differences, leaks
+
+
+def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
+    return sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder)
+
+
+def _shared(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
+    """Of the agent that all cases share; what another run left in the store is another's.
+
+    It is of the same tenant: a token of a server may be good for no other.
+    """
+    name = f"{bench.set_name}-shared"
+    return sitting(name, case, stores=bench.stores, embedder=bench.embedder, agent=f"eval:{name}")
+
+
+def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:
+    for place, (own, other) in enumerate(zip(alone, shared, strict=False), start=1):
+        if own != other:
+            return f"{question}: at place {place} {own} alone, {other} shared"
+    return f"{question}: {len(alone)} hits alone, {len(shared)} shared"

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A set: what it is called, the module that reads it, and how its questions are put.
+    """A set: what it is called, the module, or module:function, that reads it, and how its questions are put.
 
     `view` says which questions the headline figures are taken over. `clustered` sets are resampled by case,
     because questions about one conversation are not independent. `foreign` sets ask each case the next one's
@@ -13,7 +13,7 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     name: str
     about: str
-    module: str
+    reader: str
     view: str = "answerable"
     clustered: bool = False
     foreign: bool = False
@@ -27,7 +27,7 @@ KINDS = {
         Kind(
             name="locomo",
             about="LoCoMo: which turns of a long conversation hold the evidence",
-            module="locomo",
+            reader="locomo",
             view="all",
             clustered=True,
             foreign=True,
@@ -35,45 +35,45 @@ KINDS = {
         Kind(
             name="longmemeval",
             about="LongMemEval_S: which sessions and turns of a haystack hold the evidence",
-            module="longmemeval",
+            reader="longmemeval",
             foreign=True,
             parity=True,
         ),
         Kind(
             name="pool",
             about="LongMemEval_S: the sessions of all haystacks in one memory",
-            module="pool",
+            reader="longmemeval:read_pool",
         ),
-        Kind(name="beam", about="BEAM: which messages of a long chat hold the evidence", module="beam"),
+        Kind(name="beam", about="BEAM: which messages of a long chat hold the evidence", reader="beam"),
         Kind(
             name="factconsolidation",
             about="FactConsolidation: the newest of contradicting facts comes first",
-            module="facts",
+            reader="facts",
         ),
         Kind(
             name="precision",
             about="PrecisionMemBench: the right beliefs and no others",
-            module="precision",
+            reader="precision",
             view="all",
         ),
         Kind(
             name="halumem",
             about="HaluMem: evidence, interference, contradictory near-duplicates",
-            module="halumem",
+            reader="halumem",
         ),
         Kind(
             name="micro",
             about="100 facts and 50 queries that come along: paraphrase, exact, multi-hit, no match",
-            module="micro",
+            reader="own:read_micro",
             needs_data=False,
         ),
         Kind(
             name="oblique",
             about="the same facts, asked in a roundabout way: harder than the protocol",
-            module="oblique",
+            reader="own:read_oblique",
             needs_data=False,
         ),
-        Kind(name="own", about="your own data, as documented JSON lines", module="own"),
+        Kind(name="own", about="your own data, as documented JSON lines", reader="own"),
     )
 }
 

@@ -1,14 +1,38 @@
 """From rows to figures: means by system, view and category, admission, intervals, timing."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec.structs import asdict
 
 from memorywire.model.record import Json
-from memorywire_evals import bootstrap, metrics
-from memorywire_evals.rows import OURS, Examined, Row, values
+from memorywire_evals import compare, metrics
+from memorywire_evals.datasets.longmemeval import USER_GOLD
+from memorywire_evals.results import OURS, Examined, Row, values
 from memorywire_evals.sets import Kind
-from memorywire_evals.views import by_category, views
+
+Rows: TypeAlias = Sequence[Row]
+
+
+def views(rows: Rows) -> dict[str, list[Row]]:
+    """`all` own questions; `answerable` ones; of those the ones with evidence `said-by-user`; and pairs."""
+    own = [row for row in rows if row.asked == "own"]
+    found = {
+        "all": own,
+        "answerable": [row for row in own if row.answerable],
+        "said-by-user": [row for row in own if row.answerable and USER_GOLD in row.marks],
+        "pairs": [row for row in rows if row.asked == "pair"],
+    }
+    return {name: chosen for name, chosen in found.items() if chosen}
+
+
+def by_category(rows: Rows) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.asked != "foreign":
+            found.setdefault(row.category, []).append(row)
+    return dict(sorted(found.items()))
+
 
 _DIGITS = 4
 
@@ -124,15 +148,15 @@ def _intervals(rows: Sequence[Row], headlines: Sequence[str], *, clustered: bool
         if len(having) > 1:
             clusters = [row.case for row in having] if clustered else None
             ours = values(having, OURS, metric)
-            found[metric] = {OURS: _shown(bootstrap.interval(ours, clusters))}
+            found[metric] = {OURS: _shown(compare.interval(ours, clusters))}
             for system in sorted({system for row in having for system in row.figures} - {OURS}):
                 theirs = values(having, system, metric)
                 if len(theirs) == len(ours):
-                    found[metric][f"minus {system}"] = _shown(bootstrap.difference(ours, theirs, clusters))
+                    found[metric][f"minus {system}"] = _shown(compare.difference(ours, theirs, clusters))
     return found
 
 
-def _shown(interval: bootstrap.Interval) -> dict[str, float]:
+def _shown(interval: compare.Interval) -> dict[str, float]:
     return {name: round(value, _DIGITS) for name, value in asdict(interval).items()}
 
 

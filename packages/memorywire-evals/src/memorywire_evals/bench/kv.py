@@ -23,10 +23,7 @@ from memorywire.model.kv import Limits, Owner, OwnerKind, Setting
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline import kv
 from memorywire.runtime.threadpool import ThreadPool
-from memorywire.stores.sqlite.connection import connect
-from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.stores.sqlite import Location, SqliteFile, connect
 
 AT_ONCE = 1_024
 BARE = "bare table"
@@ -151,7 +148,8 @@ async def committing(home: Path) -> AsyncIterator[Rival]:
 
 
 def _add_table(db: apsw.Connection) -> None:
-    db.execute(QUERIES["add_meta"])  # where the writer looks for what it owes
+    # The writer of SqliteFile reads this table.
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID")
     db.execute("CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID")
 
 

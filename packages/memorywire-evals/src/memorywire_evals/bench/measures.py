@@ -8,7 +8,7 @@ from typing import TypeAlias
 from memorywire.client.memory import Memory
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.search.question import without_names
-from memorywire_evals.bench.linear import LinearStore
+from memorywire_evals.bench.reference_design import Codes, LinearStore
 from memorywire_evals.bench.report import (
     ALONE,
     BARE,
@@ -23,7 +23,6 @@ from memorywire_evals.bench.report import (
 )
 from memorywire_evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire_evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
-from memorywire_evals.bench.yardsticks import Codes
 
 Embed: TypeAlias = Callable[[str], bytes]
 

@@ -1,13 +1,24 @@
 """What a benchmark found, as values, as JSON and as lines of a table."""
 
+import os
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from html import escape
+from math import ceil, floor, log10
+from pathlib import Path
 
+import apsw
+import numpy as np
 from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
+import memorywire_minilm
+from memorywire import __version__
 from memorywire.model.record import Json
 from memorywire_evals.bench.timing import TURN, Spread
+from memorywire_evals.charts import COLOURS
+from memorywire_evals.tables import Target
 
 REFERENCE = "reference"
 ALONE = "the same user alone"
@@ -140,3 +151,172 @@ def _times(ratio: float | None) -> str:
     if ratio is None:
         return ""
     return f"{ratio:.1f} x" if ratio >= 1 else f"{ratio:.2f} x"
+
+
+HEADERS = ("", "at least", "aim", "memorywire", "stands")
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """A row that something is asked of, at one size or at every one.
+
+    How many times as fast as what it stands beside it must be; or, with `less`, how many times as long it
+    may take.
+    """
+
+    measure: str
+    against: str
+    size: int | None = None
+    floor: float | None = None
+    aim: float | None = None
+    less: bool = False
+
+
+_ASKED = (
+    _Asked(measure="recall", against=REFERENCE, size=100, floor=10, aim=20),
+    _Asked(measure="recall without embedding", against=REFERENCE, size=100_000, floor=10),
+    _Asked(measure="recall without embedding", against=REFERENCE, size=1_000_000, floor=20),
+    _Asked(measure="recall without embedding", against=BOUND, size=100_000, aim=2, less=True),
+    _Asked(measure="recall without embedding", against=BOUND, size=1_000_000, aim=2, less=True),
+    _Asked(measure="recall of a tenant", against=TENANT_ALONE, size=1_000_000, floor=1.5, aim=1.1, less=True),
+    _Asked(measure="remember without embedding", against=BARE, floor=1.5, aim=1.2, less=True),
+)
+_RESIDENT = Target(label="megabytes of a process that recalls", where="", floor=1200, aim=700, less=True)
+_RESIDENT_SIZE = 1_000_000
+
+
+def figures(report: Report) -> Iterator[list[str]]:
+    """A row for everything that is asked for and was measured."""
+    for asked in _ASKED:
+        for row in report.latencies:
+            alike = row.measure.partition(" with ")[0] == asked.measure and row.against == asked.against
+            if alike and row.ratio is not None and asked.size in (None, row.size):
+                manner = "times as long as" if asked.less else "times as fast as"
+                label = f"{row.size:,} memories: {row.measure}, {manner} {row.against}"
+                target = Target(label=label, where="", floor=asked.floor, aim=asked.aim, less=asked.less)
+                yield _cells(target, 1 / row.ratio if asked.less else row.ratio)
+    for held in report.resident:
+        if held.size == _RESIDENT_SIZE:
+            yield _cells(_RESIDENT, held.mb)
+
+
+def markdown(report: Report) -> str:
+    """The report as a page, with what is asked for at its end."""
+    rows = list(figures(report))
+    return f"{report.markdown()}\n{markdown_table(HEADERS, rows)}\n" if rows else report.markdown()
+
+
+def _cells(target: Target, figure: float) -> list[str]:
+    bounds = ["" if bound is None else f"{bound:g}" for bound in (target.floor, target.aim)]
+    shown = [f"<= {bound}" if target.less and bound else bound for bound in bounds]
+    return [target.label, *shown, f"{figure:.2f}", target.verdict(figure)]
+
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 960, 520, 70, 390, 50, 60
+_STYLE = "text{font:13px sans-serif;fill:#222}.grid{stroke:#ddd}polyline{fill:none;stroke-width:2}"
+
+
+def chart(latencies: Sequence[Latency]) -> str:
+    """Medians on two logarithmic axes: ours as a line, the reference's of the same colour, dashed."""
+    compared = [row for row in latencies if row.against == REFERENCE]
+    scale = _Scale(compared)
+    shapes = [*_grid(scale)]
+    measures = dict.fromkeys(_general(row) for row in compared)
+    for order, measure in enumerate(measures):
+        rows = [row for row in compared if _general(row) == measure]
+        colour = COLOURS[order % len(COLOURS)]
+        ours = [(row.size, row.ours.p50) for row in rows]
+        its = [(row.size, row.other.p50) for row in rows if row.other is not None]
+        shapes += [_curve(scale, ours, colour, ""), _curve(scale, its, colour, ' stroke-dasharray="5 4"')]
+        shapes += _named(_TOP + 22 * order, measure, colour)
+    title = "milliseconds, median, by number of memories (dashed: the reference design)"
+    shapes.append(_text(_LEFT, 24, title, "start"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(title)}"><style>{_STYLE}</style>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>{"".join(shapes)}</svg>\n'
+    )
+
+
+def _general(row: Latency) -> str:
+    """The measure without what its size says already: how many memories a small user has."""
+    return "recall of a small user, without embedding" if " a user with " in row.measure else row.measure
+
+
+class _Scale:
+    """Where a size and a time stand on the paper; whole powers of ten at the edges."""
+
+    def __init__(self, rows: Sequence[Latency]) -> None:
+        sizes = [row.size for row in rows]
+        times = [spread.p50 for row in rows for spread in (row.ours, row.other) if spread is not None]
+        self.sizes = range(floor(log10(min(sizes))), ceil(log10(max(sizes))) + 1)
+        self.times = range(floor(log10(min(times))), ceil(log10(max(times))) + 1)
+
+    def x(self, size: float) -> float:
+        return _LEFT + _share(size, self.sizes) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(self, milliseconds: float) -> float:
+        return _HEIGHT - _BOTTOM - _share(milliseconds, self.times) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _share(value: float, powers: range) -> float:
+    return (log10(value) - powers[0]) / max(len(powers) - 1, 1)
+
+
+def _grid(scale: _Scale) -> Iterator[str]:
+    for power in scale.times:
+        y = scale.y(10**power)
+        yield f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+        yield _text(_LEFT - 8, y + 4, f"{10.0**power:g}", "end")
+    for power in scale.sizes:
+        yield _text(scale.x(10**power), _HEIGHT - _BOTTOM + 22, f"{10**power:,}", "middle")
+
+
+def _curve(scale: _Scale, points: Sequence[tuple[int, float]], colour: str, dashes: str) -> str:
+    places = [(scale.x(size), scale.y(milliseconds)) for size, milliseconds in points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places)
+    return f'<polyline points="{path}" stroke="{colour}"{dashes}/>{dots}'
+
+
+def _named(y: float, measure: str, colour: str) -> Iterator[str]:
+    """A measure beside its colour: words in a light colour are hard to read."""
+    x = _WIDTH - _RIGHT + 16
+    yield f'<rect x="{x}" y="{y - 10:.1f}" width="11" height="11" fill="{colour}"/>'
+    yield _text(x + 18, y, measure, "start")
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+_PROCESSORS = Path("/proc/cpuinfo")
+
+
+def describe() -> dict[str, str | int]:
+    """Machine, engines and the kernel that embeds."""
+    return {
+        "memorywire": __version__,
+        "cpu": _cpu(),
+        "cores": os.cpu_count() or 1,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "numpy": np.__version__,
+        "embedder": f"{memorywire_minilm.MODEL} {memorywire_minilm.REVISION}",
+        "kernel": memorywire_minilm.kernels()[0],
+        "load": _load(),
+    }
+
+
+def _cpu() -> str:
+    """The processor's own name where the system tells it."""
+    if _PROCESSORS.is_file():
+        for line in _PROCESSORS.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _load() -> str:
+    """How busy the machine was before: figures from a busy one mean little."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"

@@ -8,13 +8,11 @@ from msgspec import Struct
 
 from memorywire.model.clock import Clock
 from memorywire.search.embed.minilm import MiniLmEmbedder
-from memorywire_evals.bench import measures, watched
-from memorywire_evals.bench.embedders import ReferenceEmbedder
-from memorywire_evals.bench.known import Known
-from memorywire_evals.bench.machine import describe
-from memorywire_evals.bench.report import Latency, Rate, Report, Resident
+from memorywire_evals.bench import ledger, measures
+from memorywire_evals.bench.reference_design import ReferenceEmbedder
+from memorywire_evals.bench.report import Latency, Rate, Report, Resident, describe
 from memorywire_evals.bench.resident import resident
-from memorywire_evals.bench.stage import Stage, open_stage
+from memorywire_evals.bench.stage import Known, Stage, open_stage
 
 SIZES = (100, 10_000, 100_000, 1_000_000)
 ROUNDS = 100
@@ -82,7 +80,7 @@ async def _measure(
         measures.filtered_recall,
         measures.cold_open,
         measures.remember,
-        watched.ledger,
+        ledger.measure_ledger,
         measures.recall_after_remember,
     ):
         watch(f"{stage.size:,} memories: {measure.__name__.replace('_', ' ')}")

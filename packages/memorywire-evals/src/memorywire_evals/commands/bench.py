@@ -7,17 +7,131 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from memorywire.cli.problems import problems
-from memorywire.cli.terminal import table, terminal_width
+from memorywire.cli.terminal import Progress, table, terminal_width
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
-from memorywire_evals.commands.bench_fusion import fusion
-from memorywire_evals.commands.bench_kv import kv
 from memorywire_evals.commands.eval_options import tidied, told
 
 if TYPE_CHECKING:
+    from memorywire_evals.bench.kv import Rate
     from memorywire_evals.bench.report import Report
+
+
+@click.command("fusion")
+@click.option("--queries", type=click.IntRange(1), metavar="N", default=42, help="Questions of each cell.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=1, help="Of the dice.")
+@click.option(
+    "--rounds", type=click.IntRange(1), metavar="N", default=200, help="How often the cost is measured."
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the report to this file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
+def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json: bool) -> None:
+    """Set rogue stores on the fusion of several, and say what reaches the answer.
+
+    The paper's experiment, and a harder one: two to seven stores that see dimly, any number but one of them
+    rogue, seven attacks, eight defences. What a router costs over the slowest of its stores; and what ways to
+    read several stores find, all of them joined or one chosen by a rule.
+    """
+    import asyncio
+
+    from memorywire.app.settings import data_home
+    from memorywire_evals.bench.fusion_report import FIGURE_HEADERS, READ_HEADERS, SUM_HEADERS, bench_fusion
+
+    home = data_home(os.environ)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with Progress("fusing", None) as progress:
+        report = asyncio.run(
+            bench_fusion(
+                queries=queries,
+                seed=seed,
+                rounds=rounds,
+                folder=home,
+                clock=system_clock,
+                watch=lambda doing: progress.reached(0, doing),
+            )
+        )
+    if as_json:
+        click.echo(json.dumps(report.json(), ensure_ascii=False, indent=2))
+    else:
+        for headers, rows in (
+            (SUM_HEADERS, report.sums()),
+            (READ_HEADERS, report.reading()),
+            (FIGURE_HEADERS, report.figures()),
+        ):
+            for line in table(headers, list(rows), elastic=headers[0], width=terminal_width()):
+                click.echo(line)
+            click.echo()
+        click.echo(report.cost())
+    if markdown is not None:
+        markdown.write_text(report.markdown(), encoding="utf-8")
+
+
+_HEADERS = ["WHAT", "WHO", "A SECOND", "CPU US", "OF BARE"]
+
+
+@click.command("kv")
+@click.option(
+    "--keys", type=click.IntRange(1), metavar="N", default=20_000, help="How many; 20000 when not given."
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1_024,
+    help="How many callers, each with its next key as soon as it has done one; 1024 when not given.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    help="Where the files are made and removed: the disk to measure; the data folder when not given.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
+def kv(keys: int, at_once: int, folder: Path | None, as_json: bool) -> None:
+    """Measure get and set without embedding, many at once.
+
+    Beside them stands a bare SQLite table in a file of the same durability, written and read by the same
+    threads: as many who set at once share a commit there. The same table is also measured with one commit
+    a set.
+    """
+    import asyncio
+
+    from memorywire.app.settings import data_home
+    from memorywire_evals.bench.kv import measure
+    from memorywire_evals.bench.report import describe
+
+    home = folder or data_home(os.environ)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    rates = asyncio.run(measure(home, keys, at_once))
+    if as_json:
+        figures = {"keys": keys, "at_once": at_once, "rates": [asdict(one) for one in rates]}
+        click.echo(json.dumps({"machine": describe(), **figures}))
+        return
+    click.echo(f"{keys} keys, {at_once} callers at once, load {describe()['load']}")
+    for line in table(_HEADERS, _rows(rates), elastic="WHO", width=terminal_width()):
+        click.echo(line)
+
+
+def _rows(rates: "list[Rate]") -> list[list[str]]:
+    from memorywire_evals.bench.kv import BARE
+
+    bare = {rate.what: rate for rate in rates if rate.who == BARE}
+    ordered = sorted(rates, key=lambda rate: list(bare).index(rate.what))
+    return [
+        [
+            rate.what,
+            rate.who,
+            f"{rate.a_second:,.0f}",
+            f"{rate.cpu_us:.0f}",
+            f"{rate.cpu_us / bare[rate.what].cpu_us:.1f} x",
+        ]
+        for rate in ordered
+    ]
+
 
 _STDOUT = "-"
 
@@ -140,7 +254,7 @@ def _run(
 ) -> None:
     import asyncio
 
-    from memorywire_evals.bench.embedders import model_folder, open_reference
+    from memorywire_evals.bench.reference_design import model_folder, open_reference
     from memorywire_evals.bench.run import SIZES, Plan, bench
 
     plan = Plan(folder=folder or _data_folder(), sizes=sizes or SIZES, rounds=rounds)
@@ -162,13 +276,13 @@ def _document(report: "Report") -> str:
 
 
 def _page(report: "Report") -> str:
-    from memorywire_evals.bench.figures import markdown
+    from memorywire_evals.bench.report import markdown
 
     return markdown(report)
 
 
 def _drawn(report: "Report") -> str:
-    from memorywire_evals.bench.plot import chart
+    from memorywire_evals.bench.report import chart
 
     return chart(report.latencies)
 
@@ -183,8 +297,7 @@ def _data_folder() -> Path:
 
 
 def _show(report: "Report") -> None:
-    from memorywire_evals.bench.figures import HEADERS, figures
-    from memorywire_evals.bench.report import LATENCY_HEADERS, RATE_HEADERS
+    from memorywire_evals.bench.report import HEADERS, LATENCY_HEADERS, RATE_HEADERS, figures
 
     for line in report.heading():
         click.echo(line)

@@ -1,4 +1,4 @@
-"""Readers of public sets and of one's own data; each gives a `Dataset`."""
+"""Reads public sets and own data; each reader returns a `Dataset`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from memorywire_evals.sets import Kind
 
 
 class Reader(Protocol):
-    """What every module of this room offers."""
+    """Reads one set."""
 
     def __call__(self, data: Path, *, split: str, roles: str) -> Dataset: ...
 
@@ -24,29 +24,30 @@ def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> 
 
     `roles` may leave out what assistants said, where a set tells roles apart.
     """
-    reader = cast(Reader, import_module(f"{__name__}.{kind.module}").read)
-    with _shaped(kind):
+    module, _, name = kind.reader.partition(":")
+    reader = cast(Reader, getattr(import_module(f"{__name__}.{module}"), name or "read"))
+    with _report_shape(kind):
         dataset = reader(data, split=split, roles=roles)
     if not dataset.case_ids:
         raise InvalidRequest(f"there is no case of {kind.name} in {data}", field="data")
 
     def build(id: str) -> Case:
-        with _shaped(kind):
+        with _report_shape(kind):
             return dataset.build(id)
 
     return replace(dataset, build=build)
 
 
 @contextmanager
-def _shaped(kind: Kind) -> Iterator[None]:
-    """Turn errors of a reader into a problem: the data has another shape than it should."""
+def _report_shape(kind: Kind) -> Iterator[None]:
+    """Turn errors of a reader into InvalidRequest: the data has another shape than expected."""
     try:
         yield
     except MemorywireError:
         raise
     except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
         raise InvalidRequest(
-            f"the data have not the shape of {kind.name}: {type(error).__name__} {error}",
+            f"the data does not have the shape of {kind.name}: {type(error).__name__} {error}",
             field="data",
             fix="docs/reference/eval-data.md shows the shape",
         ) from error

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from memorywire.model.record import Json
 from memorywire_evals.cases import STEP_MS, Case, Dataset, Item, Question, epoch_ms
 from memorywire_evals.datasets.files import digest, find, part, read_json, unique, words
@@ -113,3 +115,30 @@ def _question(question: Json, dates: Mapping[str, int], items: Sequence[Item]) -
 
 def _answerable(question: Json) -> bool:
     return not question["question_id"].endswith(ABSTENTION)
+
+
+_POOL = "pool"
+
+
+def read_pool(data: Path, *, split: str, roles: str) -> Dataset:
+    """All haystacks as one memory, with every session of every question.
+
+    The people of the haystacks contradict each other and a question may fit several: this measures how recall
+    copes with many memories, not with one person. A session that haystacks share is stored once, with its
+    date in the first. Questions without an answer in their haystack are left out: another may answer them.
+    """
+    haystacks = read(data, split=split, roles=roles)
+    return replace(haystacks, name=_POOL, case_ids=(_POOL,), build=lambda _: _join_haystacks(haystacks))
+
+
+def _join_haystacks(haystacks: Dataset) -> Case:
+    items: dict[str, Item] = {}
+    questions: list[Question] = []
+    skipped = 0
+    for id in haystacks.case_ids:
+        case = haystacks.build(id)
+        for item in case.items:
+            items.setdefault(item.ref, item)
+        skipped += case.skipped
+        questions += [replace(question, ages=()) for question in case.questions if question.answerable]
+    return Case(id=_POOL, items=tuple(items.values()), questions=tuple(questions), skipped=skipped)

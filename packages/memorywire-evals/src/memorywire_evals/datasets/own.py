@@ -176,3 +176,18 @@ def _placed(question: Question, known: dict[str, Item]) -> Question:
     sessions = [known[ref].session for ref in question.gold]
     named = unique(session for session in sessions if session is not None)
     return replace(question, gold_sessions=named) if None not in sessions else question
+
+
+MICRO_FILE = Path(__file__).with_name("micro.jsonl")
+OBLIQUE_FILE = Path(__file__).with_name("oblique.jsonl")
+
+
+def read_micro(data: Path, *, split: str, roles: str) -> Dataset:
+    """The built-in microbenchmark: 100 facts about ten people, 50 queries, 8 of them unanswerable."""
+    return from_lines("micro", MICRO_FILE, read_lines(MICRO_FILE))
+
+
+def read_oblique(data: Path, *, split: str, roles: str) -> Dataset:
+    """The facts of the microbenchmark with indirect questions, whose words and names no fact has."""
+    facts = [(number, line) for number, line in read_lines(MICRO_FILE) if "memory" in line]
+    return from_lines("oblique", OBLIQUE_FILE, [*facts, *read_lines(OBLIQUE_FILE)])

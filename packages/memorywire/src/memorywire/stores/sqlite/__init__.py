@@ -7,10 +7,12 @@
 import asyncio
 
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.location import locate
+from memorywire.stores.sqlite.connection import connect
+from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.store import SqliteStore
 
-__all__ = ["SqliteStore", "open_store"]
+__all__ = ["Location", "SqliteFile", "SqliteStore", "connect", "open_store"]
 
 
 async def open_store(url: str, *, space: Space) -> SqliteStore:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct, to_builtins
 
+from memorywire.model.clock import Clock
 from memorywire.model.record import Json
-from memorywire_evals.bench.fusion.overhead import Overhead
-from memorywire_evals.bench.fusion.paper import Row
-from memorywire_evals.bench.fusion.reading import Read
-from memorywire_evals.bench.fusion.sweep import DEFENCES, Cell
-from memorywire_evals.bench.report import markdown_table
+from memorywire.search.embed import open_embedder
+from memorywire_evals.bench.fusion_attacks import DEFENCES, Cell, Row, experiment, make_world, sweep
+from memorywire_evals.bench.fusion_stores import Overhead, Read, compare, overhead
+from memorywire_evals.bench.report import describe, markdown_table
 
 _SHOWN_QUALITY = 0.9
 _SHOWN = ("rrf", "max", "weighted", "quorum f+1", "register", "register, rerank", "embedded, rerank")
@@ -174,3 +176,26 @@ def _worst(cells: Sequence[Cell], of: Callable[[Cell], float]) -> str:
 def _pair(cell: Cell) -> str:
     second = cell.bump if cell.attack == "id bump" else cell.leak
     return f"{cell.recall:.2f} / {second:.2f}"
+
+
+async def bench_fusion(
+    *, queries: int, seed: int, rounds: int, folder: Path, clock: Clock, watch: Callable[[str], None]
+) -> FusionReport:
+    """The whole benchmark; the cost of the router is measured first, while nothing else runs."""
+    with TemporaryDirectory(prefix="memorywire-fusion-", dir=folder) as place:
+        watch("what the router costs")
+        cost = await overhead(Path(place), rounds=rounds, clock=clock)
+        reads = await compare(Path(place), clock=clock, watch=watch)
+    embedder = open_embedder("minilm")
+    world = await make_world(embedder)
+    await embedder.close()
+    return FusionReport(
+        at=clock(),
+        machine=describe(),
+        seed=seed,
+        queries=queries,
+        cells=tuple(sweep(world, queries=queries, seed=seed, watch=watch)),
+        paper=tuple(experiment(world)),
+        overhead=cost,
+        reads=tuple(reads),
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 from tempfile import mkdtemp
@@ -10,20 +11,25 @@ from tempfile import mkdtemp
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.app import Several
+from memorywire.app import Several, open_container
+from memorywire.client.bulk import remember_each
 from memorywire.client.memory import Memory
 from memorywire.model.answers import Remembered
 from memorywire.model.clock import Clock
-from memorywire.model.query import Query, Scored
-from memorywire.pipeline.context import Routing
+from memorywire.model.query import Query, Scored, Where
+from memorywire.model.record import DEFAULT_TENANT, Scope
+from memorywire.model.requests import Recall
+from memorywire.pipeline.candidates import ask_each
+from memorywire.pipeline.context import Context, Routing
 from memorywire.search.embed import open_embedder
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Fanned, Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Route, by_rules, learned
-from memorywire_evals.bench.stage import kept
-from memorywire_evals.bench.timing import spread
+from memorywire_evals.bench.corpus import Fact, facts
+from memorywire_evals.bench.stage import kept, store_url
+from memorywire_evals.bench.timing import WARM_UP, Spread, spread
 from memorywire_evals.cases import Case, Dataset
-from memorywire_evals.datasets import micro, oblique
+from memorywire_evals.datasets.own import read_micro, read_oblique
 
 K = 5
 _PATIENCE = 60.0
@@ -94,7 +100,7 @@ JOINED = (
 
 async def compare(folder: Path, *, clock: Clock, watch: Callable[[str], None]) -> list[Read]:
     """Every way on both sets of questions; the learned route has learned from the other set."""
-    cases = {"micro": _case(micro.read), "oblique": _case(oblique.read)}
+    cases = {"micro": _case(read_micro), "oblique": _case(read_oblique)}
     reads: list[Read] = []
     lessons: dict[str, Route] = {}
     for name, case in cases.items():
@@ -179,3 +185,65 @@ def _read(dataset: str, way: Way, answers: Sequence[_Answered]) -> Read:
         recall=mean(answer.share for answer in answers),
         p50=spread([answer.seconds for answer in answers]).p50,
     )
+
+
+SCOPE = Scope(agent="overhead")
+MEMORIES = 1_000
+_POOL = 10
+
+
+class Overhead(Struct, frozen=True, kw_only=True):
+    """Milliseconds of asking several stores and joining their answers, and of the slowest store alone."""
+
+    memories: int
+    joined: Spread
+    slowest: Spread
+
+    @property
+    def more(self) -> float:
+        """By how much the median is longer."""
+        return self.joined.p50 - self.slowest.p50
+
+    @property
+    def allowed(self) -> float:
+        """A tenth of the slowest store's time, and a millisecond."""
+        return 0.1 * self.slowest.p50 + 1.0
+
+
+async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
+    """Two files with the same memories, asked by themselves and through the router, in turn."""
+    some = list(islice(facts(), MEMORIES))
+    container = await open_container(
+        stores=[f"{store_url(folder, name)}#{name}" for name in ("one", "two")],
+        embedder="minilm",
+        embedder_key=None,
+        clock=clock,
+    )
+    try:
+        await _fill_stores(some, container.context)
+        router = container.context.store
+        if not isinstance(router, Fanned):
+            raise AssertionError("two stores are a router")
+        samples = [
+            await _round(some[n % len(some)], router, container.context) for n in range(WARM_UP + rounds)
+        ]
+    finally:
+        await container.close()
+    joined, slowest = zip(*samples[WARM_UP:], strict=True)
+    return Overhead(memories=MEMORIES, joined=spread(joined), slowest=spread(slowest))
+
+
+async def _fill_stores(some: list[Fact], context: Context) -> None:
+    payloads = ({"agent_id": SCOPE.agent, "type": "semantic", "content": fact.content} for fact in some)
+    async for receipts in remember_each(payloads, context, tenant=DEFAULT_TENANT):
+        for receipt in receipts:
+            kept(receipt)
+
+
+async def _round(fact: Fact, router: Fanned, context: Context) -> tuple[float, float]:
+    (vector,) = await context.embedder.embed([fact.question])
+    query = Query(where=Where(scope=SCOPE, alive_at=context.clock()), text=fact.question, vector=vector)
+    founds = await router.search_each(query, _POOL)
+    began = time.perf_counter()
+    await ask_each(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, context)
+    return time.perf_counter() - began, max(found.elapsed for found in founds)

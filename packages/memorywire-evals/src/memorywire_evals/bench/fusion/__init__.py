@@ -1,1 +1,0 @@
-"""Fusion under attack: stores that lie, and what reaches the answer all the same."""

@@ -1,0 +1,350 @@
+"""What rogue stores answer. Each attack makes one list that all rogues return, or one for each of them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.query import Query, Scored, Where
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.requests import Fusion
+from memorywire.pipeline.candidates import agreed, by_vector
+from memorywire.pipeline.verify_hits import held_against, trusted
+from memorywire.search.embed import Embedder
+from memorywire.search.fuse import Fused, Ranking, Rules, fuse
+from memorywire.search.reference import cosine, floats
+from memorywire.stores.contract import Found
+from memorywire.stores.memory import MemoryStore
+from memorywire_evals.datasets.own import read_oblique
+
+SCOPE = Scope(agent="fusion")
+DEPTH = 20
+"""So many hits are asked of every store."""
+
+_JITTER = 0.05
+"""How far the idea that a store of quality 0.9 has of a relevance may be off."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question: everything ranked by it, what answers it, and what each is worth read again here."""
+
+    ranking: tuple[Scored, ...]
+    gold: frozenset[str]
+    local: dict[str, float]
+
+
+class World(Struct, frozen=True, kw_only=True):
+    records: dict[str, Record]
+    questions: tuple[Asked, ...]
+
+
+async def make_world(embedder: Embedder) -> World:
+    """The facts in a store of the reference, asked every roundabout question that has an answer."""
+    dataset = read_oblique(Path(), split="all", roles="all")
+    records: dict[str, Record] = {}
+    questions: list[Asked] = []
+    for case in map(dataset.build, dataset.case_ids):
+        mine = [_record(item.ref, str(item.content), item.type) for item in case.items]
+        records |= {record.id: record for record in mine}
+        vectors = await embedder.embed([record.meaning for record in mine])
+        store = MemoryStore(embedder.space)
+        puts = [
+            Put(record=record, base=Base.NOTHING, vector=vector)
+            for record, vector in zip(mine, vectors, strict=True)
+        ]
+        await store.write(Change(id=case.id, operation="fill", scope=SCOPE, at=0, put=tuple(puts)))
+        near = {record.id: floats(vector) for record, vector in zip(mine, vectors, strict=True)}
+        answerable = [question for question in case.questions if question.gold]
+        questions += [
+            await _asked(question.text, frozenset(question.gold), store, near, embedder)
+            for question in answerable
+        ]
+    return World(records=records, questions=tuple(questions))
+
+
+async def _asked(
+    text: str,
+    gold: frozenset[str],
+    store: MemoryStore,
+    near: dict[str, tuple[float, ...]],
+    embedder: Embedder,
+) -> Asked:
+    (vector,) = await embedder.embed([text])
+    query = Query(where=Where(scope=SCOPE, alive_at=0), text=text, vector=vector)
+    ranking = await store.search(query, len(near))
+    asked = floats(vector)
+    local = {
+        hit.record.id: by_vector(hit.record, cosine(asked, near[hit.record.id])).score for hit in ranking
+    }
+    return Asked(ranking=tuple(ranking), gold=gold, local=local)
+
+
+def _record(id: str, content: str, kind: str) -> Record:
+    return Record(id=id, scope=SCOPE, type=MemoryType(kind), content=content, created_at=0, updated_at=0)
+
+
+def dim_view(ranking: Sequence[Scored], quality: float, dice: np.random.Generator) -> list[Scored]:
+    """What a store of this quality returns: some memories it does not find, the others in disorder."""
+    seen = [hit for hit in ranking if dice.random() < quality]
+    spread = _JITTER * (1 - quality) / 0.1
+    noisy = [(hit.score + dice.normal(0, spread), hit) for hit in seen]
+    return [hit for _, hit in sorted(noisy, key=lambda pair: -pair[0])[:DEPTH]]
+
+
+POISONS = 5
+POISON = "poison"
+_LOUD = 3.0
+
+
+class Attack(Struct, frozen=True, kw_only=True):
+    """A way to answer: (what an honest store would say, the question, which rogue) -> what this one says."""
+
+    name: str
+    answer: Callable[[Sequence[Scored], Asked, int], list[Scored]]
+
+
+def _poisoned(id: str, scope: Scope = SCOPE, *, score: float = 1.0) -> Scored:
+    content = f"{POISON}: whatever {id} wants you to believe"
+    record = Record(id=id, scope=scope, type=MemoryType.SEMANTIC, content=content, created_at=0, updated_at=0)
+    return Scored(record=record, score=score, signals={})
+
+
+def _first(poison: Sequence[Scored], honest: Sequence[Scored]) -> list[Scored]:
+    return [*poison, *honest][:DEPTH]
+
+
+def invented(honest: Sequence[Scored], poisons: int, rogue: int = 0) -> list[Scored]:
+    """So many memories that nobody wrote, before the honest answer."""
+    return _first([_poisoned(f"{POISON}-{rogue}-{place}") for place in range(poisons)], honest)
+
+
+def _invented(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return invented(honest, POISONS, rogue)
+
+
+def _colluding(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return _invented(honest, asked, 0)
+
+
+def _repeated(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return [hit for hit in _invented((), asked, rogue) for _ in range(DEPTH // POISONS)]
+
+
+def bumped(asked: Asked) -> frozenset[str]:
+    """The memories that are pushed: real ones, and the least relevant there are."""
+    return frozenset(hit.record.id for hit in asked.ranking[-POISONS:]) - asked.gold
+
+
+def _bumping(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    pushed = bumped(asked)
+    return _first([replace(hit, score=1.0) for hit in asked.ranking if hit.record.id in pushed], honest)
+
+
+def _swapped(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    best = [
+        replace(hit, score=1.0, record=replace(hit.record, content=f"{POISON} in place of {hit.record.id}"))
+        for hit in asked.ranking[:POISONS]
+    ]
+    return _first(best, honest[POISONS:])
+
+
+def _foreign(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    stranger = Scope(agent=SCOPE.agent, tenant="another tenant")
+    return _first([_poisoned(f"{POISON}-of-others-{place}", stranger) for place in range(POISONS)], honest)
+
+
+def _inflated(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return _first([_poisoned(f"{POISON}-{place}", score=_LOUD) for place in range(POISONS)], honest)
+
+
+ATTACKS: tuple[Attack, ...] = (
+    Attack(name="disjoint", answer=_invented),
+    Attack(name="colluding", answer=_colluding),
+    Attack(name="duplicate votes", answer=_repeated),
+    Attack(name="id bump", answer=_bumping),
+    Attack(name="content swap", answer=_swapped),
+    Attack(name="foreign tenant", answer=_foreign),
+    Attack(name="score inflation", answer=_inflated),
+)
+
+Answers: TypeAlias = dict[str, list[Scored]]
+
+
+K = 5
+MOST = 7
+CLEAN = "clean"
+QUERIES = 42
+"""As many as there are questions with an answer."""
+
+DRAWS = 10
+"""So often is each question asked where a mean is promised: one of 42, by chance, is more than is allowed."""
+
+_WHERE = Where(scope=SCOPE, alive_at=0)
+
+
+class Defence(Struct, frozen=True, kw_only=True):
+    """How the answers are joined; `f` is how many rogues it is prepared for.
+
+    When `anchored`, the last store is the embedded one, which shares its file with the journal.
+    """
+
+    name: str
+    rules: Callable[[int], Rules]
+    register: bool = False
+    rerank: bool = False
+    anchored: bool = False
+
+
+DEFENCES: tuple[Defence, ...] = (
+    Defence(name="rrf", rules=lambda f: Rules()),
+    Defence(name="max", rules=lambda f: Rules(fusion=Fusion.MAX)),
+    Defence(name="weighted", rules=lambda f: Rules(fusion=Fusion.WEIGHTED)),
+    Defence(name="quorum f+1", rules=lambda f: Rules(quorum=f + 1)),
+    Defence(name="trim f", rules=lambda f: Rules(trim=f)),
+    Defence(name="register", rules=lambda f: Rules(), register=True),
+    Defence(name="register, rerank", rules=lambda f: Rules(), register=True, rerank=True),
+    Defence(name="embedded, rerank", rules=lambda f: Rules(), register=True, rerank=True, anchored=True),
+)
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """What one defence made of one attack: mean shares over all questions.
+
+    `clean` is the recall of the honest stores alone, joined in the same way.
+    """
+
+    quality: float
+    stores: int
+    rogues: int
+    attack: str
+    defence: str
+    recall: float
+    clean: float
+    leak: float
+    bump: float
+
+
+def sweep(
+    world: World, *, queries: int = QUERIES, seed: int = 1, most: int = MOST, watch: Callable[[str], None]
+) -> Iterator[Cell]:
+    """Two to `most` stores, up to all but one of them rogue, of three qualities."""
+    for quality in (1.0, 0.9, 0.7):
+        for stores in range(2, most + 1):
+            watch(f"quality {quality}, {stores} stores")
+            for rogues in range(1, stores):
+                often = [one for one in DEFENCES if one.rerank and rogues == 1 and stores > 2]
+                once = [one for one in DEFENCES if one not in often]
+                yield from _cells(world, quality, stores, rogues, queries, seed, once)
+                yield from _cells(world, quality, stores, rogues, DRAWS * queries, seed, often)
+
+
+class Tally(Struct):
+    """Sums over the questions so far."""
+
+    recall: float = 0.0
+    leak: float = 0.0
+    bump: float = 0.0
+
+    def count(self, best: Sequence[Fused], asked: Asked) -> None:
+        pushed = bumped(asked)
+        self.recall += _recall(best, asked)
+        self.leak += sum(POISON in str(one.record.content) for one in best) / K
+        self.bump += sum(one.record.id in pushed for one in best) / K
+
+
+def _cells(
+    world: World,
+    quality: float,
+    stores: int,
+    rogues: int,
+    queries: int,
+    seed: int,
+    defences: Sequence[Defence],
+) -> Iterator[Cell]:
+    """All attacks on the same views of the same questions."""
+    dice = np.random.default_rng((seed, round(10 * quality), stores, rogues))
+    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    for number in range(queries):
+        asked = world.questions[number % len(world.questions)]
+        views = [dim_view(asked.ranking, quality, dice) for _ in range(stores)]
+        honest = {f"store {place}": views[place] for place in range(rogues, stores)}
+        for defence in defences:
+            tallies[CLEAN, defence.name].count(join(honest, defence, 0, asked, world), asked)
+            for attack in ATTACKS:
+                # Rogues come first, where ties favour them.
+                said = {f"rogue {n}": attack.answer(views[n], asked, n) for n in range(rogues)}
+                best = join(said | honest, defence, rogues, asked, world)
+                tallies[attack.name, defence.name].count(best, asked)
+    for (attack_name, defence_name), tally in tallies.items():
+        if attack_name != CLEAN:
+            yield Cell(
+                quality=quality,
+                stores=stores,
+                rogues=rogues,
+                attack=attack_name,
+                defence=defence_name,
+                recall=tally.recall / queries,
+                clean=tallies[CLEAN, defence_name].recall / queries,
+                leak=tally.leak / queries,
+                bump=tally.bump / queries,
+            )
+
+
+def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: World) -> list[Fused]:
+    """The first hits, by the code that every recall goes through."""
+    founds = [Found(store=name, hits=tuple(hits)) for name, hits in answers.items()]
+    if defence.register:
+        believed = [held_against(found, _WHERE, world.records) for found in founds]
+        rankings = [Ranking(store=one.store, hits=one.hits) for one in trusted(believed)]
+    else:
+        rankings = [Ranking(store=found.store, hits=found.hits) for found in founds]
+    fused = fuse(rankings, defence.rules(rogues))
+    if defence.rerank:
+        worth = _measured(fused, list(answers), asked, anchored=defence.anchored)
+        fused.sort(key=lambda one: (-worth[one.record.id], one.record.id))
+    return fused[:K]
+
+
+def _measured(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
+    """What each is worth: by the word of the stores where it counts, else read again here."""
+    found = {one.record.id: agreed(one, stores[-1] if anchored else None, stores) for one in fused}
+    return {id: asked.local[id] if scored is None else scored.score for id, scored in found.items()}
+
+
+def _recall(best: Sequence[Fused], asked: Asked) -> float:
+    found = {one.record.id for one in best if POISON not in str(one.record.content)}
+    return len(found & asked.gold) / len(asked.gold)
+
+
+KS = (1, 3, 5, 10, 15, 20)
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """What a defence let through of K poisons."""
+
+    poisons: int
+    defence: str
+    recall: float
+    leak: float
+
+
+def experiment(world: World) -> Iterator[Row]:
+    for poisons in KS:
+        for defence in DEFENCES:
+            tally = Tally()
+            for asked in world.questions:
+                honest = list(asked.ranking[:DEPTH])
+                answers = {"rogue": invented(honest, poisons), "one": honest, "two": honest}
+                tally.count(join(answers, defence, 1, asked, world), asked)
+            questions = len(world.questions)
+            yield Row(
+                poisons=poisons,
+                defence=defence.name,
+                recall=tally.recall / questions,
+                leak=tally.leak / questions,
+            )
