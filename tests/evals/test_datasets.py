@@ -341,7 +341,7 @@ def test_a_case_of_another_shape_is_refused_as_such(data):
     samples[0]["conversation"]["session_1_date_time"] = "8 May"
     (data / "locomo2.json").write_text(json.dumps(samples), encoding="utf-8")
     dataset = load(KINDS["locomo"], data, split="all")
-    with pytest.raises(InvalidRequest, match="not the shape of locomo"):
+    with pytest.raises(InvalidRequest, match="not have the shape of locomo"):
         dataset.build("conv-1")
 
 
