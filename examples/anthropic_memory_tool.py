@@ -1,9 +1,9 @@
-"""Anthropic's memory tool with its files kept by memorywire.
+"""Anthropic's memory tool with its files in memorywire.
 
 pip install "memorywire[anthropic]"; python examples/anthropic_memory_tool.py
 
-With ANTHROPIC_API_KEY set, the tool goes to `client.beta.messages.tool_runner(tools=[files], ...)`; here the
-calls that a model would make are played.
+This example makes the calls of a model itself. With ANTHROPIC_API_KEY set, pass the tool to
+`client.beta.messages.tool_runner(tools=[files], ...)` instead.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ CALLS = (
 
 
 async def main() -> None:
-    async with Memory("assistant", ["memory://"]) as memory:  # name a store to keep it: sqlite:///memory.db
+    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
         files = MemoryFiles(memory)
         for call in CALLS:
             print(await files.call(call))

@@ -13,28 +13,28 @@ from memorywire.sync import Memory
 
 
 class State(TypedDict):
-    said: str
+    message: str
     answer: str
 
 
 def listen(state: State, *, store: BaseStore) -> dict[str, str]:
-    """Keep what was said, then answer with what is nearest to a question."""
-    if not state["said"].endswith("?"):
-        store.put(("users", "ana"), "latest", {"text": state["said"]})
+    """Store a statement; answer a question with the nearest stored statement."""
+    if not state["message"].endswith("?"):
+        store.put(("users", "ana"), "latest", {"text": state["message"]})
         return {"answer": "noted"}
-    found = store.search(("users", "ana"), query=state["said"], limit=1)
-    return {"answer": found[0].value["text"] if found else "I do not know"}
+    items = store.search(("users", "ana"), query=state["message"], limit=1)
+    return {"answer": items[0].value["text"] if items else "I do not know"}
 
 
 def main() -> None:
-    with Memory("assistant", ["memory://"]) as memory:  # name a store to keep it: sqlite:///memory.db
+    with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
         graph = StateGraph(State)
         graph.add_node("listen", listen)
         graph.add_edge(START, "listen")
         graph.add_edge("listen", END)
         app = graph.compile(store=MemorywireStore(memory))
-        for said in ("Ana prefers green tea to coffee.", "What does Ana drink?"):
-            print(f"{said} -> {app.invoke({'said': said, 'answer': ''})['answer']}")
+        for message in ("Ana prefers green tea to coffee.", "What does Ana drink?"):
+            print(f"{message} -> {app.invoke({'message': message, 'answer': ''})['answer']}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 pip install "memorywire[pydantic-ai]"; python examples/pydantic_ai_toolset.py
 
-The model here is Pydantic AI's own stand-in, which plays the calls below; name a real one instead.
+The model is Pydantic AI's FunctionModel, which makes the calls below; use a real one instead.
 """
 
 import asyncio
@@ -15,21 +15,21 @@ from memorywire import Memory
 from memorywire.integrations.pydantic_ai import memory_toolset
 
 
-def play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Remember, then recall, then answer with what was recalled."""
-    returned = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
-    if not returned:
+def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Remember, then recall, then answer with the recalled memories."""
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if not results:
         return ModelResponse(
             parts=[ToolCallPart("remember", {"content": "Ana prefers green tea to coffee."})]
         )
-    if len(returned) == 1:
+    if len(results) == 1:
         return ModelResponse(parts=[ToolCallPart("recall", {"question": "what does Ana drink?"})])
-    return ModelResponse(parts=[TextPart(str(returned[-1].content))])
+    return ModelResponse(parts=[TextPart(str(results[-1].content))])
 
 
 async def main() -> None:
-    async with Memory("assistant", ["memory://"]) as memory:  # name a store to keep it: sqlite:///memory.db
-        agent = Agent(FunctionModel(play), toolsets=[memory_toolset(memory)])
+    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
+        agent = Agent(FunctionModel(respond), toolsets=[memory_toolset(memory)])
         result = await agent.run("What does Ana drink?")
         print(result.output)
 

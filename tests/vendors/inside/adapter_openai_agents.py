@@ -281,4 +281,4 @@ async def a_session_inside_another_is_refused(folder: Path) -> None:
 
 
 async def the_example_runs(folder: Path) -> None:
-    assert "I was shown 3 items" in await example("openai_agents_session")
+    assert "My input has 3 items" in await example("openai_agents_session")
