@@ -28,7 +28,8 @@ there would have let bulk writes pass the policy.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -81,15 +82,20 @@ async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
         return await transaction.commit([Write(plan.change, _NO_ACT) for plan in plans])
     policy = await context.office.rulebook.policy(plans[0].change.scope.tenant)
     cases = await build_cases(plans, context, policy)
-    judgements = [judge(case, policy) for case in cases]
-    passing = [at for at, judgement in enumerate(judgements) if judgement.verdict is Verdict.ALLOW]
-    acts = await _build_acts([(plans[at], judgements[at]) for at in passing], context)
-    writes = [Write(plans[at].change, act) for at, act in zip(passing, acts, strict=True)]
-    results = dict(zip(passing, await transaction.commit(writes) if writes else [], strict=True))
-    others = [at for at in range(len(plans)) if at not in results]
-    settle = [_hold_or_refuse(plans[at], cases[at], judgements[at], policy, context) for at in others]
-    results |= zip(others, await gather_results(settle), strict=True)
-    return [results[at] for at in range(len(plans))]
+    passing: list[tuple[Plan, Judgement]] = []
+    others: dict[int, Coroutine[Any, Any, CommitResult]] = {}
+    for at, (plan, case) in enumerate(zip(plans, cases, strict=True)):
+        judgement = judge(case, policy)
+        if judgement.verdict is Verdict.ALLOW:
+            passing.append((plan, judgement))
+        else:
+            others[at] = _hold_or_refuse(plan, case, judgement, policy, context)
+    written = await transaction.commit(await _build_writes(passing, context)) if passing else []
+    if not others:
+        return written
+    settled = iter(await gather_results(others.values()))
+    rest = iter(written)
+    return [next(settled) if at in others else next(rest) for at in range(len(plans))]
 
 
 async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
@@ -100,15 +106,15 @@ async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
 
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
     """What the policy judges about each plan: only what one of its rules asks about is looked up."""
-    records = [tuple([put.record for put in plan.change.put]) for plan in plans]
-    signs = iter(screen_each([record for some in records for record in some]))
+    signs = iter(screen_each([put.record for plan in plans for put in plan.change.put]))
     looks_for_similar = "similar_to_existing" in policy.asked
     rejected = context.governance.rejected if "rejected_before" in policy.asked else None
     if rejected is not None:
         await rejected.refresh()
     cases = []
-    for plan, some in zip(plans, records, strict=True):
+    for plan in plans:
         change = plan.change
+        some = tuple([put.record for put in change.put])
         request = plan.request if isinstance(plan.request, Remember) else None
         cases.append(
             Case(
@@ -152,26 +158,25 @@ async def _read_ending(change: Change, context: Context) -> tuple[Record, ...]:
     return tuple(await context.store.get(change.scope, ids))
 
 
-async def _build_acts(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Act]:
-    """What the journal writes down with each change that is committed."""
-    changes = [plan.change for plan, _ in items]
-    entries = entries_of(changes, [_describe(plan, judgement) for plan, judgement in items], context)
-    return [
-        Act(
-            entries=(entry,),
-            ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
-            erased=tuple([(change.scope, id) for id in change.erase]),
-            unsaid=await find_retractions(change, context) if change.erase else (),
-        )
-        for change, (_, judgement), entry in zip(changes, items, entries, strict=True)
-    ]
-
-
-def _describe(plan: Plan, judgement: Judgement) -> dict[str, Json]:
-    details: dict[str, Json] = {"rule": judgement.rule}
-    if plan.secrets:
-        details["secrets"] = [list(finding) for finding in plan.secrets]
-    return details
+async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Write]:
+    """Each change that is committed, with what the journal writes down about it."""
+    changes: list[Change] = []
+    details: list[dict[str, Json]] = []
+    for plan, judgement in items:
+        changes.append(plan.change)
+        details.append({"rule": judgement.rule})
+        if plan.secrets:
+            details[-1]["secrets"] = [list(finding) for finding in plan.secrets]
+    writes = []
+    for entry, (plan, judgement) in zip(entries_of(changes, details, context), items, strict=True):
+        change, act = plan.change, Act(entries=(entry,))
+        if judgement.learned:
+            act = replace(act, ruled=((change.scope, judgement.rule, change.id),))
+        if change.erase:
+            erased = tuple([(change.scope, id) for id in change.erase])
+            act = replace(act, erased=erased, unsaid=await find_retractions(change, context))
+        writes.append(Write(change, act))
+    return writes
 
 
 async def _hold_or_refuse(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from memorywire.journal.entries import Content, Entry, contents_of, contents_of_each, told_beside
 from memorywire.model.answers import Outcome, Status
-from memorywire.model.change import Change
+from memorywire.model.change import Change, Put
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
 from memorywire.model.requests import Request
@@ -108,40 +108,38 @@ async def embed_changes(changes: Sequence[Change], context: Context) -> Sequence
 
     One call to the embedder serves all of them.
     """
-    lacking = [
-        put
-        for change in changes
-        for put in change.put
-        if put.vector is None and put.like is None and not put.bare
-    ]
-    if not lacking:
+    texts = [put.record.meaning for change in changes for put in change.put if _lacks_vector(put)]
+    if not texts:
         return changes
-    embeddings = await context.embedder.embed([put.record.meaning for put in lacking])
-    vectors = {id(put): vector for put, vector in zip(lacking, embeddings, strict=True)}
-    return [_with_vectors(change, vectors) for change in changes]
+    vectors = iter(await context.embedder.embed(texts))
+    ready = []
+    for change in changes:
+        puts = list(change.put)
+        for at, put in enumerate(puts):
+            if _lacks_vector(put):
+                puts[at] = replace(put, vector=next(vectors))
+        ready.append(replace(change, put=tuple(puts)))
+    return ready
 
 
-def _with_vectors(change: Change, vectors: dict[int, bytes]) -> Change:
-    if not any(id(put) in vectors for put in change.put):
-        return change
-    puts = [replace(put, vector=vectors[id(put)]) if id(put) in vectors else put for put in change.put]
-    return replace(change, put=tuple(puts))
+def _lacks_vector(put: Put) -> bool:
+    return put.vector is None and put.like is None and not put.bare
 
 
 def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
     """What the ledger says of a change: which versions began, ended and were erased."""
-    return _build_entry(change, kind, context, contents_of(change), details)
+    said = {name: value for name, value in details.items() if value is not None}
+    return _build_entry(change, kind, context, contents_of(change), said)
 
 
 def entries_of(
     changes: Sequence[Change], details: Sequence[dict[str, Json]], context: Context
 ) -> list[Entry]:
     """What the ledger says of committed changes, each with its details."""
-    contents: Sequence[tuple[Content, ...]]
-    if len(changes) > 1 and all(len(change.put) == 1 for change in changes):
-        contents = contents_of_each(changes)
-    else:
-        contents = [contents_of(change) for change in changes]
+    if len(changes) == 1:
+        return [_build_entry(changes[0], "committed", context, contents_of(changes[0]), details[0])]
+    is_simple = all(len(change.put) == 1 for change in changes)
+    contents = contents_of_each(changes) if is_simple else [contents_of(change) for change in changes]
     return [
         _build_entry(change, "committed", context, content, detail)
         for change, content, detail in zip(changes, contents, details, strict=True)
@@ -149,9 +147,8 @@ def entries_of(
 
 
 def _build_entry(
-    change: Change, kind: str, context: Context, contents: tuple[Content, ...], given: dict[str, Json]
+    change: Change, kind: str, context: Context, contents: tuple[Content, ...], details: dict[str, Json]
 ) -> Entry:
-    details = {name: value for name, value in given.items() if value is not None}
     if change.end:
         details["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
         if into := [[end.id, end.into] for end in change.end if end.into is not None]:

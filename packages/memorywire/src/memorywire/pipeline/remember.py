@@ -196,8 +196,9 @@ def redact(request: Remember, context: Context) -> SafeRequest:
     if context.office is None:
         return SafeRequest(request=request, secrets=())
     clean, findings = redact_remember(request, context.office.redactor)
-    secrets = tuple([(finding.kind, finding.place) for finding in findings])
-    return SafeRequest(request=clean, secrets=secrets)
+    if not findings:
+        return SafeRequest(request=clean)
+    return SafeRequest(request=clean, secrets=tuple((found.kind, found.place) for found in findings))
 
 
 async def find_trust(request: Remember, context: Context) -> Trust:
@@ -256,9 +257,8 @@ async def remember(
     Archived from the start, it answers no question. Unless `unique`, it is kept although a live memory says
     the same.
     """
-    item = sanitize(request, context)
-    (answer,) = await _remember_independent([item], context, standing, unique)
-    if isinstance(answer, MemorywireError):
+    (answer,) = await _remember_independent([sanitize(request, context)], context, standing, unique)
+    if isinstance(answer, Exception):
         raise answer
     return answer
 
@@ -277,24 +277,27 @@ async def remember_each(requests: Sequence[Remember], context: Context) -> list[
             answers[at] = problem
     for run in _split_runs(items):
         some = [items[at] for at in run]
-        answers |= zip(run, await _remember_independent(some, context, Standing.ACTIVE, True), strict=True)
+        outcomes = await _remember_independent(some, context, Standing.ACTIVE, unique=True)
+        for at, answer in zip(run, outcomes, strict=True):
+            if isinstance(answer, Exception) and not isinstance(answer, MemorywireError):
+                raise answer
+            answers[at] = answer
     return [answers[at] for at in range(len(requests))]
 
 
 def sanitize(request: Remember, context: Context, *, is_clear: bool = False) -> SafeRequest:
-    """The request without secrets, and sound; one that `is_clear` is known to hold no secret."""
-    refuse_large(request.metadata, "metadata")
-    _refuse_unsound(request)
-    item = SafeRequest(request=request, secrets=()) if is_clear else redact(request, context)
-    if item.request is not request:
-        _refuse_unsound(item.request)  # a marker may stand where a name stood
-    return item
+    """The request without secrets, and sound; one that `is_clear` is known to hold no secret.
 
-
-def _refuse_unsound(request: Remember) -> None:
-    """Raise InvalidRequest for a procedure that cannot run, or that can only do harm."""
+    Raises InvalidRequest for too much metadata, and for a procedure that cannot run or can only do harm.
+    """
+    if request.metadata:
+        refuse_large(request.metadata, "metadata")
     if request.type is MemoryType.PROCEDURAL:
         check(request.content)
+    item = SafeRequest(request=request) if is_clear else redact(request, context)
+    if item.request is not request and request.type is MemoryType.PROCEDURAL:
+        check(item.request.content)  # a marker may stand where a name stood
+    return item
 
 
 def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
@@ -327,13 +330,13 @@ def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
 
 async def _remember_independent(
     items: Sequence[SafeRequest], context: Context, standing: Standing, unique: bool
-) -> list[Answer]:
+) -> list[Remembered | Exception]:
     """Plan and commit requests that do not affect each other.
 
     A request is planned again when a rival moved what its plan had read, and when the store finds that a live
     memory says the same.
     """
-    answers: dict[int, Answer] = {}
+    answers: dict[int, Remembered | Exception] = {}
     twins: dict[int, Record | None] = {}
     conflicts: Counter[int] = Counter()
     pending = list(range(len(items)))
@@ -341,35 +344,26 @@ async def _remember_independent(
         works = [plan_remember(items[at], context, twins.get(at), standing, unique) for at in pending]
         is_concurrent = len(items) > 1 and any(_reads_store(items[at].request) for at in pending)
         plans = await gather_results(works) if is_concurrent else [await catch(work) for work in works]
-        outcomes = dict(zip(pending, await _commit_each(plans, context), strict=True))
-        pending = []
-        for at, outcome in outcomes.items():
+        results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
+        outcomes, pending = list(zip(pending, plans, strict=True)), []
+        for at, plan in outcomes:
             request = items[at].request
-            if isinstance(outcome, Duplicate):
-                twins[at] = await _read_twin(outcome, request, context)
-            conflicts[at] += isinstance(outcome, Conflict)
-            if isinstance(outcome, Conflict) and conflicts[at] < _ATTEMPTS and request.if_version is None:
+            answer = _build_answer(plan, next(results), context) if isinstance(plan, RememberPlan) else plan
+            if isinstance(answer, Duplicate):
+                twins[at] = await _read_twin(answer, request, context)
+            conflicts[at] += isinstance(answer, Conflict)
+            if isinstance(answer, Conflict) and conflicts[at] < _ATTEMPTS and request.if_version is None:
                 pending.append(at)
             else:
-                answers[at] = outcome
-    return [_name_secrets(answers[at], item) for at, item in enumerate(items)]
+                answers[at] = _name_secrets(answer, items[at]) if items[at].secrets else answer
+    return [answers[at] for at in range(len(items))]
 
 
-async def _commit_each(
-    plans: "Sequence[RememberPlan | Remembered | Exception]", context: Context
-) -> list[Answer]:
-    """The receipt or the problem of each; what is no plan is passed on."""
-    results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
-    answers: list[Answer] = []
-    for one in plans:
-        outcome = next(results) if isinstance(one, RememberPlan) else one
-        if isinstance(one, RememberPlan) and isinstance(outcome, CommitResult):
-            answers.append(_build_answer(one, outcome, context))
-        elif isinstance(outcome, Remembered | MemorywireError):
-            answers.append(outcome)
-        elif isinstance(outcome, Exception):
-            raise outcome
-    return answers
+def _name_secrets(answer: Remembered | Exception, item: SafeRequest) -> Remembered | Exception:
+    """The receipt, naming what was redacted."""
+    if isinstance(answer, Exception):
+        return answer
+    return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in item.secrets))
 
 
 async def _read_twin(refusal: Duplicate, request: Remember, context: Context) -> Record | None:
@@ -381,13 +375,6 @@ async def _read_twin(refusal: Duplicate, request: Remember, context: Context) ->
 def _reads_store(request: Remember) -> bool:
     """Whether planning it takes a look at other memories."""
     return bool(request.id or request.idempotency_key or request.supersedes or request.derived_from)
-
-
-def _name_secrets(answer: Answer, item: SafeRequest) -> Answer:
-    """The receipt, naming what was redacted."""
-    if not item.secrets or isinstance(answer, MemorywireError):
-        return answer
-    return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in item.secrets))
 
 
 class RememberPlan(NamedTuple):
@@ -433,15 +420,16 @@ async def plan_remember(
     if standing is not Standing.ACTIVE:
         record = replace(record, standing=standing)
     base = Base.LIVE if current else Base.NOTHING
+    has_key = request.idempotency_key is not None
     change = Change(
         id=context.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
         put=(Put(record=record, base=base, unique=unique),),
-        end=_end_each(superseded, record.id),
-        key=build_stored_key(request),
-        fingerprint=fingerprint(request),
+        end=_end_each(superseded, record.id) if superseded else (),
+        key=build_stored_key(request) if has_key else None,
+        fingerprint=fingerprint(request) if has_key else None,
     )
     return RememberPlan(Plan(change=change, request=request, secrets=item.secrets))
 
@@ -468,8 +456,12 @@ def _plan_duplicate(
     return build_duplicate_receipt(context, twin.id, twin.version, twin.updated_at, None)
 
 
-def _build_answer(planned: RememberPlan, result: CommitResult, context: Context) -> Remembered:
+def _build_answer(
+    planned: RememberPlan, result: CommitResult | Exception, context: Context
+) -> Remembered | Exception:
     change, twin = planned.plan.change, planned.twin
+    if isinstance(result, Exception):
+        return result
     if twin is None:
         record = change.put[0].record
         return build_receipt(result, record.id, record.version, change.at)

@@ -93,9 +93,12 @@ class Transaction:
             return await gather_results(map(commit_to, writes, changes))
         if not self._journal.shares(self._store):
             return await gather_results(map(self._commit_outbox_first, writes, changes))
-        if len(writes) == 1:
-            return [await catch(self._commit_shared(writes[0], changes[0]))]
-        return await self._commit_group(writes, changes)
+        if len(writes) > 1:
+            return await self._commit_group(writes, changes)
+        try:
+            return [await self._commit_shared(writes[0], changes[0])]
+        except MemorywireError as problem:
+            return [problem]
 
     async def _commit_unrecorded(self, changes: Sequence[Change]) -> list[Result]:
         store = self._store
@@ -148,7 +151,12 @@ class Transaction:
         context, journal = self._context, self._context.governance.journal
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
-        await context.timed(self._store.name, journal.write(write.act, change))
+        now = asyncio.get_running_loop().time
+        start = now()
+        try:
+            await journal.write(write.act, change)
+        finally:
+            context.took(self._store.name, now() - start)
         return build_committed(change.id, count_memories(change), context)
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
