@@ -66,12 +66,12 @@ async def open_several(
     """
     _refuse_twins(stores)
     once = {_backend(store, place): store for place, store in reversed(list(enumerate(stores)))}
-    opened = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
-    anchor = _anchor(opened)
-    first = [mount for mount in opened if mount is anchor]
-    guarded = [_guarded(mount, several, clock) for mount in opened if mount is not anchor]
+    mounts = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
+    anchor = _anchor(mounts)
+    first = [mount for mount in mounts if mount is anchor]
+    replicas = [_guarded(mount, several, clock) for mount in mounts if mount is not anchor]
     router = Router(
-        [*first, *guarded], deadline=several.deadline, writing=several.writing, route=several.route
+        [*first, *replicas], deadline=several.deadline, writing=several.writing, route=several.route
     )
     _refuse_unknown({**several.routing.weights, **several.seals}, router)
     return router
@@ -116,10 +116,10 @@ async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
 
 def _anchor(mounts: Sequence[Mount]) -> Mount | None:
     """The first embedded store; one in memory only if all of them are."""
-    embedded = [mount for mount in mounts if isinstance(mount.store, SqliteStore)]
-    lasting = [mount for mount in embedded if Feature.DURABLE in mount.store.features]
+    sqlite_mounts = [mount for mount in mounts if isinstance(mount.store, SqliteStore)]
+    lasting = [mount for mount in sqlite_mounts if Feature.DURABLE in mount.store.features]
     forgetful = not any(Feature.DURABLE in mount.store.features for mount in mounts)
-    return next(iter(lasting or (embedded if forgetful else [])), None)
+    return next(iter(lasting or (sqlite_mounts if forgetful else [])), None)
 
 
 def _guarded(mount: Mount, several: Several, clock: Clock) -> Mount:
@@ -133,8 +133,8 @@ def _guarded(mount: Mount, several: Several, clock: Clock) -> Mount:
     return replace(mount, store=with_breaker(patient, clock=clock))
 
 
-def _refuse_unknown(named: Mapping[str, object], router: Router) -> None:
-    unknown = sorted(set(named) - set(router.children))
+def _refuse_unknown(names: Mapping[str, object], router: Router) -> None:
+    unknown = sorted(set(names) - set(router.children))
     if unknown:
         raise InvalidRequest(
             f"no store is called {unknown[0]}", field="router", fix=f"one of: {', '.join(router.children)}"
@@ -202,11 +202,13 @@ class Container(Struct, frozen=True, kw_only=True):
         """What this house can do, derived from what is wired."""
         store = self.context.store
         each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
-        wired = zip(self.context.names, each, strict=True)
+        stores = zip(self.context.names, each, strict=True)
         space = self.context.embedder.space
-        told = (StoreCapabilities(name=name, features=working(one.features, space)) for name, one in wired)
+        store_capabilities = (
+            StoreCapabilities(name=name, features=working(one.features, space)) for name, one in stores
+        )
         return Capabilities(
-            stores=tuple(told),
+            stores=tuple(store_capabilities),
             space=space,
             overseen=self.context.office is not None,
             together=working(store.features, space),
@@ -342,15 +344,15 @@ async def _governed(
     return replace(container, repaying=repaying)
 
 
-def load_policy(named: str) -> Policy:
+def load_policy(name: str) -> Policy:
     """A shipped profile by its name, or a file of one's own."""
-    if named in set(Profile):
-        return policy_from_toml({"profile": named})
+    if name in set(Profile):
+        return policy_from_toml({"profile": name})
     try:
-        return policy_from_toml(Path(named).expanduser().read_text(encoding="utf-8"))
+        return policy_from_toml(Path(name).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(
-            f"cannot read the policy {named}",
+            f"cannot read the policy {name}",
             field="policy",
             fix=f"name a file, or one of: {', '.join(Profile)}",
         ) from error

@@ -33,9 +33,9 @@ async def dispatch(
     return _noted(answer, payload["filter"]) if "filter" in payload else answer
 
 
-def _noted(answer: Answer, wanted: Json) -> Answer:
+def _noted(answer: Answer, payload: Json) -> Answer:
     """With what is doubtful about the filter, if anything is."""
     from memorywire.wire.filters import doubts  # most requests have no filter
 
-    notes = doubts(wanted)
+    notes = doubts(payload)
     return replace(answer, notes=notes) if notes else answer

@@ -83,15 +83,15 @@ def sleep_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Consolidati
     )
 
 
-def by_kind(usual: Mapping[MemoryType, int], said: Mapping[MemoryType, int]) -> dict[MemoryType, int]:
+def by_kind(usual: Mapping[MemoryType, int], overrides: Mapping[MemoryType, int]) -> dict[MemoryType, int]:
     """The usual numbers with those that were said; 0 takes a kind out."""
-    return {kind: number for kind, number in {**usual, **said}.items() if number}
+    return {kind: number for kind, number in {**usual, **overrides}.items() if number}
 
 
 def moment_of_day(value: Json) -> int | None:
     """`03:00` as minutes after midnight."""
-    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
-    return None if found is None else 60 * int(found[1]) + int(found[2])
+    match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    return None if match is None else 60 * int(match[1]) + int(match[2])
 
 
 def _read_dream(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json], T | None]) -> T:
@@ -186,12 +186,12 @@ def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
     )
 
 
-def write_policy(named: Json) -> WritePolicy:
+def write_policy(name: Json) -> WritePolicy:
     try:
-        return WritePolicy(named)
+        return WritePolicy(name)
     except ValueError:
         raise InvalidRequest(
-            f"no write policy is called {named!r}", field="write", fix=f"one of: {', '.join(WritePolicy)}"
+            f"no write policy is called {name!r}", field="write", fix=f"one of: {', '.join(WritePolicy)}"
         ) from None
 
 
@@ -365,30 +365,30 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
     path = named or home / CONFIG_NAME
     document = _with_variables(_read_toml(path), env) if named or path.is_file() else {}
-    given = {**document, **_from_env(env)}
+    values = {**document, **_from_env(env)}
     variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
-    stores = given.get("stores") or [default_store(env)]
+    stores = values.get("stores") or [default_store(env)]
     return Settings(
         home=home,
         stores=tuple([stores] if isinstance(stores, str) else stores),
-        agent=given.get("agent", DEFAULT_AGENT),
-        user=given.get("user"),
-        tenant=given.get("tenant"),
-        embedder=given.get("embedder", DEFAULT_EMBEDDER),
+        agent=values.get("agent", DEFAULT_AGENT),
+        user=values.get("user"),
+        tenant=values.get("tenant"),
+        embedder=values.get("embedder", DEFAULT_EMBEDDER),
         embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
-        floor=_share(given, "floor"),
-        match=_share(given, "match"),
-        policy=given.get("policy", DEFAULT_POLICY),
-        journal=given.get("journal"),
-        secrets=_secrets(given.get("secrets", ""), env),
-        personal_data=_personal_data(given.get("personal_data", KEEP)),
-        console=given.get("console"),
-        witnesses=_listed(given.get("witnesses", ())),
-        several=several_from(given.get("router", {}), env),
-        extractor=given.get("extractor", DEFAULT_EXTRACTOR),
+        floor=_share(values, "floor"),
+        match=_share(values, "match"),
+        policy=values.get("policy", DEFAULT_POLICY),
+        journal=values.get("journal"),
+        secrets=_secrets(values.get("secrets", ""), env),
+        personal_data=_personal_data(values.get("personal_data", KEEP)),
+        console=values.get("console"),
+        witnesses=_listed(values.get("witnesses", ())),
+        several=several_from(values.get("router", {}), env),
+        extractor=values.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
-        extractor_calls=_calls(given.get("extractor_calls", CALLS_A_DAY)),
-        sleep=sleep_from(given.get("sleep", {}), env),
+        extractor_calls=_calls(values.get("extractor_calls", CALLS_A_DAY)),
+        sleep=sleep_from(values.get("sleep", {}), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
 
@@ -397,11 +397,15 @@ def misspelt(env: Mapping[str, str]) -> dict[str, str]:
     """Variables that nobody reads, each with the setting that it looks like."""
     from difflib import get_close_matches
 
-    known = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
-    named = {name: name.removeprefix(_PREFIX) for name in sorted(env) if name.startswith(_PREFIX)}
-    others = {name: said for name, said in named.items() if said not in known and not said.endswith("_KEY")}
-    close = {name: get_close_matches(said, known, 1, _ALIKE) for name, said in others.items()}
-    return {name: _PREFIX + meant[0] for name, meant in close.items() if meant}
+    keys = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
+    suffixes = {name: name.removeprefix(_PREFIX) for name in sorted(env) if name.startswith(_PREFIX)}
+    others = {
+        name: suffix
+        for name, suffix in suffixes.items()
+        if suffix not in keys and not suffix.endswith("_KEY")
+    }
+    close = {name: get_close_matches(suffix, keys, 1, _ALIKE) for name, suffix in others.items()}
+    return {name: _PREFIX + matches[0] for name, matches in close.items() if matches}
 
 
 def data_home(env: Mapping[str, str]) -> Path:
@@ -440,16 +444,16 @@ def _mark(store: str | Store) -> str:
     return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
 
 
-def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
+def _listed(value: str | Sequence[str]) -> tuple[str, ...]:
     """Several values: a list, or one text with commas between."""
-    several = given.split(",") if isinstance(given, str) else given
+    several = value.split(",") if isinstance(value, str) else value
     return tuple(one.strip() for one in several if one.strip())
 
 
 def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
     """The values of the variables that hold secrets, by name: they are never written into a file."""
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    return {name: env[name] for name in wanted if env.get(name)}
+    labels = [name.strip() for name in names.split(",") if name.strip()]
+    return {name: env[name] for name in labels if env.get(name)}
 
 
 def _personal_data(word: Json) -> str:
@@ -460,8 +464,8 @@ def _personal_data(word: Json) -> str:
 
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
     plain = {key: field for key, field in _KEYS.items() if key not in _TABLES}
-    found = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in plain.items()}
-    return {field: value for field, value in found.items() if value}
+    values = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in plain.items()}
+    return {field: value for field, value in values.items() if value}
 
 
 def _read_toml(path: Path) -> dict[str, Json]:
@@ -505,11 +509,11 @@ def literal_secrets(path: Path) -> list[str]:
     return [name for name in _URLS if any(map(find_literal_secret, urls.get(name, ())))]
 
 
-def _share(given: Mapping[str, Json], name: str) -> float | None:
+def _share(values: Mapping[str, Json], name: str) -> float | None:
     """A number from 0 to 1, from a file or as text from the environment, if it was given."""
-    if name not in given:
+    if name not in values:
         return None
-    value = given[name]
+    value = values[name]
     try:
         number = float(value)
     except (TypeError, ValueError):

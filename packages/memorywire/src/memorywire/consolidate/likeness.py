@@ -119,36 +119,36 @@ def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bo
 
 def _names_in_order(one: Slots, other: Slots) -> list[str]:
     """Return the names of either, in the order of `one`."""
-    known = one.names | other.names
-    return [term for term in one.said if term in known]
+    names = one.names | other.names
+    return [term for term in one.said if term in names]
 
 
 def _order_agrees(one: Slots, other: Slots) -> bool:
     """Return whether the word order agrees. Of equal words only a beginning may move to the end."""
     if one.said == other.said or one.words != other.words:
         return True
-    turned = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
-    return turned and len(one.said) > _TRANSITIVE_WORDS
+    is_rotation = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
+    return is_rotation and len(one.said) > _TRANSITIVE_WORDS
 
 
 _TRANSITIVE_WORDS = 3
 """With three words (subject, verb, object) a moved beginning means another subject."""
 
 
-def list_numbers(stated: Slots) -> list[str]:
-    return sorted(filter(is_number, stated.said))
+def list_numbers(slots: Slots) -> list[str]:
+    return sorted(filter(is_number, slots.said))
 
 
 def is_number(term: str) -> bool:
     return term.lstrip("#+-−")[:1].isdigit()
 
 
-def _is_odd(said: Sequence[str], words: frozenset[str]) -> bool:
-    return len(_select(said, words)) % 2 == 1
+def _is_odd(terms: Sequence[str], words: frozenset[str]) -> bool:
+    return len(_select(terms, words)) % 2 == 1
 
 
-def _select(said: Sequence[str], words: frozenset[str]) -> list[str]:
-    return sorted(term for term in said if term in words)
+def _select(terms: Sequence[str], words: frozenset[str]) -> list[str]:
+    return sorted(term for term in terms if term in words)
 
 
 def are_opposed(one: Slots, other: Slots) -> bool:
@@ -164,12 +164,12 @@ def _stem(word: str) -> str:
 @cache
 def load_opposites() -> Mapping[str, frozenset[str]]:
     """Return the opposites of each word stem."""
-    found: dict[str, set[str]] = {}
+    opposites: dict[str, set[str]] = {}
     for line in (files(__package__) / "data" / "opposites.txt").read_text(encoding="utf-8").splitlines():
         one, other = map(_stem, line.split())
-        found.setdefault(one, set()).add(other)
-        found.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in found.items()}
+        opposites.setdefault(one, set()).add(other)
+        opposites.setdefault(other, set()).add(one)
+    return {word: frozenset(others) for word, others in opposites.items()}
 
 
 def _as_floats(vector: bytes) -> NDArray[np.float32]:
@@ -207,24 +207,24 @@ async def fit_thresholds(embedder: Embedder) -> Thresholds:
     pairs = [json.loads(line) for line in lines]
     texts = sorted({pair[side] for pair in pairs for side in ("first", "second")})
     vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
-    judged = [
+    labels = [
         (
             measure_likeness(_parse_statement(pair["first"]), _parse_statement(pair["second"]), vectors),
             bool(pair["same"]),
         )
         for pair in pairs
     ]
-    found = {change: _fit_least(change, judged) for change in Change}
+    thresholds = {change: _fit_least(change, labels) for change in Change}
     alike = sorted(cosine(vectors[pair["first"]], vectors[pair["second"]]) for pair in pairs)
     return Thresholds(
-        {change: score for change, score in found.items() if score is not None},
+        {change: score for change, score in thresholds.items() if score is not None},
         related=alike[len(alike) // _ODD_ONES],
         longest=max(len(_parse_statement(text)[1].said) for text in texts),
     )
 
 
-def _fit_least(change: Change, judged: Sequence[tuple[Likeness, bool]]) -> float | None:
-    scores = [(found.score, same) for found, same in judged if found.change is change]
+def _fit_least(change: Change, labels: Sequence[tuple[Likeness, bool]]) -> float | None:
+    scores = [(likeness.score, same) for likeness, same in labels if likeness.change is change]
     highest = max((score for score, same in scores if not same), default=0.0)
     above = [score for score, same in scores if same and score > highest]
     return (highest + min(above)) / 2 if above else None

@@ -72,11 +72,11 @@ def parse_frame(record: Record) -> Frame | None:
     text = plain(record)
     if len(text) > _LONGEST_STATEMENT:
         return None
-    ways = ((found, stated(text[: found.start()]).said) for found in _PREDICATE.finditer(text))
-    found, subject = next(((found, said) for found, said in ways if said), (None, ()))
-    if found is None:
+    ways = ((match, stated(text[: match.start()]).said) for match in _PREDICATE.finditer(text))
+    match, subject = next(((match, terms) for match, terms in ways if terms), (None, ()))
+    if match is None:
         return None
-    way, value = found.group().lower(), stated(f"is {text[found.end() :]}")
+    way, value = match.group().lower(), stated(f"is {text[match.end() :]}")
     if not value.said:
         return None
     attribute = _WAYS.get(way) or " ".join(stated(way).said) or "be"
@@ -103,8 +103,8 @@ def compare_frames(one: Frame, other: Frame) -> Contrast:
 
 def _are_names(value: Slots, terms: set[str]) -> bool:
     """Return whether all these terms are names."""
-    named = {term for name in value.names for term in stated(name).said}
-    return terms <= named
+    name_terms = {term for name in value.names for term in stated(name).said}
+    return terms <= name_terms
 
 
 _FOREVER = 1 << 62
@@ -122,9 +122,9 @@ def find_near(records: Sequence[Record], retention: Retention) -> Iterator[Step]
     """Yield steps for memories with the same statement, apart from filler words."""
     groups: dict[object, list[list[Stated]]] = {}
     for record in records:
-        stated = slots(record)
-        _add_to_group(groups.setdefault((*merge_key(record), stated.key), []), record, stated)
-    same = [[record for record, _ in group] for found in groups.values() for group in found]
+        statement = slots(record)
+        _add_to_group(groups.setdefault((*merge_key(record), statement.key), []), record, statement)
+    same = [[record for record, _ in group] for candidates in groups.values() for group in candidates]
     yield from _merge_steps(same, Pass.NEAR, "says the same apart from filler words", retention)
 
 
@@ -138,19 +138,21 @@ def find_semantic(
     those the thresholds were fitted to are left to a person.
     """
     standing = {memory.id: memory for _, memory in wordings}
-    said: dict[str, list[Stated]] = {}
+    statements: dict[str, list[Stated]] = {}
     for record, memory in wordings:
-        said.setdefault(memory.id, []).append((record, slots(record)))
+        statements.setdefault(memory.id, []).append((record, slots(record)))
     alike: dict[frozenset[str], float] = {}
     for one, other in near_pairs(list(standing.values()), vectors, thresholds.lowest):
         if merge_key(one) == merge_key(other):
-            found = [measure_likeness(a, b, vectors) for a in said[one.id] for b in said[other.id]]
-            if all(map(thresholds.is_same, found)):
-                alike[frozenset((one.id, other.id))] = min(likely.score for likely in found)
+            likenesses = [
+                measure_likeness(a, b, vectors) for a in statements[one.id] for b in statements[other.id]
+            ]
+            if all(map(thresholds.is_same, likenesses)):
+                alike[frozenset((one.id, other.id))] = min(likely.score for likely in likenesses)
     groups = [[standing[id] for id in group] for group in group_linked(alike)]
     for step in _merge_steps(groups, Pass.SEMANTIC, "says the same in other words", retention):
-        told = [stated for id in step.touched for _, stated in said[id]]
-        if max(len(stated.said) for stated in told) > thresholds.longest:
+        touched_slots = [statement for id in step.touched for _, statement in statements[id]]
+        if max(len(statement.said) for statement in touched_slots) > thresholds.longest:
             step = replace(step, why="may say the same in other words", sure=False)
         yield step
 
@@ -166,26 +168,28 @@ def group_linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
     return list({id(group): group for group in group_of.values()}.values())
 
 
-def _add_to_group(groups: list[list[Stated]], record: Record, stated: Slots) -> None:
+def _add_to_group(groups: list[list[Stated]], record: Record, statement: Slots) -> None:
     for group in groups:
-        if agree(group[0][1], stated):
-            group.append((record, stated))
+        if agree(group[0][1], statement):
+            group.append((record, statement))
             return
-    groups.append([(record, stated)])
+    groups.append([(record, statement)])
 
 
 def _merge_steps(
     groups: Iterable[Sequence[Record]], name: Pass, why: str, retention: Retention
 ) -> Iterator[Step]:
     for group in groups:
-        ranked = sorted(group, key=lambda record: (not retention.pinned(record), *_keep_order(record)))
-        mergeable = [ranked[0], *(record for record in ranked[1:] if not retention.pinned(record))]
+        by_priority = sorted(group, key=lambda record: (not retention.pinned(record), *_keep_order(record)))
+        mergeable = [by_priority[0], *(record for record in by_priority[1:] if not retention.pinned(record))]
         if len(mergeable) > 1:
             yield _build_step(mergeable, name, why)
 
 
-def _build_step(ranked: Sequence[Record], name: Pass, why: str) -> Step:
-    return Step(name=name, kept=ranked[0].id, ids=tuple(record.id for record in ranked[1:]), why=why)
+def _build_step(by_priority: Sequence[Record], name: Pass, why: str) -> Step:
+    return Step(
+        name=name, kept=by_priority[0].id, ids=tuple(record.id for record in by_priority[1:]), why=why
+    )
 
 
 def merge_key(record: Record) -> tuple[object, ...]:
@@ -208,12 +212,12 @@ _SURER = 0.15
 def find_conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
     """Yield a step for each contradiction; of several, each against the newest."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
-    ended: set[str] = set()
-    for older, later, found in sorted(_find_contradictions(facts), key=_sort_key):
-        if older.id in ended or later.id in ended:
+    ended_ids: set[str] = set()
+    for older, later, contrast in sorted(_find_contradictions(facts), key=_sort_key):
+        if older.id in ended_ids or later.id in ended_ids:
             continue
-        doubt = _find_doubt(older, later, found, pinned=retention.pinned(older))
-        ended.add(older.id)
+        doubt = _find_doubt(older, later, contrast, pinned=retention.pinned(older))
+        ended_ids.add(older.id)
         yield Step(
             name=Pass.CONFLICT,
             kept=later.id,
@@ -227,9 +231,9 @@ def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Rec
     about: dict[object, list[Wording]] = {}
     for wording in facts:
         record = wording[0]
-        built = parse_frame(record)
-        if built is not None:
-            key = (record.scope, record.speaker, built.subject, built.attribute)
+        frame = parse_frame(record)
+        if frame is not None:
+            key = (record.scope, record.speaker, frame.subject, frame.attribute)
             about.setdefault(key, []).append(wording)
         about.setdefault((record.scope, record.speaker, *_terms_without_denials(slots(record))), []).append(
             wording
@@ -256,18 +260,18 @@ def _terms_without_denials(stated: Slots) -> tuple[str, ...]:
     return tuple(term for term in stated.said if term not in _DENIALS and term not in _ANY_MORE)
 
 
-def _is_denied(stated: Slots) -> bool:
-    return sum(term in _DENIALS for term in stated.said) % 2 == 1
+def _is_denied(statement: Slots) -> bool:
+    return sum(term in _DENIALS for term in statement.said) % 2 == 1
 
 
-def _sort_key(found: tuple[Record, Record, Contrast]) -> tuple[int, str, str, bool]:
-    older, later, compare_frames = found
+def _sort_key(conflict: tuple[Record, Record, Contrast]) -> tuple[int, str, str, bool]:
+    older, later, compare_frames = conflict
     return -later.moment, later.id, older.id, compare_frames is not Contrast.CLEAR
 
 
-def _find_doubt(older: Record, later: Record, found: Contrast, *, pinned: bool) -> str | None:
+def _find_doubt(older: Record, later: Record, contrast: Contrast, *, pinned: bool) -> str | None:
     """Return why a person should decide; None if the newer memory may supersede the older one."""
-    if found is Contrast.PERHAPS:
+    if contrast is Contrast.PERHAPS:
         return "may contradict what was said later"
     if pinned:
         return "is pinned, but contradicts what was said later"
@@ -292,10 +296,10 @@ def find_unused(records: Sequence[Record], retention: Retention, now: int) -> It
 
 def find_excess(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
     """Yield steps that archive memories above the limit of a user and type, the least valuable first."""
-    kept: dict[object, list[Record]] = {}
+    groups: dict[object, list[Record]] = {}
     for record in records:
-        kept.setdefault((record.scope, record.type), []).append(record)
-    for group in kept.values():
+        groups.setdefault((record.scope, record.type), []).append(record)
+    for group in groups.values():
         kind = group[0].type
         most = retention.most.get(kind, len(group))
         spare = sorted(

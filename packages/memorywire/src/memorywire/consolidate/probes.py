@@ -48,12 +48,12 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
 async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
     """Return the latest recalls of the scope as probes, with the hits they had."""
     notes = await journal.recalls(scope.tenant, agent=scope.agent, user=scope.user, limit=_RECENT)
-    found = {
+    probes = {
         note.query: Probe(note.query, frozenset(id for id, _, _ in note.hits[:DEPTH]))
         for note in reversed(notes)
         if note.query and note.hits
     }
-    return tuple(found.values())[-_MOST:]
+    return tuple(probes.values())[-_MOST:]
 
 
 async def rehearse(
@@ -82,20 +82,20 @@ async def measure_recall(
     probes: Sequence[Probe], scope: Scope, context: Context, into: Mapping[str, str]
 ) -> float:
     """Return the share of expected ids that are found; a merged memory counts as its survivor."""
-    expected = found = 0
+    expected_count = hit_count = 0
     for probe in probes:
         answer = await recall(Recall(scope=scope, query=probe.query, k=DEPTH, min_relevance="off"), context)
         hits = {hit.id for hit in answer.hits}
         ids = {_follow_merges(id, into) for id in probe.ids}
-        expected += len(ids)
-        found += len(ids & hits)
-    return found / expected if expected else 1.0
+        expected_count += len(ids)
+        hit_count += len(ids & hits)
+    return hit_count / expected_count if expected_count else 1.0
 
 
 def _follow_merges(id: str, into: Mapping[str, str]) -> str:
-    seen = {id}
-    while (following := into.get(id)) and following not in seen:
-        seen.add(following)
+    visited_ids = {id}
+    while (following := into.get(id)) and following not in visited_ids:
+        visited_ids.add(following)
         id = following
     return id
 

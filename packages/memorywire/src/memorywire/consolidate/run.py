@@ -196,9 +196,9 @@ class _Run:
         return self.decisions.is_rejected(step.touched) or not self.restored_ids.isdisjoint(step.ids)
 
     def _exceeds_limits(self, step: Step) -> bool:
-        taken = sum(len(one.ids) for one in self.draft.steps)
+        touched_count = sum(len(one.ids) for one in self.draft.steps)
         late = self.context.clock() - self.started_at > self.options.limits.seconds * 1000
-        return late or taken + len(step.ids) > self.options.limits.allowed(len(self.draft.first))
+        return late or touched_count + len(step.ids) > self.options.limits.allowed(len(self.draft.first))
 
     async def _judge(self, step: Step, plan: Plan) -> Judgement:
         """Return the verdict of the policy; a step that is not sure is held at least."""
@@ -213,18 +213,18 @@ class _Run:
         """Rehearse on a copy, commit all steps as one change, then propose the held steps."""
         change = self.draft.change(self.context.mint(), self.scope, _format_reason(result.steps))
         if self.options.probes and result.steps and vectors:
-            probed = await rehearse(self.options.probes, records, vectors, change, self.context)
-            result = replace(result, probes=probed.document())
-            if probed.is_worse:
+            rehearsal = await rehearse(self.options.probes, records, vectors, change, self.context)
+            result = replace(result, probes=rehearsal.document())
+            if rehearsal.is_worse:
                 return replace(result, result=Result.DISCARDED)
         if self.options.dry_run:
-            proposed = tuple(("", step) for step, _, _ in self.proposals)
-            return replace(result, result=Result.REHEARSED, proposed=proposed)
+            proposed_steps = tuple(("", step) for step, _, _ in self.proposals)
+            return replace(result, result=Result.REHEARSED, proposed=proposed_steps)
         if result.steps:
             await self._commit(change, result.steps)
             result = replace(result, result=Result.COMMITTED, run=change.id)
-        proposed = tuple([(await self._propose(*proposal), proposal[0]) for proposal in self.proposals])
-        return replace(result, proposed=proposed)
+        proposed_steps = tuple([(await self._propose(*proposal), proposal[0]) for proposal in self.proposals])
+        return replace(result, proposed=proposed_steps)
 
     async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
         if self.context.office is None:
@@ -242,15 +242,15 @@ class _Run:
 
 async def load_vectors(records: Sequence[Record], context: Context) -> Vectors:
     """Return the stored vectors of the records, and embed those that the store does not return."""
-    stored: list[bytes | None] = [None] * len(records)
+    vectors: list[bytes | None] = [None] * len(records)
     if isinstance(context.store, SupportsChangeLog) and records:
         versions = [(record.id, record.version) for record in records]
-        stored = await context.store.vectors(records[0].scope.tenant, versions)
-    missing = [record for record, vector in zip(records, stored, strict=True) if vector is None]
-    embedded = iter(await context.embedder.embed([record.meaning for record in missing]))
+        vectors = await context.store.vectors(records[0].scope.tenant, versions)
+    missing = [record for record, vector in zip(records, vectors, strict=True) if vector is None]
+    new_vectors = iter(await context.embedder.embed([record.meaning for record in missing]))
     return {
-        record.id: next(embedded) if vector is None else vector
-        for record, vector in zip(records, stored, strict=True)
+        record.id: next(new_vectors) if vector is None else vector
+        for record, vector in zip(records, vectors, strict=True)
     }
 
 

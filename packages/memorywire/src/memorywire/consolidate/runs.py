@@ -25,15 +25,15 @@ class Run(Struct, frozen=True, kw_only=True):
     undone_by: str | None = None
 
     def document(self) -> dict[str, Json]:
-        said = {"run": self.change.id, "at": self.change.at, "reason": self.change.reason}
-        return said | ({} if self.undone_by is None else {"undone_by": self.undone_by})
+        document = {"run": self.change.id, "at": self.change.at, "reason": self.change.reason}
+        return document | ({} if self.undone_by is None else {"undone_by": self.undone_by})
 
 
 async def list_runs(scope: Scope, context: Context) -> list[Run]:
     """Return the runs of the scope, newest first."""
     changes = await context.historian(DREAM).changes(scope, _MOST)
-    undone = {change.undoes: change.id for change in changes if change.undoes is not None}
-    standing = {run: by for run, by in undone.items() if by not in undone}  # an undo can be undone too
+    undo_ids = {change.undoes: change.id for change in changes if change.undoes is not None}
+    standing = {run: by for run, by in undo_ids.items() if by not in undo_ids}  # an undo can be undone too
     return [
         Run(change=change, undone_by=standing.get(change.id))
         for change in changes
@@ -56,12 +56,12 @@ async def find_restored_ids(scope: Scope, context: Context) -> frozenset[str]:
 
 async def load_run(scope: Scope, run: str, context: Context) -> dict[str, Json]:
     """Return the steps of a run with their reasons, and each version that it began or ended."""
-    found = await _find_run(scope, run, context)
+    match = await _find_run(scope, run, context)
     footprint = await context.historian(DREAM).footprint(scope, run)
     if footprint is None:
         raise _run_not_found()
     return {
-        **found.document(),
+        **match.document(),
         "steps": await _load_steps(scope, run, context),
         "began": _version_documents(footprint.began),
         "ended": _version_documents(footprint.ended),
@@ -75,10 +75,10 @@ async def undo_run(scope: Scope, run: str, context: Context) -> Undone:
 
 
 async def _find_run(scope: Scope, id: str, context: Context) -> Run:
-    found = [run for run in await list_runs(scope, context) if run.change.id == id]
-    if not found:
+    matches = [run for run in await list_runs(scope, context) if run.change.id == id]
+    if not matches:
         raise _run_not_found()
-    return found[0]
+    return matches[0]
 
 
 def _run_not_found() -> NotFound:
@@ -123,11 +123,11 @@ class Decisions(Struct, frozen=True):
 async def load_decisions(scope: Scope, context: Context) -> Decisions:
     if context.office is None:
         return Decisions()
-    wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=_STATES, limit=_MOST_PROPOSALS)
-    found = await context.office.journal.proposals(wanted)
-    waiting = (_affected_ids(proposal) for proposal in found if proposal.state is not State.REJECTED)
-    rejected = (_affected_ids(proposal) for proposal in found if proposal.state is State.REJECTED)
-    return Decisions(frozenset().union(*waiting), frozenset(rejected))
+    filter = Wanted(tenant=scope.tenant, agent=scope.agent, states=_STATES, limit=_MOST_PROPOSALS)
+    proposals = await context.office.journal.proposals(filter)
+    waiting = (_affected_ids(proposal) for proposal in proposals if proposal.state is not State.REJECTED)
+    rejected_ids = (_affected_ids(proposal) for proposal in proposals if proposal.state is State.REJECTED)
+    return Decisions(frozenset().union(*waiting), frozenset(rejected_ids))
 
 
 def _affected_ids(proposal: Proposal) -> frozenset[str]:

@@ -66,23 +66,23 @@ class SessionRead(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
     def document(self) -> dict[str, Json]:
-        said: dict[str, Json] = {
+        document: dict[str, Json] = {
             "kept": [receipt.id for receipt in self.kept if not receipt.pending_approval],
             "proposed": [receipt.proposal_id for receipt in self.kept if receipt.pending_approval],
             "known": self.known,
         }
-        return said if self.problem is None else {**said, "problem": self.problem}
+        return document if self.problem is None else {**document, "problem": self.problem}
 
 
 async def session_rules(scope: Scope, context: Context) -> SessionRules:
     """Return the memories with one of the three tags, and pinned ones; never from an untrusted source."""
     where = Where(scope=scope, alive_at=context.clock())
-    found: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
+    rules: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
     async for record in context.all_matching(where):
         kind = None if record.trust is Trust.UNTRUSTED else _classify(record)
         if kind is not None:
-            found[kind].append(record)
-    return SessionRules(know=tuple(found[KNOW]), do=tuple(found[DO]), blacklist=tuple(found[BLACKLIST]))
+            rules[kind].append(record)
+    return SessionRules(know=tuple(rules[KNOW]), do=tuple(rules[DO]), blacklist=tuple(rules[BLACKLIST]))
 
 
 def _classify(record: Record) -> str | None:
@@ -101,11 +101,11 @@ async def read_session(
     Reading a log twice changes nothing. An extractor that fails adds nothing.
     """
     turns = tuple(_parse_turns(log))
-    wanted = [request for turn in turns for request in _rule_requests(turn, session, scope)]
+    requests = [request for turn in turns for request in _rule_requests(turn, session, scope)]
     facts, problem = await _extract_facts(turns, session, scope, extractor)
-    receipts = [await remember(request, context) for request in (*wanted, *facts)]
-    kept = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
-    return SessionRead(kept=kept, known=len(receipts) - len(kept), problem=problem)
+    receipts = [await remember(request, context) for request in (*requests, *facts)]
+    new_receipts = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
+    return SessionRead(kept=new_receipts, known=len(receipts) - len(new_receipts), problem=problem)
 
 
 def _rule_requests(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
@@ -204,31 +204,31 @@ class Promotion(Struct, frozen=True, kw_only=True):
 async def promote(scope: Scope, context: Context, window: Window) -> Promotion:
     """Promote or forget the notes of every session of the scope, once."""
     now = context.clock()
-    noted = Compare(("tags",), Operator.EQ, SHORT_TERM)
+    is_note = Compare(("tags",), Operator.EQ, SHORT_TERM)
     sessions: dict[object, list[Record]] = {}
     waiting = (await load_decisions(scope, context)).waiting
-    async for record in context.all_matching(Where(scope=scope, alive_at=now, filter=noted)):
+    async for record in context.all_matching(Where(scope=scope, alive_at=now, filter=is_note)):
         if record.id not in waiting:
             sessions.setdefault((record.scope, record.session_id), []).append(record)
     worth: list[Record] = []
     spare: list[Record] = []
     for notes in sessions.values():
-        scored = sorted(zip(score_notes(notes, window, now), notes, strict=True), key=_score_key)
-        worth += [record for score, record in scored if score >= window.worth]
-        rest = [record for score, record in scored if score < window.worth]
+        notes_by_score = sorted(zip(score_notes(notes, window, now), notes, strict=True), key=_score_key)
+        worth += [record for score, record in notes_by_score if score >= window.worth]
+        rest = [record for score, record in notes_by_score if score < window.worth]
         spare += [r for at, r in enumerate(rest) if at >= window.most or now - r.created_at > window.age_ms]
     return await _apply(worth, spare, scope, context)
 
 
 def score_notes(notes: Sequence[Record], window: Window, now: int) -> list[float]:
     """Return the score of each note among those of its session."""
-    said = [frozenset(terms(note.words)) for note in notes]
-    mentions = Counter(term for words in said for term in words)
+    note_terms = [frozenset(terms(note.words)) for note in notes]
+    mentions = Counter(term for words in note_terms for term in words)
     return [
         window.recency * 0.5 ** ((now - note.created_at) / window.half_life_ms)
         + window.salience * _measure_salience(words, mentions)
         + window.confidence * note.confidence
-        for note, words in zip(notes, said, strict=True)
+        for note, words in zip(notes, note_terms, strict=True)
     ]
 
 
@@ -238,15 +238,15 @@ def _measure_salience(words: frozenset[str], mentions: Counter[str]) -> float:
     return again / (2 * len(words)) if words else 0.0
 
 
-def _score_key(scored: tuple[float, Record]) -> tuple[float, str]:
-    return -scored[0], scored[1].id
+def _score_key(pair: tuple[float, Record]) -> tuple[float, str]:
+    return -pair[0], pair[1].id
 
 
 async def _apply(
     worth: Sequence[Record], spare: Sequence[Record], scope: Scope, context: Context
 ) -> Promotion:
-    promoted: list[str] = []
-    staged: list[str] = []
+    promoted_ids: list[str] = []
+    proposal_ids: list[str] = []
     for record in worth:
         lasting = tuple(tag for tag in record.tags if tag != SHORT_TERM)
         request = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
@@ -254,9 +254,9 @@ async def _apply(
             receipt = await remember(request, context)
         except (Conflict, Refused):
             continue  # it changed meanwhile, or a rule refused it: it stays a note until it is old
-        (staged if receipt.pending_approval else promoted).append(record.id)
+        (proposal_ids if receipt.pending_approval else promoted_ids).append(record.id)
     if not spare:
-        return Promotion(promoted=tuple(promoted), staged=tuple(staged))
+        return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids))
     ids = tuple(record.id for record in spare)
     done = await forget(Forget(scope=scope, ids=ids, reason="a session note that was not promoted"), context)
-    return Promotion(promoted=tuple(promoted), staged=tuple(staged), evicted=done.forgotten_ids)
+    return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids), evicted=done.forgotten_ids)

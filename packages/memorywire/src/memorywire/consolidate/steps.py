@@ -59,9 +59,11 @@ class Step(Struct, frozen=True, kw_only=True):
         return frozenset(self.ids if self.kept is None else (self.kept, *self.ids))
 
     def document(self) -> dict[str, Json]:
-        said = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
+        document = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
         return {
-            ("pass" if name == "name" else name): value for name, value in said.items() if value is not None
+            ("pass" if name == "name" else name): value
+            for name, value in document.items()
+            if value is not None
         }
 
 
@@ -92,7 +94,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     model: Mapping[str, Json] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
-        said: dict[str, Json] = {
+        document: dict[str, Json] = {
             "result": self.result.value,
             "memories": self.memories,
             "steps": [step.document() for step in self.steps],
@@ -101,7 +103,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "left": self.left,
             "model": dict(self.model),
         }
-        return said | {
+        return document | {
             name: value for name, value in (("run", self.run), ("probes", self.probes)) if value is not None
         }
 
@@ -144,9 +146,9 @@ class Draft:
     def wordings(self) -> list[Wording]:
         """Every statement there was, with the memory that stands for it now, if that may be touched."""
         free = {record.id: record for record in self.free}
-        said = [*self.earlier, *((record, record.id) for record in self.first.values())]
-        found = ((record, free.get(self._now(id))) for record, id in said)
-        return [(record, standing) for record, standing in found if standing is not None]
+        versions = [*self.earlier, *((record, record.id) for record in self.first.values())]
+        vectors = ((record, free.get(self._now(id))) for record, id in versions)
+        return [(record, standing) for record, standing in vectors if standing is not None]
 
     def _now(self, id: str) -> str:
         while (end := self._ends.get(id)) is not None and end.reason is EndReason.MERGED and end.into:
@@ -187,13 +189,13 @@ class Draft:
 
     def change(self, change_id: str, scope: Scope, reason: str) -> Change:
         """All steps as one change; each memory gets at most one new version."""
-        moved = [record for id, record in self._live.items() if record is not self.first[id]]
+        changed_records = [record for id, record in self._live.items() if record is not self.first[id]]
         return Change(
             id=change_id,
             operation=DREAM,
             scope=scope,
             at=self.now,
-            put=tuple(self._put(record) for record in moved),
+            put=tuple(self._put(record) for record in changed_records),
             end=tuple(self._ends.values()),
             reason=reason,
         )
@@ -205,8 +207,8 @@ class Draft:
         return self._put(replace(self._following(record), standing=Standing.ARCHIVED))
 
     def _merged(self, survivor: Record, losers: list[Record]) -> Put:
-        merged = merged_record(survivor, losers, Strategy.KEEP_CANONICAL, self.now)
-        return self._put(replace(merged, version=self.first[survivor.id].version + 1))
+        record = merged_record(survivor, losers, Strategy.KEEP_CANONICAL, self.now)
+        return self._put(replace(record, version=self.first[survivor.id].version + 1))
 
     def _following(self, record: Record) -> Record:
         return replace(record, version=self.first[record.id].version + 1, updated_at=self.now)

@@ -46,33 +46,35 @@ class Group(Struct, frozen=True):
     @property
     def key(self) -> str:
         """A digest of these memories and their content, to recognise a group."""
-        said = f"{self.name} {sorted((record.id, record.digest) for record in self.records)}"
-        return f"dream:{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
+        text = f"{self.name} {sorted((record.id, record.digest) for record in self.records)}"
+        return f"dream:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def group_sessions(records: Sequence[Record]) -> Iterator[Group]:
     """Yield the memories of each session with enough of them to summarise, without short-term notes."""
-    found: dict[object, list[Record]] = {}
+    sessions: dict[object, list[Record]] = {}
     for record in records:
         lasting = SHORT_TERM not in record.tags and not is_generated(record)
         if record.session_id is not None and lasting:
-            found.setdefault((record.scope, record.trust, record.session_id), []).append(record)
-    for group in found.values():
+            sessions.setdefault((record.scope, record.trust, record.session_id), []).append(record)
+    for group in sessions.values():
         if len(group) >= _SESSION_LEAST:
             yield Group(Pass.SUMMARY, _limit_length(group))
 
 
-def group_repetitions(records: Sequence[Record], vectors: Vectors, related: float) -> Iterator[Group]:
+def group_repetitions(
+    records: Sequence[Record], vectors: Vectors, least_similarity: float
+) -> Iterator[Group]:
     """Yield groups of events of several days that are about one thing."""
     events = [record for record in records if record.type is MemoryType.EPISODIC and not is_generated(record)]
     alike = {
         frozenset((one.id, other.id)): cosine(vectors[one.id], vectors[other.id])
-        for one, other in near_pairs(events, vectors, related)
+        for one, other in near_pairs(events, vectors, least_similarity)
         if merge_key(one) == merge_key(other)
     }
-    known = {record.id: record for record in events}
+    by_id = {record.id: record for record in events}
     for ids in group_linked(alike):
-        group = [known[id] for id in ids]
+        group = [by_id[id] for id in ids]
         days = {record.moment // DAY_MS for record in group}
         if min(len(group), len(days)) >= _AGAIN_LEAST:
             yield Group(Pass.PROCEDURE, _limit_length(group))
@@ -85,13 +87,13 @@ def is_generated(record: Record) -> bool:
 
 def _limit_length(group: Sequence[Record]) -> tuple[Record, ...]:
     """Return the records in order of time, the newest that fit into one prompt."""
-    ordered = sorted(group, key=lambda record: (record.moment, record.id))
+    by_time = sorted(group, key=lambda record: (record.moment, record.id))
     chars = 0
-    for count, record in enumerate(reversed(ordered)):
+    for count, record in enumerate(reversed(by_time)):
         chars += len(record.words)
         if chars > _MOST_CHARS:
-            return tuple(ordered[len(ordered) - count :])
-    return tuple(ordered)
+            return tuple(by_time[len(by_time) - count :])
+    return tuple(by_time)
 
 
 _MOST_TOKENS = 800
@@ -135,7 +137,7 @@ class ModelReport(Struct, frozen=True, kw_only=True):
     def document(self) -> dict[str, Json]:
         if self.model is None:
             return {"state": "off", "why": self.problem or "no model is configured"}
-        said = {
+        document = {
             "state": "on",
             "model": self.model,
             "asked": self.asked,
@@ -148,7 +150,7 @@ class ModelReport(Struct, frozen=True, kw_only=True):
             "left": self.left,
             "problem": self.problem,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in document.items() if value is not None}
 
 
 async def ask_model(
@@ -208,11 +210,11 @@ class _ModelPass(Struct):
         chat, seconds = self.model.chat, (self.until - self.context.clock()) / 1000
         estimate = _estimate_tokens(group)
         self.tokens += estimate  # an unusable answer costs tokens, too
-        said = await chat.ask(
+        answer = await chat.ask(
             _TASKS[group.name], _format_memories(group), most_tokens=_MOST_TOKENS, seconds=max(1.0, seconds)
         )
-        self.tokens += 0 if said.tokens is None else said.tokens - estimate
-        pieces = _parse_answer(group.name, said.object)
+        self.tokens += 0 if answer.tokens is None else answer.tokens - estimate
+        pieces = _parse_answer(group.name, answer.object)
         if pieces is None:
             raise chat.failed(f"an answer that is not a {group.name}")
         return _format_text(group.name, pieces) if pieces and _is_grounded(pieces, group) else None
@@ -315,11 +317,11 @@ def _parse_answer(name: Pass, answer: Mapping[str, Json]) -> list[str] | None:
 
 def _is_grounded(pieces: Sequence[str], group: Group) -> bool:
     """Return whether every name and number of the text is in its memories."""
-    given = [stated(text) for record in group.records for text in (plain(record), record.speaker or "")]
-    words = frozenset().union(*(one.words for one in given))
-    counted = {term for one in given for term in list_numbers(one)}
+    sources = [stated(text) for record in group.records for text in (plain(record), record.speaker or "")]
+    words = frozenset().union(*(one.words for one in sources))
+    numbers = {term for one in sources for term in list_numbers(one)}
     report = [stated(piece) for piece in pieces]
-    return all(one.names <= words and counted.issuperset(list_numbers(one)) for one in report)
+    return all(one.names <= words and numbers.issuperset(list_numbers(one)) for one in report)
 
 
 def _format_text(name: Pass, pieces: Sequence[str]) -> str:

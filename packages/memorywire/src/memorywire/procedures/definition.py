@@ -87,8 +87,8 @@ def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Def
 
 def _failing(way: Transition, facts: Mapping[str, bool]) -> list[str]:
     """The facts that stand in the way, in words."""
-    missed = [f"{fact} does not hold" for fact in way.conditions if not facts[fact]]
-    return missed + [f"{fact} holds" for fact in way.unless if facts[fact]]
+    reasons = [f"{fact} does not hold" for fact in way.conditions if not facts[fact]]
+    return reasons + [f"{fact} holds" for fact in way.unless if facts[fact]]
 
 
 def _refuse_unknown(ways: Iterable[Transition], facts: Mapping[str, bool]) -> None:

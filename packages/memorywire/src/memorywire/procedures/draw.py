@@ -83,11 +83,11 @@ class _Way(Struct, frozen=True):
 
 def svg(definition: Definition) -> str:
     """A picture that needs nothing else: the same text for the same definition."""
-    said = _said(definition.transitions)
-    boxes = _boxes(_columns(definition), said)
+    labels = _said(definition.transitions)
+    boxes = _boxes(_columns(definition), labels)
     floor = max(box.bottom for box in boxes.values())
     ways, depth = [], floor
-    for (source, dest), lines in said.items():
+    for (source, dest), lines in labels.items():
         if boxes[dest].column < boxes[source].column or boxes[dest].column > boxes[source].column + 1:
             depth += _LANE + _LINE * (len(lines) - 1)
         ways.append(_way(boxes[source], boxes[dest], lines, depth))
@@ -117,10 +117,10 @@ def _head(definition: Definition, width: float, height: float) -> str:
 
 def _said(transitions: Sequence[Transition]) -> dict[tuple[str, str], list[str]]:
     """One curve for each pair of states, with the labels of all its transitions."""
-    said: dict[tuple[str, str], list[str]] = {}
+    labels: dict[tuple[str, str], list[str]] = {}
     for way in transitions:
-        said.setdefault((way.source, way.target), []).append(label(way))
-    return said
+        labels.setdefault((way.source, way.target), []).append(label(way))
+    return labels
 
 
 def _columns(definition: Definition) -> list[list[str]]:
@@ -129,21 +129,21 @@ def _columns(definition: Definition) -> list[list[str]]:
     for way in definition.transitions:
         leads.setdefault(way.source, []).append(way.target)
     columns = [[definition.initial]]
-    reached = {definition.initial: None}
+    states = {definition.initial: None}
     while columns[-1]:
-        following = [dest for state in columns[-1] for dest in leads.get(state, ()) if dest not in reached]
+        following = [dest for state in columns[-1] for dest in leads.get(state, ()) if dest not in states]
         columns.append(list(dict.fromkeys(following)))
-        reached |= dict.fromkeys(following)
-    columns[-1] = [state for state in definition.states if state not in reached]
+        states |= dict.fromkeys(following)
+    columns[-1] = [state for state in definition.states if state not in states]
     return [column for column in columns if column]
 
 
 def _boxes(
-    columns: Sequence[Sequence[str]], said: Mapping[tuple[str, str], Sequence[str]]
+    columns: Sequence[Sequence[str]], labels: Mapping[tuple[str, str], Sequence[str]]
 ) -> dict[str, _Box]:
     """Columns as wide as their widest state, as far apart as the longest label; each centred."""
-    longest = max((_width(_short(line)) for lines in said.values() for line in lines), default=0.0)
-    loops = max((len(lines) for (source, dest), lines in said.items() if source == dest), default=0)
+    longest = max((_width(_short(line)) for lines in labels.values() for line in lines), default=0.0)
+    loops = max((len(lines) for (source, dest), lines in labels.items() if source == dest), default=0)
     tallest = max(len(column) for column in columns)
     boxes: dict[str, _Box] = {}
     left = 2.0 * _MARGIN

@@ -64,25 +64,25 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     if not bare.startswith("{"):
         return None
     try:
-        found: dict[str, Json] = json.loads(bare, object_pairs_hook=_parse_object)
+        document: dict[str, Json] = json.loads(bare, object_pairs_hook=_parse_object)
     except RecursionError as error:
         raise fault(f"nested deeper than {_DEPTH_MAX}", "content", "make it flatter") from error
     except json.JSONDecodeError:
         return None
     except ValueError as error:  # a number with more digits than Python will read
         raise fault("an integer beyond 64 bits", "content", "write it as text") from error
-    return found
+    return document
 
 
 def _parse_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise fault(
             "the same key appears twice in one object, and readers differ in which one counts",
             "content",
             "write every key once",
         )
-    return found
+    return members
 
 
 def plain(metadata: Json, place: str) -> dict[str, Json]:
@@ -103,11 +103,11 @@ def plain(metadata: Json, place: str) -> dict[str, Json]:
 def _walk(root: dict[str, Json], place: str) -> None:
     """Visit every value once per mention; the bounds end a walk that would otherwise never end."""
     pending: list[tuple[Json, str, tuple[int, ...]]] = [(root, place, ())]
-    seen = 0
+    depth = 0
     while pending:
         value, at, above = pending.pop()
-        seen += 1
-        if seen > _VALUES_MAX:
+        depth += 1
+        if depth > _VALUES_MAX:
             raise fault(f"more than {_VALUES_MAX} values", place, "keep large things elsewhere")
         if id(value) in above:
             raise fault("an object that contains itself", at, "refer to it by name")
@@ -207,9 +207,9 @@ def _definition(document: Mapping[str, Json]) -> Definition:
     )
 
 
-def _states(written: Json) -> dict[str, None]:
+def _states(value: Json) -> dict[str, None]:
     """The names in their order, found by name."""
-    items = _list(written, "content.states", STATES_MAX)
+    items = _list(value, "content.states", STATES_MAX)
     if not items:
         raise fault("a procedure needs a state", "content.states", "name at least one")
     states: dict[str, None] = {}
@@ -225,17 +225,17 @@ def _states(written: Json) -> dict[str, None]:
     return states
 
 
-def _transitions(written: Json, states: Mapping[str, None]) -> tuple[Transition, ...]:
-    items = _list(written, "content.transitions", TRANSITIONS_MAX)
+def _transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, ...]:
+    items = _list(value, "content.transitions", TRANSITIONS_MAX)
     rows = [_row(item, f"content.transitions[{index}]") for index, item in enumerate(items)]
-    found: dict[Transition, None] = {}
+    transitions: dict[Transition, None] = {}
     for row in rows:
-        for way in _expanded(row, states, room=TRANSITIONS_MAX - len(found)):
-            if way in found:
+        for way in _expanded(row, states, room=TRANSITIONS_MAX - len(transitions)):
+            if way in transitions:
                 raise fault("the same transition is there twice", row.place, "write it once")
-            found[way] = None
-    _refuse_bound_names(rows, found, states)
-    return tuple(found)
+            transitions[way] = None
+    _refuse_bound_names(rows, transitions, states)
+    return tuple(transitions)
 
 
 def _row(item: Json, place: str) -> _Row:
@@ -279,17 +279,17 @@ def _expanded(row: _Row, states: Mapping[str, None], room: int) -> list[Transiti
 
 
 def _sources(row: _Row, states: Mapping[str, None]) -> list[str]:
-    written, place = row.parts["source"], row.at("source")
-    if written == _EVERY:
+    value, place = row.parts["source"], row.at("source")
+    if value == _EVERY:
         return list(states)
-    if not isinstance(written, list):
-        return [_state(written, states, place)]
-    if not written:
+    if not isinstance(value, list):
+        return [_state(value, states, place)]
+    if not value:
         raise fault("a transition without a source never happens", place, "name a state, or write `*`")
-    items = _list(written, place, STATES_MAX)
-    found = [_state(item, states, f"{place}[{index}]") for index, item in enumerate(items)]
-    _refuse_twice(found, place)
-    return found
+    items = _list(value, place, STATES_MAX)
+    sources = [_state(item, states, f"{place}[{index}]") for index, item in enumerate(items)]
+    _refuse_twice(sources, place)
+    return sources
 
 
 def _facts(row: _Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -299,26 +299,26 @@ def _facts(row: _Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _names(row: _Row, key: str) -> tuple[str, ...]:
-    written, place = row.parts.get(key), row.at(key)
-    if written is None:
+    value, place = row.parts.get(key), row.at(key)
+    if value is None:
         return ()
-    if isinstance(written, str):
-        return (fact(written, place),)
-    items = _list(written, place, FACTS_MAX)
+    if isinstance(value, str):
+        return (fact(value, place),)
+    items = _list(value, place, FACTS_MAX)
     return tuple(fact(item, f"{place}[{index}]") for index, item in enumerate(items))
 
 
-def _refuse_bound_names(rows: list[_Row], found: Iterable[Transition], states: Iterable[str]) -> None:
+def _refuse_bound_names(rows: list[_Row], transitions: Iterable[Transition], states: Iterable[str]) -> None:
     """Refuse triggers and facts with names that pytransitions uses itself: there they mean something else."""
-    triggers = {way.trigger for way in found}
-    bound = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
-    bound |= {f"may_{trigger}" for trigger in triggers}
-    taken = bound | triggers
+    triggers = {way.trigger for way in transitions}
+    bound_names = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
+    bound_names |= {f"may_{trigger}" for trigger in triggers}
+    used_names = bound_names | triggers
     for row in rows:
-        if row.parts["trigger"] in bound:
+        if row.parts["trigger"] in bound_names:
             raise _taken(row.at("trigger"))
         for key in ("conditions", "unless"):
-            if not taken.isdisjoint(_names(row, key)):
+            if not used_names.isdisjoint(_names(row, key)):
                 raise _taken(row.at(key))
 
 
@@ -331,22 +331,24 @@ def _taken(place: str) -> InvalidRequest:
     )
 
 
-def _state(written: Json, states: Mapping[str, None], place: str) -> str:
-    state = name(written, place)
+def _state(value: Json, states: Mapping[str, None], place: str) -> str:
+    state = name(value, place)
     if state not in states:
         raise fault(f"there is no state {state!r}", place, "add it to states, or name one of them")
     return state
 
 
-def _closed(found: Mapping[str, Json], known: tuple[str, ...], needed: Iterable[str], place: str) -> None:
-    unknown = next((key for key in found if key not in known), None)
+def _closed(
+    members: Mapping[str, Json], keys: tuple[str, ...], least_keys: Iterable[str], place: str
+) -> None:
+    unknown = next((key for key in members if key not in keys), None)
     if unknown is not None:
         raise fault(
             "a key that a procedure does not have",
             shown(unknown, place),
-            f"remove it: here are only {', '.join(known)}, no code is called, and words are sent as text",
+            f"remove it: here are only {', '.join(keys)}, no code is called, and words are sent as text",
         )
-    missing = next((key for key in needed if key not in found), None)
+    missing = next((key for key in least_keys if key not in members), None)
     if missing is not None:
         raise fault(f"{missing} is required", f"{place}.{missing}", "add it")
 

@@ -88,35 +88,35 @@ class Hosts(Struct, frozen=True, kw_only=True):
 
     def admitted(self, host: str, port: int) -> str:
         """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""
-        found = self.resolve(host, port)
-        if not found:
+        addresses = self.resolve(host, port)
+        if not addresses:
             raise StoreUnavailable(f"{host} has no address")
-        if host not in self.named and not all(_is_public(address) for address in found):
+        if host not in self.named and not all(_is_public(address) for address in addresses):
             raise Forbidden(
                 f"{host} is not an address out in the world",
                 field="url",
                 fix="name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant",
             )
-        return found[0]
+        return addresses[0]
 
 
 def addresses(host: str, port: int) -> list[str]:
     """The addresses that the system's resolver gives."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise StoreUnavailable(f"{host} cannot be resolved") from error
-    return [str(place[0]) for *_, place in found]
+    return [str(place[0]) for *_, place in infos]
 
 
 def _is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = _inside(found)
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = _inside(ip)
         if inner is None:
-            return found in _UNICAST and found.is_global
-        found = inner
-    return found.is_global and not found.is_multicast
+            return ip in _UNICAST and ip.is_global
+        ip = inner
+    return ip.is_global and not ip.is_multicast
 
 
 def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
@@ -138,7 +138,7 @@ Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
 """Gives the changes that the store has not received yet."""
 
 
-def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
+def with_fallback(store: Store, here: Store, pending: Owed) -> Store:
     """The store, with `here` answering its reads when it fails; its own answers always stand.
 
     It satisfies FallsBack, so that a recall can say who answered. What is deleted or replaced is deleted in
@@ -146,14 +146,14 @@ def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
     may know less than the backend, and never more.
     """
     kind = type("WithFallback", (_WithFallback,), {})
-    return cast("Store", kind(store, here, owed))
+    return cast("Store", kind(store, here, pending))
 
 
 class _WithFallback:
-    def __init__(self, inner: Store, here: Store, owed: Owed) -> None:
+    def __init__(self, inner: Store, here: Store, pending: Owed) -> None:
         self._inner = inner
         self._here = here
-        self._owed = owed
+        self._owed = pending
         self._ended: set[str] = set()
 
     async def write(self, change: Change) -> int:
@@ -197,10 +197,10 @@ class _WithFallback:
     async def _end_here(self, change: Change) -> None:
         if change.id in self._ended:
             return
-        gone = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
-        known = await self._here.get(change.scope, gone)
-        if known or change.erase:
-            await self._here.write(_farewell(change, known))
+        ids = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
+        records = await self._here.get(change.scope, ids)
+        if records or change.erase:
+            await self._here.write(_farewell(change, records))
         self._ended.add(change.id)
 
     async def _touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
@@ -220,16 +220,16 @@ class _WithFallback:
 
     def __getattr__(self, name: str) -> Any:
         """Abilities of the store inside, for those it has."""
-        found = getattr(self._inner, name)
-        return {"touch": self._touch, "recalls": self._recalls}.get(name, found)
+        attribute = getattr(self._inner, name)
+        return {"touch": self._touch, "recalls": self._recalls}.get(name, attribute)
 
 
-def _farewell(change: Change, known: Sequence[Record]) -> Change:
+def _farewell(change: Change, records: Sequence[Record]) -> Change:
     """The part of the change that takes away, without what it brings."""
     reasons = {end.id: end.reason for end in change.end}
     ends = [
         End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
-        for record in known
+        for record in records
         if record.id not in change.erase
     ]
     return replace(
@@ -267,12 +267,12 @@ class _Renamed:
         self._homeward = homeward
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if not callable(found) or name.startswith("_"):
-            return found
+        attribute = getattr(self._inner, name)
+        if not callable(attribute) or name.startswith("_"):
+            return attribute
 
         async def renamed(*arguments: Any) -> Any:
-            return _mapped(await found(*_mapped(arguments, self._outward)), self._homeward)
+            return _mapped(await attribute(*_mapped(arguments, self._outward)), self._homeward)
 
         return renamed
 
@@ -282,22 +282,22 @@ def _mapped(value: Any, rename: Rename) -> Any:
     if isinstance(value, Scope):
         return rename(value)
     if isinstance(value, Struct):
-        changed = {
-            name: mapped
+        new_fields = {
+            name: new_value
             for name in value.__struct_fields__
-            if (mapped := _mapped(old := getattr(value, name), rename)) is not old
+            if (new_value := _mapped(old := getattr(value, name), rename)) is not old
         }
-        return replace(value, **changed) if changed else value
+        return replace(value, **new_fields) if new_fields else value
     if isinstance(value, tuple | list):
         return _listed(value, rename)
     return value
 
 
 def _listed(values: Any, rename: Rename) -> Any:
-    mapped = [_mapped(value, rename) for value in values]
-    if all(new is old for new, old in zip(mapped, values, strict=True)):
+    new_values = [_mapped(value, rename) for value in values]
+    if all(new is old for new, old in zip(new_values, values, strict=True)):
         return values
-    return type(values)(mapped)
+    return type(values)(new_values)
 
 
 PREVIEWS = frozenset({"mem9", "zep"})
@@ -310,23 +310,27 @@ _KEY = "{key}"
 _OWN = "MEMORYWIRE_*"
 
 
-def check(made: Definition, rules: Rules) -> None:
+def check(definition: Definition, rules: Rules) -> None:
     """Raise before a definition is kept that may not be used here."""
-    if made.kind not in (*known_schemes(), *PREVIEWS):
+    if definition.kind not in (*known_schemes(), *PREVIEWS):
         raise InvalidRequest(
             "no store has this scheme", field="url", fix=f"one of: {', '.join(known_schemes())}"
         )
-    _check_preview(made, rules)
-    if _KEY not in made.url and made.key_env is not None:
+    _check_preview(definition, rules)
+    if _KEY not in definition.url and definition.key_env is not None:
         raise InvalidRequest(
             "the url has no place for the key", field="url", fix="write {key} where it belongs"
         )
-    if _KEY in made.url and made.key_env is None and made.tenancy.kind is not TenancyKind.KEY_PER_TENANT:
+    if (
+        _KEY in definition.url
+        and definition.key_env is None
+        and definition.tenancy.kind is not TenancyKind.KEY_PER_TENANT
+    ):
         raise InvalidRequest("the url asks for a key", field="key_env", fix="name the variable that holds it")
-    for variable in _variables(made):
+    for variable in _variables(definition):
         _refuse_unless_allowed(variable, rules)
-    if made.kind not in _LOCAL:
-        _hosts(rules).check(made.url.replace(_KEY, "key"))
+    if definition.kind not in _LOCAL:
+        _hosts(rules).check(definition.url.replace(_KEY, "key"))
 
 
 def _refuse_unless_allowed(variable: str, rules: Rules) -> None:
@@ -342,20 +346,20 @@ def _hosts(rules: Rules) -> Hosts:
     return Hosts(named=rules.hosts, resolve=rules.resolve or addresses)
 
 
-def _check_preview(made: Definition, rules: Rules) -> None:
-    if made.kind in PREVIEWS and not (made.preview and made.kind in rules.previews):
+def _check_preview(definition: Definition, rules: Rules) -> None:
+    if definition.kind in PREVIEWS and not (definition.preview and definition.kind in rules.previews):
         raise CapabilityUnsupported(
-            f"{made.kind} is a preview: nobody has verified how the product behaves",
+            f"{definition.kind} is a preview: nobody has verified how the product behaves",
             field="preview",
-            fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={made.kind}",
+            fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={definition.kind}",
         )
 
 
-def _variables(made: Definition) -> list[str]:
+def _variables(definition: Definition) -> list[str]:
     """The variables a definition reads; of those of tenants, the pattern with any tenant in it."""
-    own = [] if made.key_env is None else [made.key_env]
-    if made.tenancy.kind is TenancyKind.KEY_PER_TENANT:
-        own.append(made.tenancy.variable("ANY"))
+    own = [] if definition.key_env is None else [definition.key_env]
+    if definition.tenancy.kind is TenancyKind.KEY_PER_TENANT:
+        own.append(definition.tenancy.variable("ANY"))
     return own
 
 
@@ -363,32 +367,32 @@ async def opened(
     edition: Edition, rules: Rules, *, name: str, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
     """The store that the definition describes, as its tenant may use it; `here` is what it falls back on."""
-    made, tenant = edition.definition, edition.tenant
-    await asyncio.to_thread(check, made, rules)
-    url = _with_key(made, tenant, rules)
-    if made.kind in ("http", "https"):
+    definition, tenant = edition.definition, edition.tenant
+    await asyncio.to_thread(check, definition, rules)
+    url = _with_key(definition, tenant, rules)
+    if definition.kind in ("http", "https"):
         store: Store = await RemoteStore.opened(guarded_link(locate(url), _hosts(rules)), space)
-    elif made.kind in POSTGRES:
+    elif definition.kind in POSTGRES:
         store = await open_store(await asyncio.to_thread(_hosts(rules).pinned, url), space=space)
     else:
         store = await open_store(url, space=space)
-    guarded = with_breaker(with_patience(store, _READING, writes=_WRITING), clock=clock)
-    if made.tenancy.kind is TenancyKind.SHARED_KEY_WITH_PREFIX:
-        guarded = with_prefix(guarded, tenant, made.tenancy.prefix(tenant))
-    named = with_name(guarded, name)
-    return with_fallback(named, here, owed) if made.fallback else named
+    safe_store = with_breaker(with_patience(store, _READING, writes=_WRITING), clock=clock)
+    if definition.tenancy.kind is TenancyKind.SHARED_KEY_WITH_PREFIX:
+        safe_store = with_prefix(safe_store, tenant, definition.tenancy.prefix(tenant))
+    named_store = with_name(safe_store, name)
+    return with_fallback(named_store, here, owed) if definition.fallback else named_store
 
 
-def _with_key(made: Definition, tenant: str, rules: Rules) -> str:
+def _with_key(definition: Definition, tenant: str, rules: Rules) -> str:
     """The URL with the key in it; no problem ever shows either."""
-    if _KEY not in made.url:
-        return made.url
-    by_tenant = made.tenancy.kind is TenancyKind.KEY_PER_TENANT
-    variable = made.tenancy.variable(tenant) if by_tenant else made.key_env or ""
+    if _KEY not in definition.url:
+        return definition.url
+    by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
+    variable = definition.tenancy.variable(tenant) if by_tenant else definition.key_env or ""
     _refuse_unless_allowed(variable, rules)  # the name of a tenant may spell one of ours
     key = rules.env.get(variable)
     if not key:
         raise StoreUnavailable(
             f"the key of this backend is to be in {variable}, which is not set", field="key_env"
         )
-    return made.url.replace(_KEY, quote(key, safe=""))
+    return definition.url.replace(_KEY, quote(key, safe=""))

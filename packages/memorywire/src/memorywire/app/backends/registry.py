@@ -54,8 +54,8 @@ def rules_from(env: Mapping[str, str]) -> Rules:
 
 
 def _names(env: Mapping[str, str], what: str) -> tuple[str, ...]:
-    given = env.get(f"MEMORYWIRE_BACKEND_{what}", "").split(",")
-    return tuple(name.strip() for name in given if name.strip())
+    names = env.get(f"MEMORYWIRE_BACKEND_{what}", "").split(",")
+    return tuple(name.strip() for name in names if name.strip())
 
 
 _FIX = (
@@ -130,13 +130,13 @@ class Backends:
         """
         from memorywire.app.backends.opening import check  # needed by few, and slow to load
 
-        made = definition_of(document)
+        definition = definition_of(document)
         office = self._tools.office
-        refuse_secrets(made, None if office is None else office.redactor)
-        await asyncio.to_thread(check, made, self.rules)
+        refuse_secrets(definition, None if office is None else office.redactor)
+        await asyncio.to_thread(check, definition, self.rules)
         edition = Edition(
-            definition=made,
-            digest=hash_definition(made),
+            definition=definition,
+            digest=hash_definition(definition),
             tenant=tenant,
             number=0,
             made_at=self._tools.clock(),
@@ -148,33 +148,33 @@ class Backends:
         self._read_at = None
         return await self.get(tenant, edition.digest)
 
-    async def fork(self, tenant: str, named: str, changes: Mapping[str, Json], by: str) -> Edition:
+    async def fork(self, tenant: str, name: str, changes: Mapping[str, Json], by: str) -> Edition:
         """A definition like another but for these fields, which names the other as its parent."""
-        found = await self.get(tenant, named)
-        return await self.create(tenant, {**found.definition.document(), **changes}, by, found.digest)
+        edition = await self.get(tenant, name)
+        return await self.create(tenant, {**edition.definition.document(), **changes}, by, edition.digest)
 
-    async def get(self, tenant: str, named: str) -> Edition:
+    async def get(self, tenant: str, name: str) -> Edition:
         """The edition of that digest, or the newest of that name."""
-        return await self._definitions.find(tenant, named)
+        return await self._definitions.find(tenant, name)
 
     async def list(self, tenant: str) -> list[Edition]:
         return await self._definitions.list_editions(tenant)
 
-    async def retire(self, tenant: str, named: str, by: str) -> Edition:
+    async def retire(self, tenant: str, name: str, by: str) -> Edition:
         """Let no agent be bound to it any more."""
-        found = await self.get(tenant, named)
-        entry = self._build_entry("retired", tenant, by, found.digest)
-        await self._definitions.retire(found, self._tools.clock(), entry)
+        edition = await self.get(tenant, name)
+        entry = self._build_entry("retired", tenant, by, edition.digest)
+        await self._definitions.retire(edition, self._tools.clock(), entry)
         self._read_at = None
-        return await self.get(tenant, found.digest)
+        return await self.get(tenant, edition.digest)
 
-    async def bind(self, tenant: str, named: str, agent: str, by: str) -> Edition:
+    async def bind(self, tenant: str, name: str, agent: str, by: str) -> Edition:
         """Keep an agent's memories there from now on; those it has stay where they are."""
-        found = await self.get(tenant, named)
-        entry = self._build_entry("bound", tenant, by, found.digest, agent)
-        await self._definitions.bind(found, agent, self._tools.clock(), by, entry)
+        edition = await self.get(tenant, name)
+        entry = self._build_entry("bound", tenant, by, edition.digest, agent)
+        await self._definitions.bind(edition, agent, self._tools.clock(), by, entry)
         self._read_at = None
-        return await self.get(tenant, found.digest)
+        return await self.get(tenant, edition.digest)
 
     async def unbind(self, tenant: str, agent: str, by: str) -> None:
         """Keep an agent's memories here again."""
@@ -189,8 +189,8 @@ class Backends:
 
     def healthy(self, edition: Edition) -> bool | None:
         """How the backend was when it was last asked; None when it is not in use, or is never asked."""
-        found = self._open.get((edition.tenant, edition.digest))
-        return None if found is None else found.healthy
+        backend = self._open.get((edition.tenant, edition.digest))
+        return None if backend is None else backend.healthy
 
     def wake(self) -> None:
         """Work in the background on what backends are owed, even when nobody uses them."""
@@ -220,11 +220,11 @@ class Backends:
 
     async def _creditors(self) -> Sequence[Edition]:
         try:
-            owed = {debt.store for debt in await self._journal.debts()}
+            store_names = {debt.store for debt in await self._journal.debts()}
             every = await self._definitions.list_editions(None)
         except StoreError:
             return []
-        return [edition for edition in every if name_of(edition) in owed]
+        return [edition for edition in every if name_of(edition) in store_names]
 
     async def _bound_to(self, tenant: str, agent: str) -> str | None:
         now = self._tools.clock()
@@ -244,7 +244,7 @@ class Backends:
         from memorywire.app.backends.opening import opened
 
         edition = await self.get(tenant, digest)
-        made, context = edition.definition, self._tools
+        definition, context = edition.definition, self._tools
         name = name_of(edition)
         store = await opened(
             edition,
@@ -256,10 +256,10 @@ class Backends:
             clock=context.clock,
         )
         repaying = asyncio.create_task(keep_redelivering(replace(context, store=store)))
-        found = _Open(store, (repaying,))
-        if made.health_seconds:
-            found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))
-        return found
+        backend = _Open(store, (repaying,))
+        if definition.health_seconds:
+            backend.tasks = (*backend.tasks, asyncio.create_task(_watch(backend, definition)))
+        return backend
 
     async def _owed_to(self, name: str) -> Sequence[Change]:
         return [debt.change for debt in await self._journal.debts(name)]
@@ -275,11 +275,11 @@ class Backends:
         )
 
 
-async def _watch(found: _Open, made: Definition) -> None:
+async def _watch(backend: _Open, definition: Definition) -> None:
     """Ask how the backend is, now and then, until cancelled."""
     while True:
         try:
-            found.healthy = bool((await found.store.health()).get("ok"))
+            backend.healthy = bool((await backend.store.health()).get("ok"))
         except MemorywireError:
-            found.healthy = False
-        await asyncio.sleep(made.health_seconds)
+            backend.healthy = False
+        await asyncio.sleep(definition.health_seconds)
