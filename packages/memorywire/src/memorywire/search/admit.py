@@ -112,16 +112,17 @@ def admit(
     `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
     things it asks.
     """
-    weighed = [
-        (evidence(scored), scored.record.session_id is not None, scored.signals) for scored in candidates
+    evidences = [
+        (evidence(candidate), candidate.record.session_id is not None, candidate.signals)
+        for candidate in candidates
     ]
-    facts, turns = _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)
-    passes = [worth >= (turns if turn else facts) for worth, turn, _ in weighed]
+    facts, turns = _levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)
+    passes = [worth >= (turns if turn else facts) for worth, turn, _ in evidences]
     return Admission(
         admitted=tuple(compress(candidates, passes)),
         cut=tuple(compress(candidates, map(not_, passes))),
-        floor=turns if all(turn for _, turn, _ in weighed) else facts,
-        verdict=_verdict(list(compress(weighed, passes)), floors),
+        floor=turns if all(turn for _, turn, _ in evidences) else facts,
+        verdict=_verdict(list(compress(evidences, passes)), floors),
     )
 
 
@@ -139,33 +140,38 @@ def level(
 
     It holds where no candidate is demoted, and all or none are turns of a session.
     """
-    weighed = [(best, turns, signals)]
-    return _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)[turns]
+    evidences = [(best, turns, signals)]
+    return _levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)[turns]
 
 
 def _levels(
-    weighed: Sequence[_Weighed], min_relevance: MinRelevance, floors: Floors, *, asks_more: bool, things: int
+    evidences: Sequence[_Weighed],
+    min_relevance: MinRelevance,
+    floors: Floors,
+    *,
+    asks_more: bool,
+    things: int,
 ) -> tuple[float, float]:
     """The relevance that a fact must reach, and the one that a turn must reach."""
     match min_relevance:
         case "auto":
             share = floors.share / things
-            return _fact_floor(weighed, floors, share, asks_more=asks_more), floors.turn
+            return _fact_floor(evidences, floors, share, asks_more=asks_more), floors.turn
         case "off":
             return 0.0, 0.0
         case _:
             return float(min_relevance), float(min_relevance)
 
 
-def evidence(scored: Scored | Hit) -> float:
+def evidence(hit: Scored | Hit) -> float:
     """The relevance before demotion: a demoted memory ranks lower, but answers no less."""
-    demoted = scored.record.standing is Standing.DEMOTED
-    return scored.score / DEMOTED_FACTOR if demoted else scored.score
+    demoted = hit.record.standing is Standing.DEMOTED
+    return hit.score / DEMOTED_FACTOR if demoted else hit.score
 
 
-def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
+def _fact_floor(evidences: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
     """The relevance a fact must reach: a share of the best fact's evidence, if that one answers at all."""
-    facts = [(worth, signals) for worth, turn, signals in weighed if not turn]
+    facts = [(worth, signals) for worth, turn, signals in evidences if not turn]
     if not facts:
         return floors.weak
     worth, signals = max(facts, key=itemgetter(0))
@@ -181,8 +187,8 @@ def share_of(best: float, share: float) -> float:
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
 
 
-def _verdict(admitted: Sequence[_Weighed], floors: Floors) -> Verdict:
-    good = [worth for worth, turn, _ in admitted if worth >= (floors.turn if turn else floors.weak)]
+def _verdict(evidences: Sequence[_Weighed], floors: Floors) -> Verdict:
+    good = [worth for worth, turn, _ in evidences if worth >= (floors.turn if turn else floors.weak)]
     if not good:
         return Verdict.NO_MATCH
     return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK
@@ -222,10 +228,10 @@ def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
 def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
     """From where on an answer is a match: as far above the floor as that implies, but no further up than the
     least relevance to be kept. None under a floor that tells nothing."""
-    implied = match_above(floor)
-    if implied is None:
+    default = match_above(floor)
+    if default is None:
         return None
-    return math.floor(min(implied, _least_kept(answerable)) * _STEPS) / _STEPS
+    return math.floor(min(default, _least_kept(answerable)) * _STEPS) / _STEPS
 
 
 def strictest(same: Sequence[float]) -> float:
@@ -233,8 +239,8 @@ def strictest(same: Sequence[float]) -> float:
     return math.floor(_least_kept(same) * 100) / 100
 
 
-def _least_kept(wanted: Sequence[float]) -> float:
-    return sorted(wanted)[int(len(wanted) * (1 - KEEP) + 1e-9)]
+def _least_kept(values: Sequence[float]) -> float:
+    return sorted(values)[int(len(values) * (1 - KEEP) + 1e-9)]
 
 
 def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:

@@ -94,16 +94,16 @@ def stretches(text: str, now: int) -> tuple[Stretch, ...]:
         return ()
     moment = min(datetime.fromtimestamp(now / 1000, UTC), _LATEST)
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    found: list[tuple[int, Stretch]] = []
+    starts: list[tuple[int, Stretch]] = []
     for pattern, read in _RULES:
         matches = list(pattern.finditer(rest))
         for match in matches:
             days = read(match, today)
             if days is not None:
-                found.append((match.start(), _stretch(*days)))
+                starts.append((match.start(), _stretch(*days)))
         if matches:
             rest = pattern.sub(lambda match: " " * len(match.group()), rest)
-    return tuple(stretch for _, stretch in sorted(found, key=lambda pair: pair[0]))
+    return tuple(stretch for _, stretch in sorted(starts, key=lambda pair: pair[0]))
 
 
 _Days = tuple[datetime, datetime]

@@ -107,12 +107,12 @@ def plain(record: Record) -> str:
 def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
     """The slots of a text."""
     tokens, names = _tokens(unicodedata.normalize("NFKC", text))
-    counted = _counted(tokens)
+    words = _counted(tokens)
     return Slots(
         owner=owner,
-        said=tuple(term for token in counted for term in _meant(token)),
-        told=tuple(term for token in counted for term in ((token,) if token in _RELATING else _meant(token))),
-        past=frozenset(term for token in counted if token.endswith("ed") for term in terms(token)),
+        said=tuple(term for token in words for term in _meant(token)),
+        told=tuple(term for token in words for term in ((token,) if token in _RELATING else _meant(token))),
+        past=frozenset(term for token in words if token.endswith("ed") for term in terms(token)),
         names=frozenset(names),
         words=frozenset(tokens),
         steps=steps,
@@ -145,8 +145,8 @@ def _tokens(text: str) -> tuple[list[str], set[str]]:
     for match in _TOKEN.finditer(text):
         parts = _expanded(match.group().lower().replace("’", "'"))
         begins = not tokens or _SENTENCE_END.search(text, max(match.start() - 8, 0), match.start())
-        meant = parts and (parts[0] not in STOP_WORDS or match.group() == "A")
-        if meant and match.group()[0].isupper() and not begins:
+        is_word = parts and (parts[0] not in STOP_WORDS or match.group() == "A")
+        if is_word and match.group()[0].isupper() and not begins:
             names.add(parts[0])
         tokens.extend(parts)
     return tokens, names
@@ -155,9 +155,9 @@ def _tokens(text: str) -> tuple[list[str], set[str]]:
 def _expanded(word: str) -> tuple[str, ...]:
     if word in _CONTRACTED:
         return _CONTRACTED[word]
-    for ending, meant in _ENDINGS.items():
+    for ending, words in _ENDINGS.items():
         if word.endswith(ending):
-            return (word.removesuffix(ending), *meant)
+            return (word.removesuffix(ending), *words)
     if _THOUSANDS.fullmatch(word):
         return (word.replace(",", ""),)
     ordinal = _ORDINAL.fullmatch(word)
@@ -166,27 +166,27 @@ def _expanded(word: str) -> tuple[str, ...]:
 
 def _counted(tokens: list[str]) -> list[str]:
     """The tokens with spelled-out numbers as digits: "twenty five" is 25, "third" is #3."""
-    counted: list[str] = []
-    for spelled, run in groupby(tokens, key=_NUMBERS.__contains__):
-        if spelled:
-            counted.extend(_digits(run))
+    words: list[str] = []
+    for is_number, run in groupby(tokens, key=_NUMBERS.__contains__):
+        if is_number:
+            words.extend(_digits(run))
         else:
-            counted.extend(f"#{_ORDINALS[token]}" if token in _ORDINALS else token for token in run)
-    return counted
+            words.extend(f"#{_ORDINALS[token]}" if token in _ORDINALS else token for token in run)
+    return words
 
 
 def _digits(run: Iterable[str]) -> list[str]:
-    found: list[int] = []
+    numbers: list[int] = []
     for word in run:
         number = _NUMBERS[word]
-        last = found[-1] if found else None
+        last = numbers[-1] if numbers else None
         if last is not None and number >= 100:
-            found[-1] = last * number if last < number else last + number
+            numbers[-1] = last * number if last < number else last + number
         elif last is not None and _takes(last, number):
-            found[-1] = last + number
+            numbers[-1] = last + number
         else:
-            found.append(number)
-    return [str(number) for number in found]
+            numbers.append(number)
+    return [str(number) for number in numbers]
 
 
 def _takes(last: int, number: int) -> bool:
@@ -209,19 +209,19 @@ _ROUNDING = 1e-6
 Stated: TypeAlias = tuple[Record, Slots]
 
 
-def lookalikes(ranked: Sequence[Scored]) -> list[list[Stated]]:
+def lookalikes(hits: Sequence[Scored]) -> list[list[Stated]]:
     """Groups whose members may say the same, best first; only within a group need vectors be compared."""
     groups: dict[tuple[object, ...], list[Stated]] = {}
-    for scored in ranked:
-        stated = slots(scored.record)
-        groups.setdefault(stated.key, []).append((scored.record, stated))
+    for hit in hits:
+        own = slots(hit.record)
+        groups.setdefault(own.key, []).append((hit.record, own))
     return [group for group in groups.values() if len(group) > 1]
 
 
 def statement(record: Record) -> str:
     """The words that are compared: content and speaker, without the time it was said and the full stop."""
-    said = replace(record, occurred_at=None).text
-    return said.rstrip(" .!\n") or said
+    text = replace(record, occurred_at=None).text
+    return text.rstrip(" .!\n") or text
 
 
 def repeats(
@@ -231,23 +231,23 @@ def repeats(
 
     Two say the same when they agree in every slot and their vectors are at least `threshold` alike.
     """
-    found: dict[str, str] = {}
+    better_ids: dict[str, str] = {}
     for group in groups:
-        kept: list[Stated] = []
-        for record, stated in group:
-            better = _better(record, stated, kept, vectors, threshold - _ROUNDING)
+        firsts: list[Stated] = []
+        for record, own in group:
+            better = _better(record, own, firsts, vectors, threshold - _ROUNDING)
             if better is None:
-                kept.append((record, stated))
+                firsts.append((record, own))
             else:
-                found[record.id] = better
-    return found
+                better_ids[record.id] = better
+    return better_ids
 
 
 def _better(
-    record: Record, stated: Slots, kept: Iterable[Stated], vectors: Mapping[str, bytes], least: float
+    record: Record, own: Slots, firsts: Iterable[Stated], vectors: Mapping[str, bytes], least: float
 ) -> str | None:
-    for other, its in kept:
-        if agree(its, stated) and cosine(vectors[other.id], vectors[record.id]) >= least:
+    for other, its in firsts:
+        if agree(its, own) and cosine(vectors[other.id], vectors[record.id]) >= least:
             return other.id
     return None
 

@@ -68,21 +68,21 @@ def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
                 continue  # a store votes once for a memory
             votes.hits[ranking.store] = hit
             votes.votes.append(_vote(rules.fusion, place, hit, ranking.weight / total, best))
-    fused = [
+    results = [
         max((_fused(votes, rules) for votes in enough), key=lambda one: (one.score, one.record.version))
-        for said in wordings.values()
-        if (enough := [votes for votes in said if _enough(votes, rules)])
+        for versions in wordings.values()
+        if (enough := [votes for votes in versions if _enough(votes, rules)])
     ]
-    return sorted(fused, key=lambda one: (-one.score, one.record.id))
+    return sorted(results, key=lambda one: (-one.score, one.record.id))
 
 
-def _wording(said: list[_Votes], record: Record) -> _Votes:
+def _wording(versions: list[_Votes], record: Record) -> _Votes:
     """The votes for these very words: stores that word a memory differently do not support each other."""
-    for votes in said:
+    for votes in versions:
         if votes.record.words == record.words or votes.record.digest == record.digest:
             return votes
-    said.append(_Votes(record))
-    return said[-1]
+    versions.append(_Votes(record))
+    return versions[-1]
 
 
 def _enough(votes: _Votes, rules: Rules) -> bool:
@@ -90,8 +90,8 @@ def _enough(votes: _Votes, rules: Rules) -> bool:
 
 
 def _fused(votes: _Votes, rules: Rules) -> Fused:
-    counted = sorted(votes.votes)[: len(votes.votes) - rules.trim]
-    score = max(counted) if rules.fusion is Fusion.MAX else sum(counted)
+    counts = sorted(votes.votes)[: len(votes.votes) - rules.trim]
+    score = max(counts) if rules.fusion is Fusion.MAX else sum(counts)
     record = votes.record
     demoted = record.standing is Standing.DEMOTED
     return Fused(record=record, score=score * (DEMOTED_FACTOR if demoted else 1.0), hits=votes.hits)
@@ -130,9 +130,9 @@ def _same_memories(rankings: Sequence[Ranking]) -> dict[str, str]:
     same: dict[str, str] = {}
     for ids in twins.values():
         first, *others = sorted(ids)
-        taken = set(holders[first])
+        stores = set(holders[first])
         for other in others:
-            if taken.isdisjoint(holders[other]):
+            if stores.isdisjoint(holders[other]):
                 same[other] = first
-                taken |= holders[other]
+                stores |= holders[other]
     return same

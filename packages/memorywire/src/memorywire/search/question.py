@@ -31,11 +31,11 @@ _LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
 @lru_cache(maxsize=256)
 def aside(text: str) -> frozenset[str]:
     """The index terms that only serve to ask ("any tips"); none if nothing else would be left."""
-    said = _ASIDE.sub(" ", text)
-    if said == text:
+    rest = _ASIDE.sub(" ", text)
+    if rest == text:
         return frozenset()
-    kept = terms(said).keys()
-    return frozenset(terms(text).keys() - kept) if kept else frozenset()
+    remaining = terms(rest).keys()
+    return frozenset(terms(text).keys() - remaining) if remaining else frozenset()
 
 
 def counts_back(text: str) -> bool:
@@ -78,15 +78,15 @@ def _rest(text: str) -> tuple[str | None, int]:
         end = match.end()
     if not rest:
         return None, 0
-    left = " ".join("".join((*rest, text[end:])).split())
-    meaning = len(terms(left))
-    return (left if meaning else None), meaning
+    remaining = " ".join("".join((*rest, text[end:])).split())
+    meaning = len(terms(remaining))
+    return (remaining if meaning else None), meaning
 
 
 @lru_cache(maxsize=256)
 def _naming(text: str) -> tuple[re.Match[str], ...]:
-    written = [match for match in _WORD.finditer(text) if not match.group().islower()]  # as most are
-    return tuple([match for match in written if _names_somebody(match, text)])
+    words = [match for match in _WORD.finditer(text) if not match.group().islower()]  # as most are
+    return tuple([match for match in words if _names_somebody(match, text)])
 
 
 def _names_somebody(match: re.Match[str], text: str) -> bool:

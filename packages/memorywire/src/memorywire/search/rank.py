@@ -23,28 +23,28 @@ RECALLS = "recalls"
 def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
     """The candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
     shares = _shares(weights)
-    ranked = [_weighed(scored, weights, shares, now) for scored in candidates]
-    return sorted(ranked, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
+    hits = [_weighed(hit, weights, shares, now) for hit in candidates]
+    return sorted(hits, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
 
 
 def _shares(weights: RankWeights) -> Mapping[str, float]:
     """The share of each signal, in all 1; divided by the largest weight first, so that no sum overflows."""
-    given = {
+    values = {
         "relevance": weights.semantic,
         "recency": weights.recency,
         "source": weights.source,
         "frequency": weights.frequency,
     }
-    largest = max(given.values())
+    largest = max(values.values())
     if largest == 0:
         raise InvalidRequest("every weight is 0, so there is nothing to rank by", field="rank")
-    total = sum(weight / largest for weight in given.values())
-    return {name: weight / largest / total for name, weight in given.items()}
+    total = sum(weight / largest for weight in values.values())
+    return {name: weight / largest / total for name, weight in values.items()}
 
 
 def counts_recalls(candidates: Sequence[Scored]) -> bool:
     """Whether the store said how often each was recalled."""
-    return all(RECALLS in scored.signals for scored in candidates)
+    return all(RECALLS in hit.signals for hit in candidates)
 
 
 def recency(record: Record, half_life_days: float, now: int) -> float:
@@ -64,19 +64,17 @@ def use(recalls: float) -> float:
     return math.log1p(recalls) / (1 + math.log1p(recalls))
 
 
-def _weighed(scored: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
-    record = scored.record
+def _weighed(hit: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
+    record = hit.record
     signals = {
-        "relevance": evidence(scored),
+        "relevance": evidence(hit),
         "recency": recency(record, weights.half_life_days, now),
         "source": trust(record),
-        "frequency": use(scored.signals.get(RECALLS, 0.0)),
+        "frequency": use(hit.signals.get(RECALLS, 0.0)),
     }
     mean = sum(share * signals[name] for name, share in shares.items())
     demoted = record.standing is Standing.DEMOTED
-    return replace(
-        scored, score=mean * (DEMOTED_FACTOR if demoted else 1.0), signals={**scored.signals, **signals}
-    )
+    return replace(hit, score=mean * (DEMOTED_FACTOR if demoted else 1.0), signals={**hit.signals, **signals})
 
 
 BOOST = 0.1
@@ -93,28 +91,28 @@ def follow(admitted: Sequence[Scored], hops: int, named: Collection[str]) -> lis
     memories that are not among the hits.
     """
     links = _links(admitted, named)
-    hits = {scored.record.id for scored in admitted}
-    boosted = [_boosted(scored, _distance(scored.record.id, hits, links, hops)) for scored in admitted]
-    return sorted(boosted, key=lambda scored: -scored.score)
+    ids = {hit.record.id for hit in admitted}
+    results = [_boosted(hit, _distance(hit.record.id, ids, links, hops)) for hit in admitted]
+    return sorted(results, key=lambda hit: -hit.score)
 
 
 def linked(admitted: Sequence[Scored]) -> bool:
     """Whether following links has raised any hit."""
-    return any("hops" in scored.signals for scored in admitted)
+    return any("hops" in hit.signals for hit in admitted)
 
 
-def _boosted(scored: Scored, distance: int | None) -> Scored:
+def _boosted(hit: Scored, distance: int | None) -> Scored:
     if distance is None:
-        return scored
-    score = min(1.0, scored.score * (1 + BOOST / (1 + distance)))
-    return replace(scored, score=score, signals={**scored.signals, "hops": float(distance)})
+        return hit
+    score = min(1.0, hit.score * (1 + BOOST / (1 + distance)))
+    return replace(hit, score=score, signals={**hit.signals, "hops": float(distance)})
 
 
 def _links(admitted: Sequence[Scored], named: Collection[str]) -> dict[str, set[str]]:
     links: dict[str, set[str]] = {}
     sharing: dict[str, list[str]] = {}
-    for scored in admitted:
-        record = scored.record
+    for hit in admitted:
+        record = hit.record
         for other in (*record.supersedes, *record.merged_from, *record.derived_from):
             links.setdefault(record.id, set()).add(other)
             links.setdefault(other, set()).add(record.id)
@@ -132,10 +130,10 @@ def _names(record: Record) -> set[str]:
 
 
 def _distance(id: str, hits: Collection[str], links: Mapping[str, set[str]], hops: int) -> int | None:
-    seen = front = {id}
+    visited = front = {id}
     for distance in range(1, hops + 1):
-        front = {other for one in front for other in links.get(one, ())} - seen
+        front = {other for one in front for other in links.get(one, ())} - visited
         if any(other in hits for other in front):
             return distance
-        seen = seen | front
+        visited = visited | front
     return None

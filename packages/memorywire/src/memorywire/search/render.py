@@ -97,13 +97,13 @@ def render(hits: Sequence[Hit], *, max_tokens: int | None = None) -> str:
 
 
 def _fitting(blocks: Sequence[str], most: int | None) -> Iterator[str]:
-    left = None if most is None else most - cost(f"{PREAMBLE}\n")
+    budget = None if most is None else most - cost(f"{PREAMBLE}\n")
     for block in blocks:
         price = cost(f"{block}\n")
-        if left is None:
+        if budget is None:
             yield block
-        elif price <= left:
-            left -= price
+        elif price <= budget:
+            budget -= price
             yield block
 
 
@@ -114,9 +114,9 @@ def _fenced(record: Record) -> str:
         "trust": record.trust.value,
         "time": _when(record.moment),
     }
-    named = " ".join(f'{name}="{_label(value)}"' for name, value in labels.items())
-    quoted = "\n".join(f"{_QUOTE}{line}" for line in neutral(wording(record)).split("\n"))
-    return f"<memory {named}>\n{quoted}{FENCE}"
+    attributes = " ".join(f'{name}="{_label(value)}"' for name, value in labels.items())
+    lines = "\n".join(f"{_QUOTE}{line}" for line in neutral(wording(record)).split("\n"))
+    return f"<memory {attributes}>\n{lines}{FENCE}"
 
 
 def neutral(text: str) -> str:
@@ -129,8 +129,8 @@ def _without_marks(text: str) -> str:
     """The text with other brackets in every mark of a chat format or of our fence."""
     if text.isascii() and not any(sign in text for sign in ("<", "[", "]", "#")):
         return text
-    shown, places = seen(text.translate(BARS))
-    spans = [mark.span() for mark in _re(MARKS).finditer(shown)]
+    folded, places = seen(text.translate(BARS))
+    spans = [mark.span() for mark in _re(MARKS).finditer(folded)]
     if not spans:
         return text
     pieces, end = [], 0
@@ -153,9 +153,9 @@ def _label(value: str) -> str:
     return " ".join(neutral(value).split()).replace('"', "'").translate(_STANDINS)
 
 
-def _code_point(hidden: Any) -> str:
+def _code_point(match: Any) -> str:
     """Spell the character out; a flag, which is spelled in such characters, stays as it is."""
-    return str(hidden[0]) if len(hidden[0]) > 1 else f"⟦U+{ord(hidden[0]):04X}⟧"
+    return str(match[0]) if len(match[0]) > 1 else f"⟦U+{ord(match[0]):04X}⟧"
 
 
 def _when(moment: int) -> str:

@@ -64,8 +64,8 @@ def terms(text: str) -> Counter[str]:
 
 def query_terms(text: str) -> list[str]:
     """The index terms that a query is looked for by: IT, US and WHO only where it says nothing else."""
-    found = [*terms(text)]
-    return [term for term in found if not term.isupper()] or found
+    all_terms = [*terms(text)]
+    return [term for term in all_terms if not term.isupper()] or all_terms
 
 
 def spelled(text: str) -> list[str]:
@@ -78,8 +78,8 @@ def spelled(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def name_words(name: str) -> frozenset[str]:
     """The words of a name, folded: "Anna-Lena" and "anna lena" are the same two."""
-    found = _WORD.findall(unicodedata.normalize("NFKC", name))
-    return frozenset(_fold(_POSSESSIVE.sub("", word)) for word in found)
+    words = _WORD.findall(unicodedata.normalize("NFKC", name))
+    return frozenset(_fold(_POSSESSIVE.sub("", word)) for word in words)
 
 
 def spoken_by(word: str) -> str:
@@ -98,38 +98,38 @@ def tenths_asked(record: Record) -> int:
     """
     if record.person is None or record.metadata.get("role") is not None:
         return 0
-    said = record.words
-    if not any(mark in said for mark in _QUESTION_MARKS):
+    text = record.words
+    if not any(mark in text for mark in _QUESTION_MARKS):
         return 0
-    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(said)]
-    asked = sum(len(sentence) for sentence in sentences if sentence.endswith(_QUESTION_MARKS))
-    return round(10 * asked / sum(map(len, sentences)))
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
+    length = sum(len(sentence) for sentence in sentences if sentence.endswith(_QUESTION_MARKS))
+    return round(10 * length / sum(map(len, sentences)))
 
 
 @lru_cache(maxsize=65_536)
-def word_terms(written: str) -> tuple[str, ...]:
+def word_terms(raw: str) -> tuple[str, ...]:
     """The index terms of one such word."""
-    if written.isascii() and (written.isdigit() or (written.isalpha() and written.islower())):
-        return () if written in STOP_WORDS else (_stem(written),)
-    word = _POSSESSIVE.sub("", written).strip("_")
-    unspaced = _UNSPACED.findall(word)
-    if unspaced:
+    if raw.isascii() and (raw.isdigit() or (raw.isalpha() and raw.islower())):
+        return () if raw in STOP_WORDS else (_stem(raw),)
+    word = _POSSESSIVE.sub("", raw).strip("_")
+    runs = _UNSPACED.findall(word)
+    if runs:
         rest = _UNSPACED.sub(" ", word).split()
-        return (*(gram for run in unspaced for gram in _grams(run)), *(_stem(_fold(part)) for part in rest))
+        return (*(gram for run in runs for gram in _grams(run)), *(_stem(_fold(part)) for part in rest))
     whole = _fold(word)
     parts = [_fold(part) for piece in word.split("_") for part in _HUMP.split(piece) if part]
     names = [whole, *parts] if len(parts) > 1 else [whole]
-    if word != written and (bare := _bare(written)) not in names:
+    if word != raw and (bare := _bare(raw)) not in names:
         names.append(bare)
     if whole in STOP_WORDS and word.isupper() and len(word) > 1:
         return (word,)  # IT, US, WHO
     return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
 
 
-def _bare(written: str) -> str:
+def _bare(raw: str) -> str:
     """The word behind an elision, folded; empty where there is none."""
-    elided = _ELISION.fullmatch(_fold(written.replace("’", "'")))
-    return _POSSESSIVE.sub("", elided["bare"]) if elided else ""
+    match = _ELISION.fullmatch(_fold(raw.replace("’", "'")))
+    return _POSSESSIVE.sub("", match["bare"]) if match else ""
 
 
 def _grams(run: str) -> list[str]:
@@ -147,9 +147,9 @@ def _fold(word: str) -> str:
     """Case, accents and what is not seen removed."""
     if word.isascii():
         return word.lower()
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    seen = (c for c in decomposed if not unicodedata.combining(c) and c not in _UNSEEN)
-    return unicodedata.normalize("NFC", "".join(seen))
+    letters = unicodedata.normalize("NFKD", word.casefold())
+    visible = (c for c in letters if not unicodedata.combining(c) and c not in _UNSEEN)
+    return unicodedata.normalize("NFC", "".join(visible))
 
 
 def _stem(word: str) -> str:

@@ -27,20 +27,20 @@ def wording(record: Record) -> str:
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def pack(ranked: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:
+def pack(hits: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:
     """The best `k` that fit together, whole and in order, and those passed over because they did not fit."""
     if most is None:
-        return list(ranked[:k]), []
-    packed: list[Scored] = []
-    skipped: list[Scored] = []
-    left = most
-    for scored in ranked:
-        if len(packed) == k:
+        return list(hits[:k]), []
+    chosen_hits: list[Scored] = []
+    misfits: list[Scored] = []
+    budget = most
+    for hit in hits:
+        if len(chosen_hits) == k:
             break
-        cost = tokens(scored.record)
-        if cost <= left:
-            packed.append(scored)
-            left -= cost
+        price = tokens(hit.record)
+        if price <= budget:
+            chosen_hits.append(hit)
+            budget -= price
         else:
-            skipped.append(scored)
-    return packed, skipped
+            misfits.append(hit)
+    return chosen_hits, misfits

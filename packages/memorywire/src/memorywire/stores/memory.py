@@ -55,11 +55,11 @@ def _current(chain: _Chain, times: Mapping[int, int], as_of: int | None) -> _Lin
     Commit order would do while clocks only go forward. After a step back a version may end before it begins,
     so the newest that had begun by then decides.
     """
-    begun = [link for link in chain if as_of is None or times[link.version.began] <= as_of]
-    if not begun:
+    candidates = [link for link in chain if as_of is None or times[link.version.began] <= as_of]
+    if not candidates:
         return None
-    ended = begun[-1].version.ended
-    return begun[-1] if ended is None or (as_of is not None and times[ended] > as_of) else None
+    end = candidates[-1].version.ended
+    return candidates[-1] if end is None or (as_of is not None and times[end] > as_of) else None
 
 
 async def open_store(url: str, *, space: Space) -> "MemoryStore":
@@ -84,18 +84,18 @@ class MemoryStore:
 
     async def write(self, change: Change) -> int:
         tenant = change.scope.tenant
-        known = self._commits.get((tenant, change.id))
-        if known is not None:
-            return known.sequence
+        commit = self._commits.get((tenant, change.id))
+        if commit is not None:
+            return commit.sequence
         if change.key is not None and self._by_key(change.scope, change.key) is not None:
             raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
         draft = _Draft(self._chains, change, len(self._commits) + 1, self._space)
-        erased = draft.apply()
+        erasures = draft.apply()
         self._chains.update(draft.chains.maps[0])
         self._commits[tenant, change.id] = _Commit(
             replace(change, put=(), end=(), erase=()), sequence=draft.sequence
         )
-        for id in erased:
+        for id in erasures:
             self._forget_traces((tenant, id))
         return draft.sequence
 
@@ -104,12 +104,12 @@ class MemoryStore:
         return [_own(self._read(link.version.record)) for link in current if link.version.record]
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        found = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
-        return [record for record in found if after is None or record.id > after][:limit]
+        records = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
+        return [record for record in records if after is None or record.id > after][:limit]
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        found = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
-        return [record for record in reversed(found) if before is None or record.id < before][:limit]
+        records = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
+        return [record for record in reversed(records) if before is None or record.id < before][:limit]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
         live = (chain[-1].scope for chain in self._chains.values() if chain[-1].live)
@@ -122,12 +122,12 @@ class MemoryStore:
         candidates = [
             Candidate(record, link.vector, link.terms) for record, link in self._matching(query.where)
         ]
-        asked = None if query.vector is None else floats(query.vector)
-        return rank(candidates, asked, query, limit)
+        vector = None if query.vector is None else floats(query.vector)
+        return rank(candidates, vector, query, limit)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        found = _same_content(self._chains, record, at)
-        return None if found is None else _own(self._read(found))
+        link = _same_content(self._chains, record, at)
+        return None if link is None else _own(self._read(link))
 
     async def health(self) -> Mapping[str, Json]:
         return {
@@ -153,8 +153,8 @@ class MemoryStore:
         return None if commit is None else self._footprint(commit)
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
-        covered = [c.change for c in self._commits.values() if scope.covers(c.change.scope)]
-        return covered[::-1][:limit]
+        changes = [c.change for c in self._commits.values() if scope.covers(c.change.scope)]
+        return changes[::-1][:limit]
 
     async def agents(self, tenant: str) -> list[str]:
         scopes = (commit.change.scope for commit in self._commits.values())
@@ -169,8 +169,8 @@ class MemoryStore:
         return {id: chain[0].version.began_by for id, chain in chains.items() if chain}
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        found = {id: self._commits.get((tenant, id)) for id in change_ids}
-        return {id: commit.change.scope.agent for id, commit in found.items() if commit is not None}
+        commits = {id: self._commits.get((tenant, id)) for id in change_ids}
+        return {id: commit.change.scope.agent for id, commit in commits.items() if commit is not None}
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
         links = [self._chains[tenant, id][number - 1].vector for id, number in versions]
@@ -273,7 +273,7 @@ class _Draft:
         vector = self._vector(put, chain)
         if put.base is Base.LIVE:
             chain = (*chain[:-1], self._ended(chain[-1], EndReason.REPLACED, None))
-        begun = Version(
+        version = Version(
             id=record.id,
             number=record.version,
             record=replace(_own(record), recalled_at=None),
@@ -282,7 +282,7 @@ class _Draft:
             began_by=self._change.id,
         )
         link = _Link(
-            version=begun,
+            version=version,
             scope=record.scope,
             digest=saying(record),
             vector=vector,
@@ -294,9 +294,9 @@ class _Draft:
         """The chain this put continues, once it is what the put expects."""
         record = put.record
         _, chain = self._covered(record.id)
-        taken = (record.scope.tenant, record.id) in self.chains
-        covered = self._change.scope.covers(record.scope)
-        if not covered or (put.base is Base.NOTHING and taken):
+        exists = (record.scope.tenant, record.id) in self.chains
+        in_scope = self._change.scope.covers(record.scope)
+        if not in_scope or (put.base is Base.NOTHING and exists):
             raise Conflict("the id is taken", field="id")
         if put.base is not Base.NOTHING and (
             not chain or chain[-1].erased or chain[-1].scope != record.scope
@@ -325,9 +325,9 @@ class _Draft:
         return bool(chain)
 
     def _scrubbed(self, link: _Link) -> _Link:
-        ended = self._ended(link, EndReason.ERASED, None) if link.live else link
-        version = replace(ended.version, record=None, reason=EndReason.ERASED, into=None)
-        return replace(ended, version=version, digest=None, vector=None, terms=Counter())
+        last = self._ended(link, EndReason.ERASED, None) if link.live else link
+        version = replace(last.version, record=None, reason=EndReason.ERASED, into=None)
+        return replace(last, version=version, digest=None, vector=None, terms=Counter())
 
     def _ended(self, link: _Link, reason: EndReason, into: str | None) -> _Link:
         version = replace(

@@ -66,14 +66,14 @@ def known_schemes() -> list[str]:
 
 
 def _scheme(url: str) -> str:
-    found = _SCHEME.match(url)
-    if found is None:
+    match = _SCHEME.match(url)
+    if match is None:
         raise InvalidRequest(
             "the store is not a URL: it does not begin with a scheme",
             field="store",
             fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one right here",
         )
-    return found.group(1)
+    return match.group(1)
 
 
 def _opener(scheme: str) -> Opener:

@@ -96,8 +96,8 @@ class Together:
         if not texts:
             return []
         if not self._free:
-            self._waiting.append(asked := _Asked(texts))
-            return await asked.vectors
+            self._waiting.append(request := _Asked(texts))
+            return await request.vectors
         self._free -= 1
         try:
             return await self._inner.embed(texts)
@@ -109,50 +109,50 @@ class Together:
 
     def _next(self) -> None:
         """Called when a question came back: ask the next one, for all who wait."""
-        company = self._company()
-        if not company:
+        batch = self._company()
+        if not batch:
             self._free += 1
             return
         # A task, because it is nobody's alone: whoever gives up must not take the others with them.
-        task = asyncio.get_running_loop().create_task(self._ask(company))
+        task = asyncio.get_running_loop().create_task(self._ask(batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _company(self) -> list[_Asked]:
-        company: list[_Asked] = []
-        room = MOST_TEXTS
-        while self._waiting and (not company or len(self._waiting[0].texts) <= room):
-            asked = self._waiting.popleft()
-            if not asked.vectors.done():  # else they have given up
-                company.append(asked)
-                room -= len(asked.texts)
-        return company
+        batch: list[_Asked] = []
+        space_left = MOST_TEXTS
+        while self._waiting and (not batch or len(self._waiting[0].texts) <= space_left):
+            request = self._waiting.popleft()
+            if not request.vectors.done():  # else they have given up
+                batch.append(request)
+                space_left -= len(request.texts)
+        return batch
 
-    async def _ask(self, company: Sequence[_Asked]) -> None:
+    async def _ask(self, batch: Sequence[_Asked]) -> None:
         try:
-            vectors = iter(await self._inner.embed([text for asked in company for text in asked.texts]))
-            for asked in company:
-                _tell(asked, [next(vectors) for _ in asked.texts])
+            vectors = iter(await self._inner.embed([text for request in batch for text in request.texts]))
+            for request in batch:
+                _tell(request, [next(vectors) for _ in request.texts])
         except MemorywireError as error:
-            await self._ask_alone(company, error)
+            await self._ask_alone(batch, error)
         finally:
             self._next()
 
-    async def _ask_alone(self, company: Sequence[_Asked], error: MemorywireError) -> None:
-        if len(company) == 1:
-            _tell(company[0], error)
+    async def _ask_alone(self, batch: Sequence[_Asked], error: MemorywireError) -> None:
+        if len(batch) == 1:
+            _tell(batch[0], error)
             return
-        for asked in company:
+        for request in batch:
             try:
-                _tell(asked, await self._inner.embed(asked.texts))
+                _tell(request, await self._inner.embed(request.texts))
             except MemorywireError as own:
-                _tell(asked, own)
+                _tell(request, own)
 
 
-def _tell(asked: _Asked, answer: list[bytes] | MemorywireError) -> None:
-    if asked.vectors.done():
+def _tell(request: _Asked, answer: list[bytes] | MemorywireError) -> None:
+    if request.vectors.done():
         return
     if isinstance(answer, MemorywireError):
-        asked.vectors.set_exception(answer)
+        request.vectors.set_exception(answer)
     else:
-        asked.vectors.set_result(answer)
+        request.vectors.set_result(answer)

@@ -44,8 +44,8 @@ class MiniLmEmbedder:
             part = texts[start : start + self._threads * SHARE]
             size = -(-len(part) // self._threads)
             shares = [part[first : first + size] for first in range(0, len(part), size)]
-            done = await thread_pool.do_each([partial(self.embed_here, share) for share in shares])
-            vectors += [vector for share in done for vector in share]
+            results = await thread_pool.do_each([partial(self.embed_here, share) for share in shares])
+            vectors += [vector for share in results for vector in share]
         return vectors
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:

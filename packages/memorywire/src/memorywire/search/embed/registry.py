@@ -45,14 +45,14 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
 
 
 def _threads(query: str) -> int:
-    given = query.removeprefix("threads=")
-    if given == query or not _counts(given, MOST_THREADS):
+    number = query.removeprefix("threads=")
+    if number == query or not _counts(number, MOST_THREADS):
         raise _unknown(f"minilm takes threads=N, 1 to {MOST_THREADS}, and nothing else")
-    return int(given)
+    return int(number)
 
 
-def _counts(given: str, most: int) -> bool:
-    return given.isascii() and given.isdigit() and 0 < int(given) <= most
+def _counts(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) <= most
 
 
 def _split(url: str) -> SplitResult:
@@ -66,10 +66,10 @@ def _split(url: str) -> SplitResult:
 
 
 def _parameters(query: str) -> tuple[str, int]:
-    given = parse_qs(query)
-    if set(given) != {"model", "dimension"} or any(len(values) > 1 for values in given.values()):
+    options = parse_qs(query)
+    if set(options) != {"model", "dimension"} or any(len(values) > 1 for values in options.values()):
         raise _unknown("the embedder's URL must give model and dimension once, and nothing else")
-    [model], [dimension] = given["model"], given["dimension"]
+    [model], [dimension] = options["model"], options["dimension"]
     if not _counts(dimension, MOST_NUMBERS):
         raise _unknown(f"the embedder's dimension must be 1 to {MOST_NUMBERS}")
     return model, int(dimension)

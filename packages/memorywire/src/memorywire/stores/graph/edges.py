@@ -46,11 +46,11 @@ _ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIV
 
 def edges_of(record: Record) -> Iterator[Edge]:
     """The edges to other memories that the memory itself names."""
-    said = {
+    own_links = {
         Kind.SUPERSEDES: record.supersedes,
         Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),
     }
-    for kind, targets in (*said.items(), *_linked(record)):
+    for kind, targets in (*own_links.items(), *_linked(record)):
         yield from (Edge(record.id, kind, target) for target in targets if target != record.id)
 
 
@@ -85,15 +85,15 @@ def is_current(db: apsw.Connection) -> bool:
 
 def catch_up(db: apsw.Connection) -> None:
     """Bring the edges up to the last commit, whoever made it; inside a transaction of the caller's."""
-    seen, head = _seen(db), _head(db)
-    if seen == head:
+    start, head = _seen(db), _head(db)
+    if start == head:
         return
-    for tenant, agent in db.execute(QUERIES["agents_since"], {"seen": seen}).fetchall():
+    for tenant, agent in db.execute(QUERIES["agents_since"], {"seen": start}).fetchall():
         owner: Bindings = {"tenant": tenant, "agent": agent}
-        ended: list[Row] = db.execute(QUERIES["ended_since"], owner | {"seen": seen}).fetchall()
-        for id, user, reason, into in ended:
+        ends: list[Row] = db.execute(QUERIES["ended_since"], owner | {"seen": start}).fetchall()
+        for id, user, reason, into in ends:
             _end(db, owner | {"id": id, "user": user}, EndReason(reason), into)
-    for row in db.execute(QUERIES["began_since"], {"seen": seen}).fetchall():
+    for row in db.execute(QUERIES["began_since"], {"seen": start}).fetchall():
         _begin(db, record_of(row))
     db.execute(QUERIES["keep_seen"], {"seen": str(head)})
 
@@ -133,9 +133,14 @@ def _begin(db: apsw.Connection, record: Record) -> None:
     db.executemany(QUERIES["add_name"], [name | {"name": one} for one in hashes(named(record))])
 
 
-def _add(db: apsw.Connection, name: Bindings, edge: Edge, told: str) -> None:
-    said: Bindings = {"source": edge.source, "kind": edge.kind.value, "target": edge.target, "told": told}
-    db.execute(QUERIES["add_edge"], name | said)
+def _add(db: apsw.Connection, name: Bindings, edge: Edge, origin: str) -> None:
+    bindings: Bindings = {
+        "source": edge.source,
+        "kind": edge.kind.value,
+        "target": edge.target,
+        "told": origin,
+    }
+    db.execute(QUERIES["add_edge"], name | bindings)
 
 
 def _drop(db: apsw.Connection, name: Bindings) -> None:
@@ -175,32 +180,32 @@ class Reached(Struct, frozen=True):
 
 
 def walk(
-    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], asked: Sequence[int]
+    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], query_names: Sequence[int]
 ) -> dict[str, Reached]:
     """What is linked to the seeds inside the scope, with the best way to each.
 
     Names among `asked` link nothing: every seed mentions whom the query names.
     """
-    found = {id: Reached(0, worth) for id, worth in seeds.items()}
+    nodes = {id: Reached(0, worth) for id, worth in seeds.items()}
     front = set(seeds)
     for distance in range(1, STEPS + 1):
         better: dict[str, Reached] = {}
-        for start, end, share in _steps(db, scope, _widest(front, found), asked):
-            worth = found[start].worth * share
-            known = better.get(end) or found.get(end)
-            if worth >= LEAST and (known is None or worth > known.worth):
+        for start, end, share in _steps(db, scope, _widest(front, nodes), query_names):
+            worth = nodes[start].worth * share
+            best = better.get(end) or nodes.get(end)
+            if worth >= LEAST and (best is None or worth > best.worth):
                 better[end] = Reached(distance, worth)
-        found |= better
+        nodes |= better
         front = set(better)
-    return {id: reached for id, reached in found.items() if reached.distance}
+    return {id: node for id, node in nodes.items() if node.distance}
 
 
-def _widest(front: Collection[str], found: Mapping[str, Reached]) -> list[str]:
-    return sorted(front, key=lambda id: (-found[id].worth, id))[:WIDEST]
+def _widest(front: Collection[str], nodes: Mapping[str, Reached]) -> list[str]:
+    return sorted(front, key=lambda id: (-nodes[id].worth, id))[:WIDEST]
 
 
 def _steps(
-    db: apsw.Connection, scope: Scope, front: Sequence[str], asked: Sequence[int]
+    db: apsw.Connection, scope: Scope, front: Sequence[str], query_names: Sequence[int]
 ) -> Iterator[tuple[str, str, float]]:
     starts = set(front)
     for edge in edges_at(db, scope, front):
@@ -209,7 +214,7 @@ def _steps(
             yield edge.source, edge.target, share
         if edge.target in starts:
             yield edge.target, edge.source, share
-    for start, end in namesakes(db, scope, front, asked):
+    for start, end in namesakes(db, scope, front, query_names):
         yield start, end, NAMESAKE
 
 
@@ -220,10 +225,10 @@ def edges_at(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge
 
 
 def namesakes(
-    db: apsw.Connection, scope: Scope, ids: Sequence[str], asked: Sequence[int] = ()
+    db: apsw.Connection, scope: Scope, ids: Sequence[str], query_names: Sequence[int] = ()
 ) -> list[tuple[str, str]]:
     """Pairs of one of these and another memory of the scope that names the same."""
-    bindings = _asked(scope, ids) | {"asked": json.dumps(list(asked)), "crowd": CROWD}
+    bindings = _asked(scope, ids) | {"asked": json.dumps(list(query_names)), "crowd": CROWD}
     return [(mine, other) for mine, other in db.execute(QUERIES["namesakes"], bindings)]
 
 

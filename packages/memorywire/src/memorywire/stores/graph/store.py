@@ -88,14 +88,14 @@ class GraphStore(SqliteStore):
         brief: bool = False,
         enough: Enough | None = None,
     ) -> list[Scored]:
-        completed: list[Query] = []
+        queries: list[Query] = []
 
         def asked() -> Query:
-            completed.append(ask())
-            return completed[-1]
+            queries.append(ask())
+            return queries[-1]
 
         hits = await super().search_late(question, asked, max(limit, SEEDS), brief=brief)
-        return await self._linked(completed[-1], hits, limit) if completed else hits[:limit]
+        return await self._linked(queries[-1], hits, limit) if queries else hits[:limit]
 
     async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
         """The best hits, after the best of them have lent evidence to what is linked to them."""
@@ -103,22 +103,22 @@ class GraphStore(SqliteStore):
         if not seeds or query.where.as_of is not None or not self._edged:
             return list(hits[:limit])
         await self._catch_up()
-        asked = hashes(set(name_words(query.text)))
+        query_names = hashes(set(name_words(query.text)))
         scope = query.where.scope
-        reached = await self.file.read(lambda db: walk(db, scope, seeds, asked))
-        return (await self._lifted(hits, reached, query))[:limit]
+        nodes = await self.file.read(lambda db: walk(db, scope, seeds, query_names))
+        return (await self._lifted(hits, nodes, query))[:limit]
 
     async def _lifted(
-        self, hits: Sequence[Scored], reached: Mapping[str, Reached], query: Query
+        self, hits: Sequence[Scored], nodes: Mapping[str, Reached], query: Query
     ) -> list[Scored]:
         near = {hit.record.id for hit in hits}
-        far = await self.get(query.where.scope, [id for id in reached if id not in near])
+        far = await self.get(query.where.scope, [id for id in nodes if id not in near])
         own = [
             *hits,
             *(Scored(record=record, score=0.0, signals={}) for record in far if query.where.matches(record)),
         ]
-        lifted = [_lift(scored, reached.get(scored.record.id)) for scored in own]
-        return sorted(lifted, key=lambda scored: (-scored.score, scored.record.id))
+        results = [_lift(hit, nodes.get(hit.record.id)) for hit in own]
+        return sorted(results, key=lambda hit: (-hit.score, hit.record.id))
 
     async def edges(self, scope: Scope, ids: Sequence[str]) -> list[Edge]:
         """Every edge that begins or ends at one of these current memories, by source, kind and target.
@@ -127,12 +127,12 @@ class GraphStore(SqliteStore):
         """
         if not self._edged:
             return []
-        covered = [record.id for record in await self.get(scope, ids)]
+        current = [record.id for record in await self.get(scope, ids)]
         await self._catch_up()
 
         def read(db: apsw.Connection) -> list[Edge]:
-            shared = (Edge(*_ordered(pair)) for pair in namesakes(db, scope, covered))
-            return sorted({*edges_at(db, scope, covered), *shared})
+            name_edges = (Edge(*_ordered(pair)) for pair in namesakes(db, scope, current))
+            return sorted({*edges_at(db, scope, current), *name_edges})
 
         return await self.file.read(read)
 
@@ -152,11 +152,11 @@ def _ordered(pair: tuple[str, str]) -> tuple[str, Kind, str]:
     return source, Kind.RELATES_TO, target
 
 
-def _lift(scored: Scored, reached: Reached | None) -> Scored:
-    worth = 0.0 if reached is None else relevance(reached.worth) * _factor(scored.record)
-    if reached is None or worth <= scored.score:
-        return scored
-    return replace(scored, score=worth, signals={**scored.signals, _DISTANCE: float(reached.distance)})
+def _lift(hit: Scored, node: Reached | None) -> Scored:
+    worth = 0.0 if node is None else relevance(node.worth) * _factor(hit.record)
+    if node is None or worth <= hit.score:
+        return hit
+    return replace(hit, score=worth, signals={**hit.signals, _DISTANCE: float(node.distance)})
 
 
 def _factor(record: Record) -> float:

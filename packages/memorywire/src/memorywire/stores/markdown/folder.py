@@ -36,9 +36,9 @@ class Folder:
         # A folder that is made here is private, as a database is; one that people have stays as it is.
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ignored = self.own / ".gitignore"
-        if not ignored.exists():
-            ignored.write_text("*\n", encoding="utf-8")
+        gitignore = self.own / ".gitignore"
+        if not gitignore.exists():
+            gitignore.write_text("*\n", encoding="utf-8")
 
     def place(self, record: Record) -> str:
         """Where this memory is to lie, from the root."""
@@ -47,11 +47,11 @@ class Folder:
 
     def listing(self, scope: Scope) -> dict[str, Stamp]:
         """Every file of the agent, from the root, as it is now."""
-        found = {}
+        stamps = {}
         for path in sorted(_markdown(self._root / _agent(scope))):
             with suppress(FileNotFoundError):  # gone since it was listed
-                found[path.relative_to(self._root).as_posix()] = _stamp(path)
-        return found
+                stamps[path.relative_to(self._root).as_posix()] = _stamp(path)
+        return stamps
 
     def stamp(self, place: str) -> Stamp | None:
         try:
@@ -121,8 +121,8 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def _stamp(path: Path) -> Stamp:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _sync(folder: Path) -> None:
@@ -145,43 +145,43 @@ class Index:
 
     def of(self, fingerprint: str, text: str) -> Counter[str]:
         """The words of the file with this fingerprint, whose memory reads `text`."""
-        found = self._words.get(fingerprint)
-        if found is None:
-            found = self._words[fingerprint] = terms(text)
+        words = self._words.get(fingerprint)
+        if words is None:
+            words = self._words[fingerprint] = terms(text)
             self._changed = True
-        return found
+        return words
 
     def keep_only(self, fingerprints: Iterable[str]) -> None:
         """Forget every other file's words, on the disk too."""
-        wanted = frozenset(fingerprints)
-        self._words = {name: words for name, words in self._words.items() if name in wanted}
+        names = frozenset(fingerprints)
+        self._words = {name: words for name, words in self._words.items() if name in names}
         self._changed = True
         self.save()
 
     def save(self) -> None:
         if self._changed:
-            written = json.dumps(_inverted(self._words), ensure_ascii=False, indent=0, sort_keys=True)
-            beside = self._file.with_suffix(".new")
-            beside.write_text(written, encoding="utf-8")
-            beside.replace(self._file)
+            text = json.dumps(_inverted(self._words), ensure_ascii=False, indent=0, sort_keys=True)
+            temporary = self._file.with_suffix(".new")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(self._file)
             self._changed = False
 
 
 def _inverted(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    index: dict[str, dict[str, int]] = {}
     for name, counts in words.items():
         for word, count in counts.items():
-            found.setdefault(word, {})[name] = count
-    return found
+            index.setdefault(word, {})[name] = count
+    return index
 
 
 def _loaded(file: Path) -> dict[str, Counter[str]]:
     try:
-        inverted = json.loads(file.read_text(encoding="utf-8"))
+        index = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}  # it is made again as files are read
     words: dict[str, Counter[str]] = {}
-    for word, counts in inverted.items():
+    for word, counts in index.items():
         for name, count in counts.items():
             words.setdefault(name, Counter())[word] = count
     return words

@@ -51,10 +51,10 @@ class Reader:
         """The agent's shelf as its files are now."""
         agent = replace(scope, user=None)
         listing = self._folder.listing(agent)
-        known = self._shelves.get(agent)
-        if known is None or known.listing != listing or known.edition != self._books.edition():
-            known = self._shelves[agent] = self._look(agent, listing)
-        return known
+        state = self._shelves.get(agent)
+        if state is None or state.listing != listing or state.edition != self._books.edition():
+            state = self._shelves[agent] = self._look(agent, listing)
+        return state
 
     def forget(self, scope: Scope) -> None:
         """Look again the next time, whatever the files say."""
@@ -67,14 +67,16 @@ class Reader:
     def _look(self, agent: Scope, listing: dict[str, Stamp]) -> AgentIndex:
         agent_index = AgentIndex(listing=listing, edition=self._books.edition())
         lines = {line.id: line for line in self._books.page(agent, None, _EVERYBODY)}
-        found = self._claims(self._read_all(agent, listing), agent_index, lines)
-        missing = [self._settled(page, place, lines, agent_index) for place, page in found.items()]
-        claimed = {page.record.id for page in found.values() if page.record is not None}
-        gone = [line for line in lines.values() if line.id not in claimed and line.key not in listing]
-        amended = [line for line in missing if line is not None]
-        amended += [replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in gone]
-        if amended:
-            self._books.amend(amended)
+        owners = self._claims(self._read_all(agent, listing), agent_index, lines)
+        missing = [self._settled(page, place, lines, agent_index) for place, page in owners.items()]
+        ids = {page.record.id for page in owners.values() if page.record is not None}
+        missing_lines = [line for line in lines.values() if line.id not in ids and line.key not in listing]
+        changes = [line for line in missing if line is not None]
+        changes += [
+            replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in missing_lines
+        ]
+        if changes:
+            self._books.amend(changes)
         return agent_index
 
     def _read_all(self, agent: Scope, listing: dict[str, Stamp]) -> dict[str, Page]:
@@ -92,24 +94,24 @@ class Reader:
         self, pages: dict[str, Page], agent_index: AgentIndex, lines: dict[str, Line]
     ) -> dict[str, Page]:
         """The file of each memory; where two files claim one id, the place known to the books wins."""
-        found: dict[str, Page] = {}
-        owner: dict[str, str] = {}
-        known = {line.key for line in lines.values()}
-        for place, page in sorted(pages.items(), key=lambda one: (one[0] not in known, one[0])):
+        owners: dict[str, Page] = {}
+        places: dict[str, str] = {}
+        book_places = {line.key for line in lines.values()}
+        for place, page in sorted(pages.items(), key=lambda one: (one[0] not in book_places, one[0])):
             if page.record is None:
                 agent_index.broken[place] = str(page.broken)
-            elif page.record.id in owner:
-                agent_index.broken[place] = f"its id is also in {owner[page.record.id]}"
+            elif page.record.id in places:
+                agent_index.broken[place] = f"its id is also in {places[page.record.id]}"
             else:
-                owner[page.record.id] = place
-                found[place] = page
-        return found
+                places[page.record.id] = place
+                owners[place] = page
+        return owners
 
     def _read(self, agent: Scope, place: str, stamp: Stamp) -> Page:
         content = self._folder.read(place)
         name = fingerprint(content)
-        named = place.rsplit("/", 1)[-1].removesuffix(".md")
-        defaults = Defaults(scope=agent, id=named, written_at=stamp[2] // 1_000_000)
+        id = place.rsplit("/", 1)[-1].removesuffix(".md")
+        defaults = Defaults(scope=agent, id=id, written_at=stamp[2] // 1_000_000)
         try:
             record = read(content.decode(), defaults)
         except UnicodeDecodeError:
@@ -117,8 +119,8 @@ class Reader:
         except Broken as broken:
             return Page(stamp, name, None, Counter(), broken=broken.detail)
         # A file that people wrote has none: it is found by its words.
-        halved = self._books.vector(name)
-        vector = None if halved is None else floats(floats_of(halved))
+        bits = self._books.vector(name)
+        vector = None if bits is None else floats(floats_of(bits))
         return Page(stamp, name, record, self._index.of(name, record.text), vector)
 
     def _settled(
@@ -133,12 +135,12 @@ class Reader:
         if refusal is not None:
             agent_index.broken[place] = refusal
             return None
-        known = line is not None and line.live and line.handle == page.fingerprint
-        version = record.version if line is None else line.version + (0 if known else 1)
-        recalled = None if line is None else line.recalled_at
-        current = replace(record, version=version, recalled_at=recalled)
+        is_known = line is not None and line.live and line.handle == page.fingerprint
+        version = record.version if line is None else line.version + (0 if is_known else 1)
+        recalled_at = None if line is None else line.recalled_at
+        current = replace(record, version=version, recalled_at=recalled_at)
         agent_index.memories[record.id] = Candidate(current, page.vector, page.terms)
-        if known and line is not None and line.key == place:
+        if is_known and line is not None and line.key == place:
             return None
         return _line(current, place, page.fingerprint)
 

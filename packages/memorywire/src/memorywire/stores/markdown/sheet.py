@@ -40,8 +40,8 @@ def write_value(value: Json) -> str:
     return _CONTROL.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found.group()):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
 
 
 def _is_word(text: str) -> bool:
@@ -157,27 +157,27 @@ def _fields(record: Record) -> dict[str, Json]:
         "version": record.version,
         "metadata": dict(record.metadata),
     }
-    said = {name: value for name, value in fields.items() if value not in (None, [], {})}
-    return said if isinstance(record.content, str) else {**said, "content": dict(record.content)}
+    present = {name: value for name, value in fields.items() if value not in (None, [], {})}
+    return present if isinstance(record.content, str) else {**present, "content": dict(record.content)}
 
 
 def read(text: str, defaults: Defaults) -> Record:
     """The record a sheet holds; Broken says what is wrong with it."""
-    found = _PARTS.match(text)
-    if found is None:
+    match = _PARTS.match(text)
+    if match is None:
         raise Broken("there is no front matter between two lines of ---")
     try:
-        said = read_fields(found[1])
+        fields = read_fields(match[1])
     except BadFrontMatter as error:
         raise Broken(str(error)) from error
-    return _record(_known(said), found[2].removesuffix("\n"), defaults)
+    return _record(_known(fields), match[2].removesuffix("\n"), defaults)
 
 
-def _known(said: Mapping[str, Json]) -> dict[str, Json]:
+def _known(raw: Mapping[str, Json]) -> dict[str, Json]:
     """The fields by the record's names; a field with another name goes into the metadata."""
-    fields = {_RENAMED[name]: value for name, value in said.items() if name in _RENAMED}
-    fields |= {name: value for name, value in said.items() if name in _OWN}
-    others = {name: value for name, value in said.items() if name not in _OWN and name not in _RENAMED}
+    fields = {_RENAMED[name]: value for name, value in raw.items() if name in _RENAMED}
+    fields |= {name: value for name, value in raw.items() if name in _OWN}
+    others = {name: value for name, value in raw.items() if name not in _OWN and name not in _RENAMED}
     if others and isinstance(fields.get("metadata", {}), dict):
         fields["metadata"] = {**fields.get("metadata", {}), **others}
     return fields

@@ -77,29 +77,29 @@ class MarkdownStore:
         """Remove the files of what has ended, unless somebody has written into them since."""
         litter = self._books.litter()
         if litter:
-            untouched = [ref for ref in litter if fingerprint(self._folder.read(ref.key)) == ref.handle]
-            self._folder.remove([ref.key for ref in untouched])
+            refs = [ref for ref in litter if fingerprint(self._folder.read(ref.key)) == ref.handle]
+            self._folder.remove([ref.key for ref in refs])
             self._books.dropped(litter)
 
     async def write(self, change: Change) -> int:
         return await self._do(lambda: self._write(change))
 
     def _write(self, change: Change) -> int:
-        known = self._books.sequence(change)
-        if known is not None:
-            return known
+        existing = self._books.sequence(change)
+        if existing is not None:
+            return existing
         agent_index = self._reader.agent_index(change.scope)
         plan = draft(change, self._books)
         before = self._books.lines(change.scope.tenant, list(plan.lines))
-        placed = [self._placed(line, plan, before) for line in plan.lines.values()]
-        self._refuse_to_overwrite(placed, before, agent_index)
+        lines = [self._placed(line, plan, before) for line in plan.lines.values()]
+        self._refuse_to_overwrite(lines, before, agent_index)
         vectors = {id: self._vector(put, before.get(id)) for id, put in plan.puts.items()}
-        staged = [self._staged(line, plan) for line in placed]
-        self._books.keep_vectors((line.handle, vectors.get(line.id)) for line in staged)
-        kept = {line.key for line in staged}
-        retired = [_ref(line) for line in before.values() if line.live and line.key not in kept]
-        sequence = self._books.commit(change, staged, retired)
-        self._folder.settle({line.handle: str(line.key) for line in staged if line.handle is not None})
+        final = [self._staged(line, plan) for line in lines]
+        self._books.keep_vectors((line.handle, vectors.get(line.id)) for line in final)
+        keys = {line.key for line in final}
+        old_refs = [_ref(line) for line in before.values() if line.live and line.key not in keys]
+        sequence = self._books.commit(change, final, old_refs)
+        self._folder.settle({line.handle: str(line.key) for line in final if line.handle is not None})
         self._sweep()
         self._reader.forget(change.scope)
         if change.erase:
@@ -110,9 +110,9 @@ class MarkdownStore:
         """Remove what is gone from everything derived of it: the index, the vectors, the log of the books."""
         for agent in {scope, *self._books.agents()}:
             self._reader.agent_index(agent)
-        kept = self._reader.fingerprints()
-        self._index.keep_only(kept)
-        self._books.keep_only_vectors(kept)
+        fingerprints = self._reader.fingerprints()
+        self._index.keep_only(fingerprints)
+        self._books.keep_only_vectors(fingerprints)
         self._books.scrub()
 
     def _placed(self, line: Line, plan: Draft, before: Mapping[str, Line]) -> Line:
@@ -120,9 +120,9 @@ class MarkdownStore:
         put = plan.puts.get(line.id)
         if put is None:
             return line
-        known = before.get(line.id)
-        lies = None if known is None or not known.live else known.key
-        return replace(line, key=lies or self._folder.place(put.record))
+        previous = before.get(line.id)
+        place = None if previous is None or not previous.live else previous.key
+        return replace(line, key=place or self._folder.place(put.record))
 
     def _staged(self, line: Line, plan: Draft) -> Line:
         put = plan.puts.get(line.id)
@@ -144,14 +144,14 @@ class MarkdownStore:
         return None if same is None else self._books.vector(same.handle)
 
     def _refuse_to_overwrite(
-        self, placed: list[Line], before: Mapping[str, Line], agent_index: AgentIndex
+        self, lines: list[Line], before: Mapping[str, Line], agent_index: AgentIndex
     ) -> None:
         """Refuse if a file changed since it was read, or if another lies where a new one belongs."""
-        known = {
+        stamps = {
             str(line.key): agent_index.listing.get(str(line.key)) for line in before.values() if line.live
         }
-        for place in sorted({*known, *(line.key for line in placed if line.key is not None)}):
-            if place in agent_index.broken or self._folder.stamp(place) != known.get(place):
+        for place in sorted({*stamps, *(line.key for line in lines if line.key is not None)}):
+            if place in agent_index.broken or self._folder.stamp(place) != stamps.get(place):
                 wrong = agent_index.broken.get(place, "it is not what was last read")
                 raise StoreCorrupt(
                     f"the file {place} was put there or edited by hand: {wrong}",
@@ -160,24 +160,24 @@ class MarkdownStore:
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         memories = await self._do(lambda: self._reader.agent_index(scope).memories)
-        found = [memories[id].record for id in ids if id in memories]
-        return [_own(record) for record in found if scope.covers(record.scope)]
+        records = [memories[id].record for id in ids if id in memories]
+        return [_own(record) for record in records if scope.covers(record.scope)]
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        found = sorted((one.record for one in await self._matching(where)), key=lambda record: record.id)
-        return [_own(record) for record in found if after is None or record.id > after][:limit]
+        records = sorted((one.record for one in await self._matching(where)), key=lambda record: record.id)
+        return [_own(record) for record in records if after is None or record.id > after][:limit]
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        found = [one.record for one in await self._matching(where)]
-        below = [record for record in found if before is None or record.id < before]
+        records = [one.record for one in await self._matching(where)]
+        below = [record for record in records if before is None or record.id < before]
         return [_own(record) for record in sorted(below, key=lambda record: record.id, reverse=True)[:limit]]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
         """Every agent the books know is looked at."""
 
         def counted() -> list[tuple[str, int]]:
-            known = (scope for scope in self._books.agents() if scope.tenant == tenant)
-            return [(scope.agent, len(self._reader.agent_index(scope).memories)) for scope in known]
+            scopes = (scope for scope in self._books.agents() if scope.tenant == tenant)
+            return [(scope.agent, len(self._reader.agent_index(scope).memories)) for scope in scopes]
 
         return [(agent, count) for agent, count in await self._do(counted) if count]
 
@@ -185,9 +185,9 @@ class MarkdownStore:
         return len(await self._matching(where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        asked = None if query.vector is None else floats(query.vector)
-        found = rank(await self._matching(query.where), asked, query, limit)
-        return [replace(hit, record=_own(hit.record)) for hit in found]
+        vector = None if query.vector is None else floats(query.vector)
+        hits = rank(await self._matching(query.where), vector, query, limit)
+        return [replace(hit, record=_own(hit.record)) for hit in hits]
 
     async def _matching(self, where: Where) -> list[Candidate]:
         if where.as_of is not None:
@@ -199,8 +199,8 @@ class MarkdownStore:
         agent_index = await self._do(lambda: self._reader.agent_index(record.scope))
         others = [one.record for one in agent_index.memories.values()]
         same = [other for other in others if _repeats(other, record) and other.alive(at)]
-        found = min(same, key=lambda other: other.id, default=None)
-        return None if found is None else _own(found)
+        first = min(same, key=lambda other: other.id, default=None)
+        return None if first is None else _own(first)
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         def touched() -> None:
@@ -218,7 +218,7 @@ class MarkdownStore:
         index_cache = await self._do(
             lambda: [self._reader.agent_index(agent) for agent in self._books.agents()]
         )
-        broken = [
+        problems = [
             {"file": place, "detail": detail}
             for agent_index in index_cache
             for place, detail in agent_index.broken.items()
@@ -226,7 +226,7 @@ class MarkdownStore:
         return {
             "ok": True,
             "records": sum(len(agent_index.memories) for agent_index in index_cache),
-            "broken": broken,
+            "broken": problems,
         }
 
     async def close(self) -> None:
@@ -244,9 +244,9 @@ def _ref(line: Line) -> Ref:
 
 
 def _repeats(other: Record, record: Record) -> bool:
-    said = saying(record)
+    digest = saying(record)
     elsewhere = other.id != record.id and other.scope == record.scope
-    return elsewhere and said is not None and said == saying(other)
+    return elsewhere and digest is not None and digest == saying(other)
 
 
 def _own(record: Record) -> Record:

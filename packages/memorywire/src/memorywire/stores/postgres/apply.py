@@ -64,9 +64,9 @@ def applying(
     row, rows = change_row(change), [version_row(put, space) for put in change.put]
 
     async def work(db: Connection) -> int:
-        known, sequence, draft = await _look(db, change, row, rows, space)
-        if known is not None:
-            return known
+        existing, sequence, draft = await _look(db, change, row, rows, space)
+        if existing is not None:
+            return existing
         draft.plan()
         await _write(db, draft, row | {"seq": sequence})
         if announce:
@@ -80,22 +80,22 @@ async def _look(
     db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]], space: Space
 ) -> tuple[int | None, int, "_Draft"]:
     """Everything the change depends on, read once it is this writer's turn."""
-    named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
+    ids = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
     digests = {saying(put.record) for put in change.put if put.unique}
-    asked = {
-        "ids": sorted(named | {put["id"] for put in rows}),
+    bindings = {
+        "ids": sorted(ids | {put["id"] for put in rows}),
         "digests": [bytes.fromhex(digest) for digest in digests if digest is not None],
     }
     async with db.pipeline():
         await db.execute(QUERIES["lock_agent"], row)
-        known = await db.execute(QUERIES["known_changes"], row)
+        existing = await db.execute(QUERIES["known_changes"], row)
         sequence = await db.execute(QUERIES["next_sequence"])
-        heads = await db.execute(QUERIES["heads"], row | asked)
-        sayings = await db.execute(QUERIES["sayings"], row | asked)
+        heads = await db.execute(QUERIES["heads"], row | bindings)
+        sayings = await db.execute(QUERIES["sayings"], row | bindings)
         # Last: from the queries before it on, the versions keep the vectors they have.
-        reembedded = await db.execute(QUERIES["reembedded_to"])
-    refuse_if_reembedded(next((str(to) for (to,) in await reembedded.fetchall()), None), space)
-    before = await known.fetchall()
+        current_space = await db.execute(QUERIES["reembedded_to"])
+    refuse_if_reembedded(next((str(to) for (to,) in await current_space.fetchall()), None), space)
+    before = await existing.fetchall()
     again = next((int(seq) for seq, id in before if id == row["id"]), None)
     if before and again is None:
         raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
@@ -137,8 +137,8 @@ class _Draft:
             for id, user, digest, expires_at in sayings
         }
         self._sayers: defaultdict[str, set[str]] = defaultdict(set)
-        for id, known in self._sayings.items():
-            self._sayers[known.digest].add(id)
+        for id, other in self._sayings.items():
+            self._sayers[other.digest].add(id)
         self._made: dict[tuple[str, int], dict[str, Any]] = {}
 
     def plan(self) -> None:
@@ -207,7 +207,7 @@ class _Draft:
 
     def _refuse_repetition(self, record: Record, digest: str) -> None:
         others = [(id, self._sayings.get(id)) for id in self._sayers[digest] - {record.id}]
-        same = [id for id, known in others if known and known.repeats(record, digest, self._change.at)]
+        same = [id for id, other in others if other and other.repeats(record, digest, self._change.at)]
         if same:
             raise Duplicate(min(same))
 
@@ -229,21 +229,21 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
         await db.execute(QUERIES["begin_change"], row)
         if draft.ended:
             ids, reasons, intos = zip(*draft.ended, strict=True)
-            named = {
+            ends = {
                 "ids": [kept(id) for id in ids],
                 "reasons": [reason.value for reason in reasons],
                 "intos": [some(into) for into in intos],
             }
-            await db.execute(QUERIES["end_live"], row | named)
+            await db.execute(QUERIES["end_live"], row | ends)
         if draft.begun:
             for versions in await aside(len(draft.begun), _in_groups, draft.begun):
                 await db.execute(QUERIES["begin_versions"], row | {"versions": versions})
             live = [version["length"] for version in draft.begun if version["ended"] is None]
             await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
         if draft.erased:
-            erased = row | {"ids": [kept(id) for id in draft.erased]}
+            erasures = row | {"ids": [kept(id) for id in draft.erased]}
             for query in ("erase_fingerprints", "erase_postings", "erase_versions", "erase_recalls"):
-                await db.execute(QUERIES[query], erased)
+                await db.execute(QUERIES[query], erasures)
 
 
 def _in_groups(versions: Sequence[dict[str, Any]]) -> list[str]:

@@ -32,27 +32,27 @@ _BY_OTHER_MEANS = ("SET LOCAL enable_sort = on", "SET LOCAL enable_bitmapscan = 
 
 
 async def choose_candidates(
-    db: Connection, query: Query, asked: Conditions, space: Space, size: tuple[int, int], limit: int
+    db: Connection, query: Query, filters: Conditions, space: Space, size: tuple[int, int], limit: int
 ) -> tuple[list[int], Statistics] | None:
     """The positions of the candidates and of the turns around them, and the agent's statistics.
 
     `size` is the number of the agent's memories and words. Returns None if few match the conditions.
     """
     live, words = size
-    wanted = _GENEROSITY * max(limit, TOP)
-    near = await _nearest(db, query, asked, space, wanted)
-    if near is None or len(near) < wanted:
+    quota = _GENEROSITY * max(limit, TOP)
+    near = await _nearest(db, query, filters, space, quota)
+    if near is None or len(near) < quota:
         return None
     containing = await _containing(db, query)
     scope = query.where.scope
-    aside = {term_key(scope.tenant, scope.agent, term) for term in query.aside}
-    telling = {
+    boilerplate = {term_key(scope.tenant, scope.agent, term) for term in query.aside}
+    weights = {
         key: idf(live, min(count, live))  # versions that ended have entries too
         for key, count in containing.items()
-        if key not in aside and (count < _MOST_ENTRIES or min(containing.values()) == _MOST_ENTRIES)
+        if key not in boilerplate and (count < _MOST_ENTRIES or min(containing.values()) == _MOST_ENTRIES)
     }
-    best = sorted({*near, *await _wordiest(db, asked, telling, wanted)})
-    around = await _neighbours(db, asked, best)
+    best = sorted({*near, *await _wordiest(db, filters, weights, quota)})
+    around = await _neighbours(db, filters, best)
     statistics = Statistics(
         documents=live,
         average=words / live or 1.0,
@@ -65,53 +65,53 @@ async def _containing(db: Connection, query: Query) -> dict[int, int]:
     """How many versions have each of the query's terms, by the term's key."""
     scope = query.where.scope
     keys = [term_key(scope.tenant, scope.agent, term) for term in query_terms(query.text)]
-    given = scope_row(scope) | {"keys": keys, "most": _MOST_ENTRIES}
-    counted = await fetch(db, QUERIES["containing"], given)
-    return {key: int(count) for key, (count,) in zip(keys, counted, strict=True)}
+    bindings = scope_row(scope) | {"keys": keys, "most": _MOST_ENTRIES}
+    counts = await fetch(db, QUERIES["containing"], bindings)
+    return {key: int(count) for key, (count,) in zip(keys, counts, strict=True)}
 
 
 async def _nearest(
-    db: Connection, query: Query, asked: Conditions, space: Space, wanted: int
+    db: Connection, query: Query, filters: Conditions, space: Space, count: int
 ) -> list[int] | None:
     """The versions nearest to the vector that the ranking will use; None without a vector."""
     vector = query.vector
-    if query.nameless is not None and await _names_a_speaker(db, query, asked):
+    if query.nameless is not None and await _names_a_speaker(db, query, filters):
         vector = query.nameless
     if vector is None:
         return None
     for setting in _BY_INDEX:
         await db.execute(setting)
-    given = asked.bindings | {"asked": halves(vector, space), "wanted": wanted}
-    rows = await fetch(db, QUERIES["nearest"].format(conditions=asked.sql), given)
+    bindings = filters.bindings | {"asked": halves(vector, space), "wanted": count}
+    rows = await fetch(db, QUERIES["nearest"].format(conditions=filters.sql), bindings)
     for setting in _BY_OTHER_MEANS:
         await db.execute(setting)
     return [int(position) for (position,) in rows]
 
 
-async def _names_a_speaker(db: Connection, query: Query, asked: Conditions) -> bool:
+async def _names_a_speaker(db: Connection, query: Query, filters: Conditions) -> bool:
     """Whether the query names somebody who speaks in one of the matching versions."""
     scope = query.where.scope
     words = {word for name in query.names for word in name_words(name)}
     if not words:
         return False
     names = [term_key(scope.tenant, scope.agent, spoken_by(word)) for word in sorted(words)]
-    spoken = QUERIES["spoken"].format(conditions=asked.sql)
-    [(speaks,)] = await fetch(db, spoken, asked.bindings | {"names": names})
-    return bool(speaks)
+    statement = QUERIES["spoken"].format(conditions=filters.sql)
+    [(exists,)] = await fetch(db, statement, filters.bindings | {"names": names})
+    return bool(exists)
 
 
 async def _wordiest(
-    db: Connection, asked: Conditions, telling: Mapping[int, float], wanted: int
+    db: Connection, filters: Conditions, weights: Mapping[int, float], count: int
 ) -> list[int]:
     """The versions that earn most by these terms and their weights."""
-    if not telling:
+    if not weights:
         return []
-    given = {"keys": [*telling], "weights": [*telling.values()], "k1": K1, "most": _MOST_ENTRIES}
-    query = QUERIES["wordiest"].format(conditions=asked.sql)
-    return [int(row[0]) for row in await fetch(db, query, asked.bindings | given | {"wanted": wanted})]
+    bindings = {"keys": [*weights], "weights": [*weights.values()], "k1": K1, "most": _MOST_ENTRIES}
+    query = QUERIES["wordiest"].format(conditions=filters.sql)
+    return [int(row[0]) for row in await fetch(db, query, filters.bindings | bindings | {"wanted": count})]
 
 
-async def _neighbours(db: Connection, asked: Conditions, positions: Sequence[int]) -> set[int]:
-    given = {"positions": list(positions), "reach": _REACH}
-    rows = await fetch(db, QUERIES["neighbours"].format(conditions=asked.sql), asked.bindings | given)
+async def _neighbours(db: Connection, filters: Conditions, positions: Sequence[int]) -> set[int]:
+    bindings = {"positions": list(positions), "reach": _REACH}
+    rows = await fetch(db, QUERIES["neighbours"].format(conditions=filters.sql), filters.bindings | bindings)
     return {int(position) for (position,) in rows}

@@ -118,18 +118,18 @@ class Database:
         self, tenant: str, queries: Sequence[Asked], settings: Mapping[str, str]
     ) -> list[list[Row]]:
         """What each of these queries finds, in the newest snapshot, all in one trip to the server."""
-        named = {"search_path": self._path.as_string(), "memorywire.tenant": _named(tenant), **settings}
+        values = {"search_path": self._path.as_string(), "memorywire.tenant": _named(tenant), **settings}
         # What is sent together is one transaction, for which alone these hold.
-        prologue = "SELECT " + ", ".join(f"set_config('{name}', %({name})s, true)" for name in named)
+        prologue = "SELECT " + ", ".join(f"set_config('{name}', %({name})s, true)" for name in values)
 
         async def work(db: Connection) -> list[list[Row]]:
             cursor = psycopg.AsyncClientCursor(db)
-            parts = [cursor.mogrify(prologue, named), *(cursor.mogrify(*one) for one in queries)]
+            parts = [cursor.mogrify(prologue, values), *(cursor.mogrify(*one) for one in queries)]
             await cursor.execute("; ".join(one.rstrip().rstrip(";") for one in parts))
-            found = []
+            results = []
             while cursor.nextset():
-                found.append(await cursor.fetchall())
-            return found
+                results.append(await cursor.fetchall())
+            return results
 
         return await self._persistently(work)
 
@@ -147,15 +147,15 @@ class Database:
         with map_errors(self.location):
             tries, deadline = 0, time.monotonic() + _PATIENCE
             while True:
-                lost = self._lost
+                was_lost = self._lost
                 try:
-                    return await self._attempt(work, _SOON_SECONDS if lost else _FREE_SECONDS)
+                    return await self._attempt(work, _SOON_SECONDS if was_lost else _FREE_SECONDS)
                 except _MOMENTARY:
                     tries += 1
                     if tries == _TRIES:
                         raise
                 except PoolTimeout:
-                    if not lost or time.monotonic() > deadline:
+                    if not was_lost or time.monotonic() > deadline:
                         raise
                 except _LOST as error:
                     self._lost = True
@@ -167,21 +167,21 @@ class Database:
     async def _attempt(self, work: Work[T], patience: float) -> T:
         async with self._pool.connection(timeout=patience) as db:
             try:
-                done = await work(db)
+                result = await work(db)
                 self._lost = False
-                return done
+                return result
             except _Demoted:
                 await db.close()  # it leads to a server that was the primary
                 raise
 
     def _prologue(self, begin: str, settings: Mapping[str, str]) -> sql.Composed:
         """Everything that holds for this transaction alone, in one trip to the server."""
-        named = [
+        statements = [
             sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), sql.Literal(value))
             for name, value in settings.items()
         ]
         path = sql.SQL("SET LOCAL search_path = {}").format(self._path)
-        return sql.SQL("; ").join([sql.SQL(begin), path, *named])
+        return sql.SQL("; ").join([sql.SQL(begin), path, *statements])
 
 
 async def is_pooled(db: Connection) -> bool:

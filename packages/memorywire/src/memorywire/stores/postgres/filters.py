@@ -70,9 +70,9 @@ def _scope_and_life(where: Where, bindings: dict[str, Any]) -> list[str]:
         ),
         ("version.confidence < %(confidence_below)s", "confidence_below", where.confidence_below),
     ]
-    asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
-    bindings.update({name: value for _, name, value in asked})
-    return [*(sql for sql, _, _ in asked), *(["version.ended IS NULL"] if where.as_of is None else [])]
+    active = [(sql, name, value) for sql, name, value in bounds if value is not None]
+    bindings.update({name: value for _, name, value in active})
+    return [*(sql for sql, _, _ in active), *(["version.ended IS NULL"] if where.as_of is None else [])]
 
 
 def _names(values: Iterable[str]) -> list[str]:
@@ -133,42 +133,42 @@ class _Compiler(Compiler):
         return f"(NOT version.structured AND {test})"
 
     def _is_content(self, part: Compare) -> str:
-        wanted = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
-        self.count(len(checked(wanted, list)))
-        texts = [f"version.content = {self._bind(_kept(checked(text, str)))}" for text in wanted]
+        operand = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
+        self.count(len(checked(operand, list)))
+        texts = [f"version.content = {self._bind(_kept(checked(text, str)))}" for text in operand]
         return f"(NOT version.structured AND ({' OR '.join(texts) or 'false'}))"
 
-    def _equal(self, value: str, wanted: Json) -> str:
-        other = f"{self._bind(_json(wanted))}::jsonb"
+    def _equal(self, value: str, operand: Json) -> str:
+        other = f"{self._bind(_json(operand))}::jsonb"
         same = f"coalesce({value}, 'null'::jsonb) = {other}"
-        if isinstance(wanted, list):
+        if isinstance(operand, list):
             return f"({same})"
-        listed = f"jsonb_typeof({value}) = 'array'"
-        return f"(CASE WHEN {listed} THEN has_element({value}, {other}) ELSE {same} END)"
+        is_list = f"jsonb_typeof({value}) = 'array'"
+        return f"(CASE WHEN {is_list} THEN has_element({value}, {other}) ELSE {same} END)"
 
     def _any(self, value: str, choices: Json) -> str:
         self.count(len(checked(choices, list)))
         return f"({' OR '.join(self._equal(value, choice) for choice in choices) or 'false'})"
 
-    def _contains(self, value: str, wanted: Json) -> str:
+    def _contains(self, value: str, operand: Json) -> str:
         text = "false"
-        if isinstance(wanted, str):
-            text = self._of_kind(value, "string", lambda told: self._inside(told, wanted))
-        if isinstance(wanted, list):
-            other = f"{self._bind(_json(wanted))}::jsonb"
+        if isinstance(operand, str):
+            text = self._of_kind(value, "string", lambda value_text: self._inside(value_text, operand))
+        if isinstance(operand, list):
+            other = f"{self._bind(_json(operand))}::jsonb"
             return f"({text} OR coalesce(jsonb_typeof({value}) = 'array' AND {value} = {other}, false))"
-        other = f"{self._bind(_json(wanted))}::jsonb"
-        listed = (
+        other = f"{self._bind(_json(operand))}::jsonb"
+        in_list = (
             f"CASE WHEN jsonb_typeof({value}) = 'array' THEN has_element({value}, {other}) ELSE false END"
         )
-        return f"({text} OR {listed})"
+        return f"({text} OR {in_list})"
 
-    def _ordered(self, value: str, sign: str, wanted: Json) -> str:
-        if isinstance(wanted, str):
-            name = f'{self._bind(_kept(wanted))}::text COLLATE "C"'
+    def _ordered(self, value: str, sign: str, operand: Json) -> str:
+        if isinstance(operand, str):
+            name = f'{self._bind(_kept(operand))}::text COLLATE "C"'
             return self._of_kind(value, "string", lambda text: f"{text} {sign} {name}")
-        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
-            number = f"{self._bind(_json(wanted))}::numeric"
+        if isinstance(operand, int | float) and not isinstance(operand, bool):
+            number = f"{self._bind(_json(operand))}::numeric"
             return self._of_kind(value, "number", lambda text: f"{text}::numeric {sign} {number}")
         return "false"
 
@@ -176,13 +176,13 @@ class _Compiler(Compiler):
         holds = test(f"({value} #>> ARRAY[]::text[])")
         return f"(CASE WHEN jsonb_typeof({value}) = '{kind}' THEN {holds} ELSE false END)"
 
-    def _inside(self, text: str, wanted: str) -> str:
-        if wanted and wanted[0] in "\x00\x01\x02":
+    def _inside(self, text: str, operand: str) -> str:
+        if operand and operand[0] in "\x00\x01\x02":
             raise NoSql  # the second half of an escape could be taken for its beginning
-        return f"position({self._bind(_kept(wanted))}::text IN {text}) > 0"
+        return f"position({self._bind(_kept(operand))}::text IN {text}) > 0"
 
-    def _starts(self, text: str, wanted: Json) -> str:
-        return f"starts_with({text}, {self._bind(_kept(checked(wanted, str)))}::text)"
+    def _starts(self, text: str, operand: Json) -> str:
+        return f"starts_with({text}, {self._bind(_kept(checked(operand, str)))}::text)"
 
     def _bind(self, value: str) -> str:
         name = f"f{len(self.bindings)}"

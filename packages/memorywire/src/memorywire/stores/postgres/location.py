@@ -48,8 +48,8 @@ class Location(Struct, frozen=True, kw_only=True):
         return "," in dict(parse_qsl(parts.query)).get("host", parts.netloc.rpartition("@")[2])
 
     def _attended(self, attribute: str, **more: str) -> str:
-        given, several = dict(parse_qsl(urlsplit(self.dsn).query)), self.has_several_hosts
-        options = {"connect_timeout": _NEXT_HOST_SECONDS if several else _CONNECT_SECONDS} | given
+        options, several = dict(parse_qsl(urlsplit(self.dsn).query)), self.has_several_hosts
+        options = {"connect_timeout": _NEXT_HOST_SECONDS if several else _CONNECT_SECONDS} | options
         if several:
             options |= {"target_session_attrs": attribute} | more
         return f"{self.dsn.partition('?')[0]}?{urlencode(options, quote_via=quote)}"

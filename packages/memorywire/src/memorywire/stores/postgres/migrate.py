@@ -23,8 +23,8 @@ _OLDEST_VECTOR = (0, 8)
 def migrations() -> tuple[tuple[int, str], ...]:
     """The numbered scripts this release knows, in order."""
     folder = files(__package__) / "migrations"
-    named = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
-    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in named if name))
+    matches = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
+    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in matches if name))
 
 
 async def migrate(location: Location, space: Space) -> tuple[str, bool]:
@@ -40,11 +40,11 @@ async def migrate(location: Location, space: Space) -> tuple[str, bool]:
             raise StoreUnavailable(f"{location} is older than Postgres 14", fix="upgrade the server")
         if not location.has_several_hosts and await _takes_no_writes(db):
             raise read_only(location)
-        found = await state_of(db, location)
-        if found is None or int(found["schema"]) < migrations()[-1][0]:
+        state = await state_of(db, location)
+        if state is None or int(state["schema"]) < migrations()[-1][0]:
             async with db.transaction():
-                found = await _bring_up_to_date(db, location, space)
-        _refuse_others(found, location, space)
+                state = await _bring_up_to_date(db, location, space)
+        _refuse_others(state, location, space)
         return await extension_of(db), await is_pooled(db)
 
 
@@ -68,8 +68,8 @@ async def state_of(db: Connection, location: Location) -> dict[str, str] | None:
 
 async def _bring_up_to_date(db: Connection, location: Location, space: Space) -> dict[str, str]:
     await db.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, location.schema))
-    known = await fetch(db, "SELECT to_regclass(%(meta)s) IS NOT NULL", {"meta": f"{location.schema}.meta"})
-    state = await state_of(db, location) if known[0][0] else None  # asking in vain would end the transaction
+    exists = await fetch(db, "SELECT to_regclass(%(meta)s) IS NOT NULL", {"meta": f"{location.schema}.meta"})
+    state = await state_of(db, location) if exists[0][0] else None  # asking in vain would end the transaction
     if state is None:
         state = await _begin(db, location, space)
     _refuse_others(state, location, space)
@@ -90,10 +90,10 @@ async def _begin(db: Connection, location: Location, space: Space) -> dict[str, 
         "SELECT count(pg_class.oid) FROM pg_namespace LEFT JOIN pg_class ON relnamespace = pg_namespace.oid"
         " WHERE nspname = %(schema)s GROUP BY pg_namespace.oid"
     )
-    found = await fetch(db, tables, {"schema": location.schema})
-    if not found:
+    counts = await fetch(db, tables, {"schema": location.schema})
+    if not counts:
         await db.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-    elif found[0][0]:
+    elif counts[0][0]:
         raise StoreCorrupt(
             f"{location} holds tables of another application",
             fix="name another schema in the URL: ?schema=memorywire",
@@ -113,17 +113,17 @@ async def _begin(db: Connection, location: Location, space: Space) -> dict[str, 
 
 
 def _refuse_others(state: dict[str, str], location: Location, space: Space) -> None:
-    known = migrations()[-1][0]
-    if int(state["schema"]) > known:
+    newest = migrations()[-1][0]
+    if int(state["schema"]) > newest:
         raise StoreNewer(
-            f"{location} has tables of release {state['schema']}; this one knows up to {known}",
+            f"{location} has tables of release {state['schema']}; this one knows up to {newest}",
             fix="upgrade memorywire, or open it with the release that wrote it",
         )
-    kept = space_of(state)
-    if kept != space:
+    stored = space_of(state)
+    if stored != space:
         raise SpaceMismatch(
-            f"{location} holds vectors of {kept}, but the embedder makes {space}",
-            fix=f"open it with the embedder of {kept}, run memorywire reembed, or name another ?schema=",
+            f"{location} holds vectors of {stored}, but the embedder makes {space}",
+            fix=f"open it with the embedder of {stored}, run memorywire reembed, or name another ?schema=",
         )
 
 

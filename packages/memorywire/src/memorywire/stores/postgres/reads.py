@@ -29,14 +29,14 @@ _PAGE = 256
 
 
 async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
-    asked = scope_row(scope) | {"ids": [kept(id) for id in ids]}
-    return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), asked)]
+    bindings = scope_row(scope) | {"ids": [kept(id) for id in ids]}
+    return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), bindings)]
 
 
 async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
     """How often each was recalled."""
-    asked = {"tenant": kept(tenant), "ids": [kept(id) for id in ids]}
-    return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], asked)]
+    bindings = {"tenant": kept(tenant), "ids": [kept(id) for id in ids]}
+    return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], bindings)]
 
 
 async def find(
@@ -44,19 +44,19 @@ async def find(
 ) -> list[Record]:
     """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
     query, sign = ("find_backwards", "<") if backwards else ("find", ">")
-    asked = conditions(where)
-    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
-    found: list[Record] = []
-    while len(found) < limit:
-        behind = asked.sql if after is None else f"{asked.sql} AND version.id {sign} %(after)s"
+    filters = conditions(where)
+    page = limit if filters.rest == EVERYTHING else max(limit, _PAGE)
+    matches: list[Record] = []
+    while len(matches) < limit:
+        behind = filters.sql if after is None else f"{filters.sql} AND version.id {sign} %(after)s"
         page_of = QUERIES[query].format(record=RECORD, conditions=behind)
-        rows = await fetch(db, page_of, asked.bindings | {"after": some(after), "limit": page})
+        rows = await fetch(db, page_of, filters.bindings | {"after": some(after), "limit": page})
         records = [record_of(row) for row in rows]
-        found += [record for record in records if asked.rest.matches(record)]
+        matches += [record for record in records if filters.rest.matches(record)]
         if len(rows) < page:
             break
         after = records[-1].id
-    return found[:limit]
+    return matches[:limit]
 
 
 async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
@@ -65,20 +65,20 @@ async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
 
 
 async def count(db: Connection, where: Where) -> int:
-    asked = conditions(where)
-    if asked.rest != EVERYTHING:
-        return len(await positions(db, asked))
-    [(number,)] = await fetch(db, QUERIES["count"].format(conditions=asked.sql), asked.bindings)
+    filters = conditions(where)
+    if filters.rest != EVERYTHING:
+        return len(await positions(db, filters))
+    [(number,)] = await fetch(db, QUERIES["count"].format(conditions=filters.sql), filters.bindings)
     return int(number)
 
 
-async def positions(db: Connection, asked: Conditions) -> list[int]:
+async def positions(db: Connection, filters: Conditions) -> list[int]:
     """Where the matching versions stand."""
-    if asked.rest == EVERYTHING:
-        query = QUERIES["positions"].format(conditions=asked.sql)
-        return [int(position) for (position,) in await fetch(db, query, asked.bindings)]
-    rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=asked.sql), asked.bindings)
-    return [int(row[0]) for row in rows if asked.rest.matches(record_of(row))]
+    if filters.rest == EVERYTHING:
+        query = QUERIES["positions"].format(conditions=filters.sql)
+        return [int(position) for (position,) in await fetch(db, query, filters.bindings)]
+    rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=filters.sql), filters.bindings)
+    return [int(row[0]) for row in rows if filters.rest.matches(record_of(row))]
 
 
 async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
@@ -103,9 +103,9 @@ async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
 
 
 async def history(db: Connection, scope: Scope, id: str) -> list[Version]:
-    covered = "version.tenant = %(tenant)s AND version.agent = %(agent)s AND version.id = %(id)s"
+    condition = "version.tenant = %(tenant)s AND version.agent = %(agent)s AND version.id = %(id)s"
     user = "(%(user)s::text IS NULL OR version.user_id = %(user)s::text)"
-    return await _versions(db, f"{covered} AND {user}", scope_row(scope) | {"id": kept(id)})
+    return await _versions(db, f"{condition} AND {user}", scope_row(scope) | {"id": kept(id)})
 
 
 async def footprint(db: Connection, scope: Scope, change_id: str) -> Footprint | None:
@@ -149,8 +149,8 @@ async def _named(db: Connection, query: str, tenant: str, ids: Sequence[str]) ->
 
 
 async def vectors(db: Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-    asked = {"tenant": kept(tenant), "ids": [kept(id) for id, _ in versions]}
-    rows = await fetch(db, QUERIES["vectors_of"], asked | {"numbers": [number for _, number in versions]})
+    bindings = {"tenant": kept(tenant), "ids": [kept(id) for id, _ in versions]}
+    rows = await fetch(db, QUERIES["vectors_of"], bindings | {"numbers": [number for _, number in versions]})
     return [None if text is None else _floats(text) for (text,) in rows]
 
 
@@ -160,13 +160,15 @@ def _floats(text: str) -> bytes:
 
 async def _footprint(db: Connection, row: Row) -> Footprint:
     change, sequence = change_of(row), int(row[0])
-    made = scope_row(change.scope) | {"seq": sequence}
+    bindings = scope_row(change.scope) | {"seq": sequence}
     agent = "version.tenant = %(tenant)s AND version.agent = %(agent)s"
     return Footprint(
         change=change,
         sequence=sequence,
-        began=tuple(await _versions(db, f"{agent} AND version.began = %(seq)s AND version.began > 0", made)),
-        ended=tuple(await _versions(db, f"{agent} AND version.ended = %(seq)s", made)),
+        began=tuple(
+            await _versions(db, f"{agent} AND version.began = %(seq)s AND version.began > 0", bindings)
+        ),
+        ended=tuple(await _versions(db, f"{agent} AND version.ended = %(seq)s", bindings)),
     )
 
 

@@ -123,22 +123,22 @@ class _Desk:
     async def _count(self, tenants: Sequence[str]) -> None:
         for tenant in tenants:
             async with self._bound(tenant):
-                [(total, done)] = await fetch(self._db, QUERIES["reembed_total"], {"tenant": tenant})
-            self._total, self._done = self._total + int(total), self._done + int(done)
+                [(total, count)] = await fetch(self._db, QUERIES["reembed_total"], {"tenant": tenant})
+            self._total, self._done = self._total + int(total), self._done + int(count)
         self._tell(self._done, self._total)
 
     async def _of_tenant(self, tenant: str) -> None:
-        asked = {"tenant": tenant, "id": "", "number": 0, "limit": _BATCH}
+        bindings = {"tenant": tenant, "id": "", "number": 0, "limit": _BATCH}
         query = QUERIES["reembed_next"].format(record=RECORD)
         while True:
             async with self._bound(tenant):
-                batch = await fetch(self._db, query, asked)
+                batch = await fetch(self._db, query, bindings)
             if not batch:
                 return
             vectors = await self._made(batch)
             async with self._bound(tenant):
                 await self._keep(batch, vectors)
-            asked |= {"id": batch[-1][_ID], "number": batch[-1][_NUMBER]}
+            bindings |= {"id": batch[-1][_ID], "number": batch[-1][_NUMBER]}
             self._tell(self._done, max(self._done, self._total))
 
     async def _made(self, batch: Sequence[Row]) -> list[bytes]:
@@ -146,11 +146,11 @@ class _Desk:
         return await self._embed([record_of(row).meaning for row in batch])
 
     async def _keep(self, batch: Sequence[Row], vectors: Sequence[bytes]) -> None:
-        made = {
+        bindings = {
             "positions": [row[_POSITION] for row in batch],
             "vectors": [halves(vector, self._space) for vector in vectors],
         }
-        await self._db.execute(QUERIES["reembed_keep"], made)
+        await self._db.execute(QUERIES["reembed_keep"], bindings)
 
     async def _index(self) -> None:
         """Outside any transaction, so that nobody waits for it; one that was cut off is of no use."""
@@ -161,13 +161,13 @@ class _Desk:
     async def _newer_or_swap(self, reach: int) -> list[Row]:
         """What was written meanwhile, at most a batch of it; when there is nothing, everything is swapped."""
         async with self._unbound():
-            asked = {"reach": reach, "limit": _BATCH}
-            newer = await fetch(self._db, QUERIES["reembed_newer"].format(record=RECORD), asked)
+            bindings = {"reach": reach, "limit": _BATCH}
+            newer = await fetch(self._db, QUERIES["reembed_newer"].format(record=RECORD), bindings)
             if not newer:
                 await self._db.execute(QUERIES["reembed_swap"])
                 await self._db.execute(QUERIES["reembed_room"])
-                named = {**asdict(self._space), "reembedded": self._space}
-                for pair in named.items():
+                settings = {**asdict(self._space), "reembedded": self._space}
+                for pair in settings.items():
                     await self._db.execute(QUERIES["reembed_meta"], tuple(map(str, pair)))
                 await self._db.execute(QUERIES["reembed_done"])
         return newer

@@ -92,10 +92,12 @@ def term_key(tenant: str, agent: str, term: str) -> int:
 def version_row(put: Put, space: Space) -> dict[str, Any]:
     """Everything a new version's row holds, except the sequences that begin and end it."""
     record = put.record
-    found = terms(record.text)
-    aside = {spoken_by(word): 1 for word in name_words(record.person or "")} | {ASKED: tenths_asked(record)}
-    entries = [*found.items(), *((term, count) for term, count in aside.items() if count)]
-    structured = not isinstance(record.content, str)
+    counts = terms(record.text)
+    hidden_terms = {spoken_by(word): 1 for word in name_words(record.person or "")} | {
+        ASKED: tenths_asked(record)
+    }
+    entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
+    is_object = not isinstance(record.content, str)
     row = scope_row(record.scope) | {
         "id": kept(record.id),
         "number": record.version,
@@ -108,9 +110,9 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
         "session": some(record.session_id),
         "machine_said": record.metadata.get("role") == "assistant",
         "digest": saying(record),
-        "length": found.total(),
-        "structured": structured,
-        "content": dumps(record.content) if structured else kept(str(record.content)),
+        "length": counts.total(),
+        "structured": is_object,
+        "content": dumps(record.content) if is_object else kept(str(record.content)),
         "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
         "facts": _speakable({name: getattr(record, name) for name in (*_SAID, "metadata")}),
         "vector": None if put.vector is None else halves(put.vector, space),
@@ -131,7 +133,7 @@ def record_of(row: Row) -> Record:
     """The record in columns of RECORD."""
     # fmt: off
     (_, tenant, agent, user, id, number, type, standing, confidence, created_at, occurred_at, expires_at,
-     session, structured, content, body, recalled_at, *_) = row
+     session, is_object, content, body, recalled_at, *_) = row
     # fmt: on
     rest: dict[str, Any] = json.loads(body)
     rest |= {name: tuple(rest[name]) for name in _TUPLES & rest.keys()}
@@ -139,7 +141,7 @@ def record_of(row: Row) -> Record:
         id=said(id),
         scope=_scope(tenant, agent, user),
         type=MemoryType(type),
-        content=json.loads(content) if structured else said(content),
+        content=json.loads(content) if is_object else said(content),
         created_at=created_at,
         version=number,
         confidence=confidence,

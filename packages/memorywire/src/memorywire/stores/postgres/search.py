@@ -66,10 +66,10 @@ class PostgresIndex(AgentIndex):
         """Add versions, in columns of INDEXED."""
         self._add_rows(iter([_to_index_row(row) for row in rows]))
 
-    def move_to(self, head: int, ended: Sequence[int], begun: Iterable[Row]) -> None:
+    def move_to(self, head: int, removals: Sequence[int], additions: Iterable[Row]) -> None:
         """Show what is current after the change `head`: without what ended since, with what began."""
-        self._remove(ended)
-        self.add(begun)
+        self._remove(removals)
+        self.add(additions)
         self.head = head
 
     def _add_exact(self, batch: Batch) -> None:
@@ -106,9 +106,9 @@ class Searcher(Struct, frozen=True, kw_only=True):
 
     async def search(self, db: Connection, query: Query, limit: int) -> list[Scored]:
         """The best `limit` hits."""
-        ranked = await self._rank(db, query, limit)
-        rows = await at_positions(db, query.where.scope.tenant, [hit.position for hit in ranked])
-        return _build_hits(query, ranked, rows)
+        ranking = await self._rank(db, query, limit)
+        rows = await at_positions(db, query.where.scope.tenant, [hit.position for hit in ranking])
+        return _build_hits(query, ranking, rows)
 
     async def search_cached(
         self, database: Database, query: Query, limit: int, settings: Mapping[str, str]
@@ -121,24 +121,24 @@ class Searcher(Struct, frozen=True, kw_only=True):
         where, tenant = query.where, kept(query.where.scope.tenant)
         if where.as_of is not None or not self.indexes.head(where.scope.tenant, where.scope.agent):
             return None
-        allowed: list[int] | None = None
+        matches: list[int] | None = None
         if needs_rows(where):
             filters = conditions(where)
             if filters.rest != EVERYTHING:
                 return None
             statement = QUERIES["positions"].format(conditions=filters.sql)
             [matching] = await database.at_once(tenant, [(statement, filters.bindings)], settings)
-            allowed = [int(position) for (position,) in matching]
+            matches = [int(position) for (position,) in matching]
         with self.indexes.take(where.scope.tenant, where.scope.agent) as index:
             index_head = index.head
-            ranked = rank(None, index, _select(index, where, allowed), query, limit)
+            ranking = rank(None, index, _select(index, where, matches), query, limit)
         newest = (QUERIES["agent_now"], scope_row(where.scope))
-        records = records_at(where.scope.tenant, [hit.position for hit in ranked])
+        records = records_at(where.scope.tenant, [hit.position for hit in ranking])
         state, rows = await database.at_once(tenant, [newest, records], settings)
-        for live, _, head, reembedded in state:
-            refuse_if_reembedded(reembedded, self.space)
+        for live, _, head, current_space in state:
+            refuse_if_reembedded(current_space, self.space)
             if head == index_head and live <= self.exact:
-                return _build_hits(query, ranked, {int(row[0]): row for row in rows})
+                return _build_hits(query, ranking, {int(row[0]): row for row in rows})
         return None
 
     def refuse_others(self, query: Query) -> None:
@@ -149,8 +149,8 @@ class Searcher(Struct, frozen=True, kw_only=True):
     async def _rank(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         scope = query.where.scope
         state = await fetch(db, QUERIES["agent_now"], scope_row(scope)) or [(0, 0, 0, None)]
-        [(live, words, head, reembedded)] = state
-        refuse_if_reembedded(reembedded, self.space)
+        [(live, words, head, current_space)] = state
+        refuse_if_reembedded(current_space, self.space)
         if query.where.as_of is not None:
             return await self._rank_all(db, query, limit)
         if live <= self.exact:
@@ -175,17 +175,17 @@ class Searcher(Struct, frozen=True, kw_only=True):
 
     async def _rank_cached(self, db: Connection, query: Query, limit: int, head: int) -> list[Ranked]:
         where = query.where
-        allowed = await positions(db, conditions(where)) if needs_rows(where) else None
+        matches = await positions(db, conditions(where)) if needs_rows(where) else None
         name = (where.scope.tenant, where.scope.agent)
         while True:
             with self.indexes.take(*name) as index:
                 index_head = index.head
                 if index_head >= head:
-                    return rank(db, index, _select(index, where, allowed), query, limit)
-            ended, begun = await _read_changes(db, where.scope, index_head, head)
+                    return rank(db, index, _select(index, where, matches), query, limit)
+            removals, additions = await _read_changes(db, where.scope, index_head, head)
             with self.indexes.take(*name) as index:
                 if index.head == index_head:  # else another search has moved it meanwhile
-                    index.move_to(head, ended, begun)
+                    index.move_to(head, removals, additions)
 
     async def _rank_all(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         matching = await positions(db, conditions(query.where))
@@ -210,25 +210,25 @@ class Searcher(Struct, frozen=True, kw_only=True):
 async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> tuple[list[int], list[Row]]:
     """The positions that ended between two changes of an agent, and the rows that began."""
     bindings = scope_row(scope) | {"seen": since, "head": head}
-    ended = await fetch(db, QUERIES["shelf_ended"], bindings) if since else []
+    rows = await fetch(db, QUERIES["shelf_ended"], bindings) if since else []
     statement = QUERIES["shelf_begun" if since else "shelf_all"].format(indexed=INDEXED)
-    return [int(position) for (position,) in ended], await fetch(db, statement, bindings)
+    return [int(position) for (position,) in rows], await fetch(db, statement, bindings)
 
 
-def _build_hits(query: Query, ranked: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
+def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
     """The ranked versions with their records; without those that are gone or no longer match."""
     hits = [
         Scored(record=record_of(rows[hit.position]), score=hit.score, signals=hit.signals)
-        for hit in ranked
+        for hit in ranking
         if hit.position in rows
     ]
     return [hit for hit in hits if query.where.matches(hit.record)]
 
 
-def _select(index: PostgresIndex, where: Where, allowed: Sequence[int] | None) -> Selection:
+def _select(index: PostgresIndex, where: Where, matches: Sequence[int] | None) -> Selection:
     """What a query may see; an index has users by the names that the server keeps."""
     scope = where.scope
     selection = index.select(replace(where, scope=replace(scope, user=some(scope.user))))
-    if allowed is None:
+    if matches is None:
         return selection
-    return selection.filter(np.isin(selection.align(index.positions), allowed))
+    return selection.filter(np.isin(selection.align(index.positions), matches))

@@ -63,18 +63,18 @@ class PostgresStore:
     async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
         """Bring the schema up to date and open the pool."""
         with map_errors(location):
-            extension, is_pooled = await migrate(location, space)
-        database = Database(location, extension, is_pooled=is_pooled)
-        replica = Database(location, extension, stale=True, is_pooled=is_pooled) if location.stale else None
+            extension, has_pooler = await migrate(location, space)
+        database = Database(location, extension, is_pooled=has_pooler)
+        replica = Database(location, extension, stale=True, is_pooled=has_pooler) if location.stale else None
         try:
             await database.open()
             if replica is not None:
                 await replica.open()
             [about] = await database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
         except BaseException:
-            for opened in (database, replica):
-                if opened is not None:
-                    await opened.close()
+            for pool in (database, replica):
+                if pool is not None:
+                    await pool.close()
             raise
         return cls(database, space, durable=about[2], exact=exact, replica=replica)
 
@@ -111,9 +111,9 @@ class PostgresStore:
         if limit < 1:
             return []
         database, tenant = self._replica or self.database, kept(query.where.scope.tenant)
-        found = await self._searcher.search_cached(database, query, limit, _SEARCHING)
-        if found is not None:
-            return found
+        hits = await self._searcher.search_cached(database, query, limit, _SEARCHING)
+        if hits is not None:
+            return hits
         return await database.look(tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -154,8 +154,8 @@ class PostgresStore:
         for tenant in {record.scope.tenant for record in records}:
             ids = [record.id for record in records if record.scope.tenant == tenant]
             work = partial(reads.recalls, tenant=tenant, ids=ids)
-            found = await self.database.read(kept(tenant), work)
-            counts |= {(tenant, id): count for id, count in zip(ids, found, strict=True)}
+            numbers = await self.database.read(kept(tenant), work)
+            counts |= {(tenant, id): count for id, count in zip(ids, numbers, strict=True)}
         return [counts[record.scope.tenant, record.id] for record in records]
 
     async def announced(self) -> AsyncIterator[int]:

@@ -60,9 +60,9 @@ class Draft(Struct, frozen=True):
     puts: Mapping[str, Put] = field(default_factory=dict)
 
 
-def draft(change: Change, known: Known) -> Draft:
+def draft(change: Change, books: Known) -> Draft:
     """Ends first, so that a put may say again what its own change retires; then puts, then erasures."""
-    page = _Page(change, known)
+    page = _Page(change, books)
     for end in change.end:
         page.end(end)
     for put in change.put:
@@ -80,9 +80,9 @@ def version_like(version: int, line: Line | None) -> Line | None:
 
 
 class _Page:
-    def __init__(self, change: Change, known: Known) -> None:
+    def __init__(self, change: Change, books: Known) -> None:
         self._change = change
-        self._known = known
+        self._known = books
         self.lines: dict[str, Line] = {}
         self.puts: dict[str, Put] = {}
 
@@ -116,14 +116,14 @@ class _Page:
             self._close(line, State.ERASED)
 
     def _close(self, line: Line, state: State) -> None:
-        closed = replace(line, state=state, digest=None, key=None, handle=None, expires_at=None)
-        self.lines[line.id] = replace(closed, recalled_at=None) if state is State.ERASED else closed
+        update = replace(line, state=state, digest=None, key=None, handle=None, expires_at=None)
+        self.lines[line.id] = replace(update, recalled_at=None) if state is State.ERASED else update
         self.puts.pop(line.id, None)
 
     def _continue(self, put: Put) -> None:
         record = put.record
-        covered = self._change.scope.covers(record.scope)
-        if not covered or (put.base is Base.NOTHING and self._line(record.id) is not None):
+        in_scope = self._change.scope.covers(record.scope)
+        if not in_scope or (put.base is Base.NOTHING and self._line(record.id) is not None):
             raise Conflict("the id is taken", field="id")
         line = self._covered(record.id)
         if put.base is Base.NOTHING:

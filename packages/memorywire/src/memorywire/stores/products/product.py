@@ -62,13 +62,13 @@ def user_label(scope: Scope) -> str:
 
 def key_of(record: Record) -> str:
     """A UUID for this version of this memory of this tenant: the same every time, and nobody else's."""
-    said = "\0".join((record.scope.tenant, record.id, str(record.version)))
-    return str(uuid.uuid5(_ROOM, said))
+    name = "\0".join((record.scope.tenant, record.id, str(record.version)))
+    return str(uuid.uuid5(_ROOM, name))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     # Every sign in as many bytes as UTF-8 has for it; a lone surrogate never comes this far.
-    return "".join(f"_{byte:02x}" for byte in found.group().encode())
+    return "".join(f"_{byte:02x}" for byte in match.group().encode())
 
 
 T = TypeVar("T")
@@ -84,12 +84,12 @@ class Kept(Struct, frozen=True, kw_only=True):
     def read(text: object) -> "Kept":
         """What `Entry.payload` wrote; StoreCorrupt when somebody else wrote over it."""
         try:
-            kept = loads(Kept, str(text))
+            entry = loads(Kept, str(text))
         except (ValueError, TypeError, KeyError) as error:
             raise _unreadable() from error
-        if not isinstance(kept, Kept) or not isinstance(kept.record, Record):
+        if not isinstance(entry, Kept) or not isinstance(entry.record, Record):
             raise _unreadable()
-        return kept
+        return entry
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -206,9 +206,9 @@ def half(vector: bytes) -> bytes:
     return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
-def floats_of(halved: bytes) -> bytes:
+def floats_of(bits: bytes) -> bytes:
     """The float32 vector that `half` made smaller."""
-    return np.frombuffer(halved, "<f2").astype("<f4").tobytes()
+    return np.frombuffer(bits, "<f2").astype("<f4").tobytes()
 
 
 def direction(vector: bytes | None, dimension: int) -> list[float]:
@@ -241,14 +241,14 @@ def _path(path: str) -> Path | None:
     return path_of(path) if path.strip("/") else None
 
 
-def _options(query: str, known: frozenset[str]) -> dict[str, str]:
+def _options(query: str, names: frozenset[str]) -> dict[str, str]:
     options: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in known or name in options:
+        if name not in names or name in options:
             raise InvalidRequest(
                 f"unknown store option {name}",
                 field="store",
-                fix=f"the options are: {', '.join(sorted(known)) or 'none'}",
+                fix=f"the options are: {', '.join(sorted(names)) or 'none'}",
             )
         options[name] = value
     return options
@@ -298,10 +298,10 @@ def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, s
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     with contextlib.redirect_stdout(sys.stderr):
-        loaded = need(module, store=store, extra=extra, silence=silence)
+        product = need(module, store=store, extra=extra, silence=silence)
     root.handlers[:] = handlers
     root.setLevel(level)
-    return loaded
+    return product
 
 
 PREVIEW = "preview"

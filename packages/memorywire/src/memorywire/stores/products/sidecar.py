@@ -55,12 +55,12 @@ class Books:
             self._settle(space)
 
     def _settle(self, space: Space) -> None:
-        found = self._ask("about", key="space").get
-        if found is None:
+        stored = self._ask("about", key="space").get
+        if stored is None:
             self._ask("say_about", key="space", value=str(space))
-        elif found != str(space):
+        elif stored != str(space):
             raise SpaceMismatch(
-                f"the store holds vectors of {found}, not of {space}",
+                f"the store holds vectors of {stored}, not of {space}",
                 field="store",
                 fix="open it with the embedder it was made with, or begin another store",
             )
@@ -71,11 +71,11 @@ class Books:
     def sequence(self, change: Change) -> int | None:
         """The sequence of a change that is committed; IdempotencyConflict when another one used its key."""
         scope = change.scope
-        found = self._ask("sequence", tenant=scope.tenant, change=change.id).get
-        if found is not None:
-            return int(found)
-        used = self._ask("key_used", tenant=scope.tenant, agent=scope.agent, key=change.key).get
-        if change.key is not None and used:
+        number = self._ask("sequence", tenant=scope.tenant, change=change.id).get
+        if number is not None:
+            return int(number)
+        is_used = self._ask("key_used", tenant=scope.tenant, agent=scope.agent, key=change.key).get
+        if change.key is not None and is_used:
             raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
         return None
 
@@ -83,8 +83,8 @@ class Books:
         return self.lines(tenant, [id]).get(id)
 
     def lines(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Line]:
-        found = self._ask("lines", tenant=tenant, ids=json.dumps(list(ids)))
-        return {line.id: line for line in map(_line, found)}
+        rows = self._ask("lines", tenant=tenant, ids=json.dumps(list(ids)))
+        return {line.id: line for line in map(_line, rows)}
 
     def saying(self, scope: Scope, digest: str) -> list[Line]:
         return [_line(row) for row in self._ask("saying", digest=digest, **_whose(scope))]
@@ -112,7 +112,7 @@ class Books:
         with writing(self._db, self._patience):
             self._drop_later(refs)
 
-    def commit(self, change: Change, lines: Iterable[Line], retired: Iterable[Ref]) -> int:
+    def commit(self, change: Change, lines: Iterable[Line], old_refs: Iterable[Ref]) -> int:
         """Write the change and these lines; what they retire becomes litter."""
         scope = change.scope
         with writing(self._db, self._patience):
@@ -120,11 +120,11 @@ class Books:
                 self._ask("keep", **_row(line))
                 if line.key is not None:
                     self._ask("dropped", keys=json.dumps([line.key]))
-            self._drop_later(retired)
-            written = self._ask(
+            self._drop_later(old_refs)
+            sequence = self._ask(
                 "write_down", tenant=scope.tenant, change=change.id, agent=scope.agent, key=change.key
             )
-            return int(written.get)
+            return int(sequence.get)
 
     def amend(self, lines: Iterable[Line]) -> None:
         """Write these lines without a change: they say what somebody else did, such as an edit by hand."""
@@ -171,8 +171,8 @@ class Books:
                     self._ask("keep_vector", fingerprint=fingerprint, half=half)
 
     def vector(self, fingerprint: str | None) -> bytes | None:
-        found: bytes | None = self._ask("vector", fingerprint=fingerprint).get
-        return found
+        vector: bytes | None = self._ask("vector", fingerprint=fingerprint).get
+        return vector
 
     def keep_only_vectors(self, fingerprints: Iterable[str]) -> None:
         with writing(self._db, self._patience):

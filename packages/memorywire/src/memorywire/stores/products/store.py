@@ -75,27 +75,27 @@ class VendorStore:
         """
         desk = OneThread(f"{product.name}-books")
         try:
-            opened = await desk.do(lambda: Books(books, space))
+            sidecar = await desk.do(lambda: Books(books, space))
         except MemorywireError:
             desk.end()
             await product.close()  # it may hold its folder to itself
             raise
         turn = Turn(None if books is None else books.with_name(f"{books.name}-turn"))
-        store = cls(product, opened, turn, desk, space)
+        store = cls(product, sidecar, turn, desk, space)
         durable = frozenset() if books is None else frozenset({Feature.DURABLE})
         store.features = (VENDOR_FEATURES | durable) - lacks
         return store
 
     async def write(self, change: Change) -> int:
         async with self._turn:
-            known = await self._desk.do(lambda: self._books.sequence(change))
-            if known is None:
+            sequence = await self._desk.do(lambda: self._books.sequence(change))
+            if sequence is None:
                 plan = await self._desk.do(lambda: draft(change, self._books))
                 entries = [await self._entry(put) for put in plan.puts.values()]
                 await self._sweep()
-                known = await self._commit(change, plan, entries)
+                sequence = await self._commit(change, plan, entries)
             await self._clear_away(bool(change.erase))
-            return known
+            return sequence
 
     async def _clear_away(self, for_good: bool) -> None:
         """Remove ended entries from the product, later if it fails; `for_good` insists, files and all."""
@@ -114,14 +114,14 @@ class VendorStore:
             for line in plan.lines.values()
             for key, handle in [handles.get(line.id, (None, None))]
         ]
-        retired = await self._retired(change.scope.tenant, list(plan.lines))
-        return await self._desk.do(lambda: self._books.commit(change, lines, retired))
+        old_refs = await self._retired(change.scope.tenant, list(plan.lines))
+        return await self._desk.do(lambda: self._books.commit(change, lines, old_refs))
 
     async def _keep(self, entries: Sequence[Entry]) -> Mapping[str, tuple[str, str]]:
         if not entries:
             return {}
-        announced = [Ref(key=entry.key, scope=entry.record.scope) for entry in entries]
-        await self._desk.do(lambda: self._books.announce(announced))
+        refs = [Ref(key=entry.key, scope=entry.record.scope) for entry in entries]
+        await self._desk.do(lambda: self._books.announce(refs))
         try:
             handles = await self._ask(self._product.keep(entries))
         except MemorywireError:
@@ -140,8 +140,8 @@ class VendorStore:
         litter = await self._desk.do(self._books.litter)
         if litter:
             await self._ask(self._product.drop(litter))
-            left = await self._ask(self._product.fetch(litter)) if for_good else ()
-            if left:
+            remaining = await self._ask(self._product.fetch(litter)) if for_good else ()
+            if remaining:
                 raise StoreUnavailable(
                     f"{self.name} still has what it was told to erase",
                     fix="try again; if it stays, the product does not delete, and must be cleaned by hand",
@@ -152,22 +152,22 @@ class VendorStore:
         vector = put.vector
         if vector is None and put.like is not None:
             vector = await self._like(put.record, put.like)
-        fitted = None if vector is None else fitting(vector, self._space)
-        return Entry(record=replace(put.record, recalled_at=None), vector=fitted)
+        checked_vector = None if vector is None else fitting(vector, self._space)
+        return Entry(record=replace(put.record, recalled_at=None), vector=checked_vector)
 
     async def _like(self, record: Record, version: int) -> bytes | None:
         line = await self._desk.do(lambda: self._books.line(record.scope.tenant, record.id))
         same = version_like(version, line)
         if same is None:
             return None
-        [kept] = await self._kept([same]) or [Kept(record=record)]
-        return None if kept.vector is None else floats_of(kept.vector)
+        [entry] = await self._kept([same]) or [Kept(record=record)]
+        return None if entry.vector is None else floats_of(entry.vector)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         lines = await self._desk.do(lambda: self._books.lines(scope.tenant, ids))
-        covered = [line for line in lines.values() if line.live and scope.covers(line.scope)]
-        found = {kept.record.id: kept.record for kept in await self._kept(covered)}
-        return [found[id] for id in ids if id in found]
+        live = [line for line in lines.values() if line.live and scope.covers(line.scope)]
+        records = {entry.record.id: entry.record for entry in await self._kept(live)}
+        return [records[id] for id in ids if id in records]
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         return await _first(limit, self._matching(where, after))
@@ -179,12 +179,12 @@ class VendorStore:
         return await self._desk.do(lambda: self._books.owners(tenant))
 
     async def count(self, where: Where) -> int:
-        return len([kept async for kept in self._matching(where)])
+        return len([entry async for entry in self._matching(where)])
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         candidates = await self._candidates(query, limit)
-        asked = None if query.vector is None else floats(query.vector)
-        return rank([_candidate(kept) for kept in candidates], asked, query, limit)
+        vector = None if query.vector is None else floats(query.vector)
+        return rank([_candidate(entry) for entry in candidates], vector, query, limit)
 
     async def _candidates(self, query: Query, limit: int) -> list[Kept]:
         """The product's nearest entries, or everything in the scope when those are too few."""
@@ -192,20 +192,20 @@ class VendorStore:
         size = await self._desk.do(lambda: self._books.size(where.scope))
         if query.vector is not None and size:
             _refuse_the_past(where)
-            seen = await self._ask(self._product.nearest(query, max(POOL, 4 * limit)))
-            believed = await self._believed(where.scope.tenant, seen)
-            matching = [kept for kept in believed if where.matches(kept.record)]
-            if len(believed) >= size or (size > POOL and len(matching) >= limit):
+            entries = await self._ask(self._product.nearest(query, max(POOL, 4 * limit)))
+            current = await self._believed(where.scope.tenant, entries)
+            matching = [entry for entry in current if where.matches(entry.record)]
+            if len(current) >= size or (size > POOL and len(matching) >= limit):
                 return matching
-        return [kept async for kept in self._matching(where)]
+        return [entry async for entry in self._matching(where)]
 
-    async def _believed(self, tenant: str, seen: Sequence[Seen]) -> list[Kept]:
+    async def _believed(self, tenant: str, entries: Sequence[Seen]) -> list[Kept]:
         """The entries that are current versions of their memories, each once."""
-        read = {one.key: Kept.read(one.payload) for one in seen}
-        ids = [kept.record.id for kept in read.values()]
+        by_key = {one.key: Kept.read(one.payload) for one in entries}
+        ids = [entry.record.id for entry in by_key.values()]
         lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
         current = {line.key: line for line in lines.values() if line.live}
-        return [_as_known(kept, current[key]) for key, kept in read.items() if key in current]
+        return [_as_known(entry, current[key]) for key, entry in by_key.items() if key in current]
 
     async def _matching(
         self, where: Where, after: str | None = None, *, backwards: bool = False
@@ -213,29 +213,29 @@ class VendorStore:
         _refuse_the_past(where)
         page = partial(self._books.page, where.scope, limit=_PAGE, backwards=backwards)
         while lines := await self._desk.do(partial(page, after)):
-            for kept in await self._kept(lines):
-                if where.matches(kept.record):
-                    yield kept
+            for entry in await self._kept(lines):
+                if where.matches(entry.record):
+                    yield entry
             after = lines[-1].id
 
     async def _kept(self, lines: Sequence[Line]) -> list[Kept]:
         """What the product keeps for these live lines, in their order; one it has lost is left out."""
-        found = await self._fetch(lines)
-        lost = [line for line in lines if line.id not in found]
-        if lost:  # by a change that was committed meanwhile, as a rule
+        by_id = await self._fetch(lines)
+        missing = [line for line in lines if line.id not in by_id]
+        if missing:  # by a change that was committed meanwhile, as a rule
             fresh = await self._desk.do(
-                lambda: self._books.lines(lost[0].scope.tenant, [line.id for line in lost])
+                lambda: self._books.lines(missing[0].scope.tenant, [line.id for line in missing])
             )
-            found |= await self._fetch([line for line in fresh.values() if line.live])
-        return [found[line.id] for line in lines if line.id in found]
+            by_id |= await self._fetch([line for line in fresh.values() if line.live])
+        return [by_id[line.id] for line in lines if line.id in by_id]
 
     async def _fetch(self, lines: Sequence[Line]) -> dict[str, Kept]:
         if not lines:
             return {}
         current = {line.key: line for line in lines}
-        seen = await self._ask(self._product.fetch([_ref(line) for line in lines]))
-        kept = {one.key: Kept.read(one.payload) for one in seen if one.key in current}
-        return {current[key].id: _as_known(one, current[key]) for key, one in kept.items()}
+        entries = await self._ask(self._product.fetch([_ref(line) for line in lines]))
+        by_key = {one.key: Kept.read(one.payload) for one in entries if one.key in current}
+        return {current[key].id: _as_known(one, current[key]) for key, one in by_key.items()}
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         digest = saying(record)
@@ -243,8 +243,8 @@ class VendorStore:
             return None
         lines = await self._desk.do(lambda: self._books.saying(record.scope, digest))
         same = [line for line in lines if line.id != record.id and line.alive(at)]
-        kept = await self._kept(sorted(same, key=lambda line: line.id)[:1])
-        return kept[0].record if kept else None
+        entries = await self._kept(sorted(same, key=lambda line: line.id)[:1])
+        return entries[0].record if entries else None
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self._desk.do(lambda: self._books.touch(scope, ids, at))
@@ -253,8 +253,8 @@ class VendorStore:
         return await self._desk.do(lambda: self._books.recalls(records))
 
     async def health(self) -> Mapping[str, Json]:
-        said = await self._ask(self._product.health())
-        return {**said, **await self._desk.do(self._books.totals)}
+        product = await self._ask(self._product.health())
+        return {**product, **await self._desk.do(self._books.totals)}
 
     async def close(self) -> None:
         await self._product.close()
@@ -276,27 +276,27 @@ class ExtractingStore(VendorStore):
 
 
 async def _first(limit: int, matching: AsyncIterator[Kept]) -> list[Record]:
-    found: list[Record] = []
+    records: list[Record] = []
     if limit > 0:
-        async for kept in matching:
-            found.append(kept.record)
-            if len(found) == limit:
+        async for entry in matching:
+            records.append(entry.record)
+            if len(records) == limit:
                 break
-    return found
+    return records
 
 
 def _ref(line: Line) -> Ref:
     return Ref(key=str(line.key), scope=line.scope, handle=line.handle)
 
 
-def _as_known(kept: Kept, line: Line) -> Kept:
+def _as_known(entry: Kept, line: Line) -> Kept:
     """The entry with what only the books know: when it was last recalled."""
-    return replace(kept, record=replace(kept.record, recalled_at=line.recalled_at))
+    return replace(entry, record=replace(entry.record, recalled_at=line.recalled_at))
 
 
-def _candidate(kept: Kept) -> Candidate:
-    vector = None if kept.vector is None else floats(floats_of(kept.vector))
-    return Candidate(kept.record, vector, terms(kept.record.text))
+def _candidate(entry: Kept) -> Candidate:
+    vector = None if entry.vector is None else floats(floats_of(entry.vector))
+    return Candidate(entry.record, vector, terms(entry.record.text))
 
 
 def _refuse_the_past(where: Where) -> None:

@@ -37,8 +37,8 @@ class Place(Struct, frozen=True, kw_only=True):
     @property
     def headers(self) -> dict[str, str]:
         """The headers that say who asks, and for which tenant."""
-        known = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-        return known if self.tenant is None else {**known, "Memorywire-Tenant": self.tenant}
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return headers if self.tenant is None else {**headers, "Memorywire-Tenant": self.tenant}
 
 
 def locate(url: str, token: str | None = None) -> Place:
@@ -54,21 +54,21 @@ def locate(url: str, token: str | None = None) -> Place:
             field="store",
             fix="write http://HOST:8377, https://TOKEN@HOST, or https://TOKEN@HOST?tenant=NAME",
         )
-    given = unquote(parts.password or parts.username or "") or token
+    secret = unquote(parts.password or parts.username or "") or token
     path = parts.path.rstrip("/")
-    return Place(scheme=parts.scheme, host=host, port=port, path=path, token=given, tenant=tenant)
+    return Place(scheme=parts.scheme, host=host, port=port, path=path, token=secret, tenant=tenant)
 
 
 def tenant_named(urls: Iterable[str]) -> str | None:
     """The tenant that the addresses name, if any of them does; InvalidRequest when they name several."""
-    named = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
-    if len(named) > 1:
+    tenants = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
+    if len(tenants) > 1:
         raise InvalidRequest(
-            f"the stores are of several tenants: {', '.join(named)}",
+            f"the stores are of several tenants: {', '.join(tenants)}",
             field="store",
             fix="name stores of one tenant",
         )
-    return named[0] if named else None
+    return tenants[0] if tenants else None
 
 
 def _tenant(query: str) -> str | None:

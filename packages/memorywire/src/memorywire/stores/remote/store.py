@@ -35,8 +35,8 @@ class RemoteStore:
     def __init__(self, link: Link, about: About) -> None:
         self._link = link
         self.name = NAME
-        known = {feature.value for feature in Feature}
-        self.features = frozenset(Feature(name) for name in about.features if name in known)
+        names = {feature.value for feature in Feature}
+        self.features = frozenset(Feature(name) for name in about.features if name in names)
 
     @staticmethod
     async def opened(link: Link, space: Space) -> "RemoteStore":
@@ -50,8 +50,8 @@ class RemoteStore:
                 fix="use the same embedder on both sides",
             )
         abilities = set(about.abilities)
-        shown = tuple(verbs for named, verbs in _ABILITIES if set(named) <= abilities)
-        kind: type[RemoteStore] = type("RemoteStore", (*shown, RemoteStore), {})
+        bases = tuple(verbs for required, verbs in _ABILITIES if set(required) <= abilities)
+        kind: type[RemoteStore] = type("RemoteStore", (*bases, RemoteStore), {})
         return kind(link, about)
 
     async def write(self, change: Change) -> int:
@@ -72,8 +72,8 @@ class RemoteStore:
         return list(await self._ask("search", query, limit))
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        found: Record | None = await self._ask("duplicate", record, at)
-        return found
+        same: Record | None = await self._ask("duplicate", record, at)
+        return same
 
     async def health(self) -> Mapping[str, Json]:
         health: Mapping[str, Json] = await self._ask("health")
@@ -91,12 +91,12 @@ class _Historian(RemoteStore):
         return list(await self._ask("history", scope, id))
 
     async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
-        found: Footprint | None = await self._ask("footprint", scope, change_id)
-        return found
+        footprint: Footprint | None = await self._ask("footprint", scope, change_id)
+        return footprint
 
     async def committed(self, scope: Scope, key: str) -> Footprint | None:
-        found: Footprint | None = await self._ask("committed", scope, key)
-        return found
+        footprint: Footprint | None = await self._ask("committed", scope, key)
+        return footprint
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
         return list(await self._ask("changes", scope, limit))

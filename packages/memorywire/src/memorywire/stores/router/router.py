@@ -69,9 +69,9 @@ def mounted(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     Stores of one kind are told apart by where they are, so that their order may change between two runs.
     """
     once = {mount.backend: mount for mount in reversed(tuple(mounts))}
-    kept = tuple(reversed(once.values()))
-    kinds = Counter(mount.name for mount in kept)
-    return tuple(mount if kinds[mount.name] == 1 else _told_apart(mount) for mount in kept)
+    unique = tuple(reversed(once.values()))
+    kinds = Counter(mount.name for mount in unique)
+    return tuple(mount if kinds[mount.name] == 1 else _told_apart(mount) for mount in unique)
 
 
 def _told_apart(mount: Mount) -> Mount:
@@ -135,8 +135,8 @@ class Router:
         self._behind = frozenset(names)
 
     async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
-        told = await ask_each({name: self.child(name).write(change) for name in names}, self._writing)
-        return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in told]
+        results = await ask_each({name: self.child(name).write(change) for name in names}, self._writing)
+        return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in results]
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
         """Search every child; with a route those of one kind, and the others only when these find nothing."""
@@ -144,25 +144,25 @@ class Router:
             return await self._ask(self.mounts, query, limit, self._deadline)
         now = asyncio.get_running_loop().time
         end = now() + self._deadline
-        founds: list[Found] = []
+        answers: list[Found] = []
         for kind in in_order(self._route(query)):
             names = [name for name, mount in self.mounts.items() if kind_of(mount.store) is kind]
-            founds += await self._ask(names, query, limit, max(end - now(), 0.0)) if names else []
-            if any(found.hits for found in founds):
+            answers += await self._ask(names, query, limit, max(end - now(), 0.0)) if names else []
+            if any(answer.hits for answer in answers):
                 break
-        return founds
+        return answers
 
     async def _ask(self, names: Iterable[str], query: Query, limit: int, seconds: float) -> list[Found]:
         searches = {name: self.mounts[name].store.search(query, limit) for name in names}
-        return [_found(told, limit) for told in await ask_each(searches, seconds)]
+        return [_found(result, limit) for result in await ask_each(searches, seconds)]
 
     async def write(self, change: Change) -> int:
         """The first child decides whether the change is possible; then all the others follow."""
         first, *others = self._order()
         sequence = await self.child(first).write(change)
-        missed = [written for written in await self.write_each(change, others) if written.error is not None]
-        if missed:
-            names = ", ".join(written.store for written in missed)
+        failures = [result for result in await self.write_each(change, others) if result.error is not None]
+        if failures:
+            names = ", ".join(result.store for result in failures)
             raise StoreUnavailable(f"not every store took the change: {names}", fix="write it again")
         return sequence
 
@@ -177,8 +177,8 @@ class Router:
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         """The ranking of the first child that answers; fusing is left to callers that can check answers."""
-        wanted = Feature.AS_OF if query.where.as_of is not None else None
-        return await self._first(lambda store: store.search(query, limit), wanted)
+        feature = Feature.AS_OF if query.where.as_of is not None else None
+        return await self._first(lambda store: store.search(query, limit), feature)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         return await self._first(lambda store: store.duplicate(record, at))
@@ -186,8 +186,8 @@ class Router:
     async def health(self) -> Mapping[str, Json]:
         """Each child's own word, under its name; `ok` when all are."""
         checks = {name: _health(mount.store) for name, mount in self.mounts.items()}
-        told = await ask_each(checks, self._writing)
-        stores = {one.store: _well(one) | {"behind": one.store in self._behind} for one in told}
+        results = await ask_each(checks, self._writing)
+        stores = {one.store: _well(one) | {"behind": one.store in self._behind} for one in results}
         return {"ok": all(store["ok"] for store in stores.values()), "stores": stores}
 
     async def close(self) -> None:
@@ -222,16 +222,18 @@ class Router:
         )
 
     async def _first(
-        self, ask: Callable[[Store], Awaitable[T]], wanted: Feature | None = None, ability: type = object
+        self, ask: Callable[[Store], Awaitable[T]], feature: Feature | None = None, ability: type = object
     ) -> T:
         """The answer of the first child that has the ability and answers; a refusal is an answer, too."""
         able = [
             store
             for store in map(self.child, self._order())
-            if isinstance(store, ability) and (wanted is None or wanted in store.features)
+            if isinstance(store, ability) and (feature is None or feature in store.features)
         ]
         if not able:
-            raise CapabilityUnsupported(f"{wanted} is not available: none of the stores has it", field=wanted)
+            raise CapabilityUnsupported(
+                f"{feature} is not available: none of the stores has it", field=feature
+            )
         for store in able[:-1]:
             try:
                 async with asyncio.timeout(self._deadline):
@@ -248,20 +250,20 @@ async def _health(store: Store) -> Mapping[str, Json]:
     return await store.health()
 
 
-def _well(told: Told[Mapping[str, Json]]) -> dict[str, Json]:
-    if told.error is not None or told.answer is None:
-        return {"ok": False, "problem": None if told.error is None else told.error.problem()}
-    return dict(told.answer)
+def _well(result: Told[Mapping[str, Json]]) -> dict[str, Json]:
+    if result.error is not None or result.answer is None:
+        return {"ok": False, "problem": None if result.error is None else result.error.problem()}
+    return dict(result.answer)
 
 
-def _found(told: Told[list[Scored]], limit: int) -> Found:
-    hits: Any = told.answer if told.error is None else []
+def _found(result: Told[list[Scored]], limit: int) -> Found:
+    hits: Any = result.answer if result.error is None else []
     if not isinstance(hits, list) or not all(_is_hit(hit) for hit in hits):
         nonsense = StoreCorrupt("the store answered with something that is no ranking of memories")
-        return Found(store=told.store, error=nonsense, elapsed=told.elapsed)
+        return Found(store=result.store, error=nonsense, elapsed=result.elapsed)
     once = {hit.record.id: hit for hit in reversed(hits[:limit])}
     return Found(
-        store=told.store, hits=tuple(reversed(once.values())), error=told.error, elapsed=told.elapsed
+        store=result.store, hits=tuple(reversed(once.values())), error=result.error, elapsed=result.elapsed
     )
 
 

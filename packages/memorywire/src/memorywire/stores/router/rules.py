@@ -66,8 +66,8 @@ def by_rules(query: Query) -> Kind:
 def _weight(kind: Kind, text: str) -> float:
     strong, weak = _SIGNS[kind]
     short = kind is Kind.LITERAL and 0 < len(text.split()) <= _FEW_WORDS
-    said = _STRONG if re.search(strong, text) else 0.0
-    return said + _WEAK * min(len(re.findall(weak, text)), _MOST_WEAK) + (_SHORT if short else 0.0)
+    base = _STRONG if re.search(strong, text) else 0.0
+    return base + _WEAK * min(len(re.findall(weak, text)), _MOST_WEAK) + (_SHORT if short else 0.0)
 
 
 def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
@@ -78,8 +78,8 @@ def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
     sums: dict[Kind, list[float]] = {}
     for vector, kind in examples:
         numbers = floats(vector)
-        known = sums.get(kind, [0.0] * len(numbers))
-        sums[kind] = [one + other for one, other in zip(known, numbers, strict=True)]
+        total = sums.get(kind, [0.0] * len(numbers))
+        sums[kind] = [one + other for one, other in zip(total, numbers, strict=True)]
     if not sums:
         raise InvalidRequest("there are no examples to learn from", field="examples")
     means = {kind: _of_length_one(total) for kind, total in sums.items()}
@@ -87,8 +87,8 @@ def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
     def route(query: Query) -> Kind:
         if query.vector is None:
             return by_rules(query)
-        asked = floats(query.vector)
-        return max(sorted(means), key=lambda kind: cosine(asked, means[kind]))
+        vector = floats(query.vector)
+        return max(sorted(means), key=lambda kind: cosine(vector, means[kind]))
 
     return route
 
@@ -103,6 +103,6 @@ def kind_of(store: Store) -> Kind:
     return _KINDS.get(store.name, Kind.SEMANTIC)
 
 
-def in_order(wanted: Kind) -> tuple[Kind, ...]:
+def in_order(first: Kind) -> tuple[Kind, ...]:
     """The kinds to ask, one after the other."""
-    return (wanted, *(kind for kind in FALLBACK if kind is not wanted))
+    return (first, *(kind for kind in FALLBACK if kind is not first))

@@ -75,8 +75,8 @@ class Map(Struct, frozen=True, kw_only=True):
         for shard in self.shards.values():
             if shard.name == name:
                 return shard
-        known = ", ".join(shard.name for shard in self.shards.values()) or "none yet"
-        raise NotFound(f"no shard is called {name}", field="shard", fix=f"known shards: {known}")
+        names = ", ".join(shard.name for shard in self.shards.values()) or "none yet"
+        raise NotFound(f"no shard is called {name}", field="shard", fix=f"known shards: {names}")
 
 
 class Directory:
@@ -125,14 +125,14 @@ class Directory:
         with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
-                known = await _rows(db, "shards")
-                if name in {other for _, other, _ in known}:
+                others = await _rows(db, "shards")
+                if name in {other for _, other, _ in others}:
                     raise Conflict(f"there is a shard {name} already", field="name")
                 [(number,)] = await _rows(db, "add_shard", {"name": name, "url": url})
-                if not known:
+                if not others:
                     await _run(db, "fill_buckets", {"shard": number, "last": BUCKETS - 1})
                 await _run(db, "next_edition")
-        return Shard(number=number, name=name, url=url), not known
+        return Shard(number=number, name=name, url=url), not others
 
     async def set_out(self, bucket: int, target: int | None) -> None:
         """Note that a bucket is being moved to a shard; with None, that it stays."""

@@ -98,8 +98,8 @@ class _Place:
 
     async def run(self, query: str, bindings: dict[str, Any] | None = None, **names: Any) -> list[Row]:
         text = QUERIES[query]
-        composed = sql.SQL(text).format(**names) if names else sql.SQL(text)
-        cursor = await self.db.execute(composed, bindings)
+        statement = sql.SQL(text).format(**names) if names else sql.SQL(text)
+        cursor = await self.db.execute(statement, bindings)
         return await cursor.fetchall() if cursor.description else []
 
     async def script(self, name: str) -> None:
@@ -169,10 +169,10 @@ class _Trip:
                 )
             versions = int(here[0])
         await new.run("index_words", None, **self._sql)
-        for recalled in await old.run(
+        for recall in await old.run(
             "recalls", None, in_bucket=sql.SQL(in_bucket(self._number, "version.agent"))
         ):
-            await new.db.execute(QUERIES["keep_recall"], recalled)
+            await new.db.execute(QUERIES["keep_recall"], recall)
         await new.run("go_on_behind", None, **self._sql)
         return versions
 
@@ -191,8 +191,8 @@ class _Trip:
 
     async def _let_go(self) -> None:
         old, new = self._old, self._new
-        [(subscribed,)] = await new.run("subscribed", self._name)
-        if subscribed:
+        [(has_subscription,)] = await new.run("subscribed", self._name)
+        if has_subscription:
             await new.run("stop", None, **self._named)
             await new.run("forget_slot", None, **self._named)
             await new.run("unsubscribe", None, **self._named)
@@ -221,7 +221,7 @@ class _Trip:
         return await self._holds(place, query, bindings)
 
     async def _holds(self, place: _Place, query: str, bindings: dict[str, Any]) -> bool:
-        return any(bool(held) for (held,) in await place.run(query, bindings))
+        return any(bool(value) for (value,) in await place.run(query, bindings))
 
 
 async def _until(holds: Callable[[], Awaitable[bool]]) -> None:

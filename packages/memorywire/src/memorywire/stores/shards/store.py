@@ -79,11 +79,11 @@ class ShardedStore:
         return await self._at(scope.agent, lambda store: store.changes(scope, limit))
 
     async def agents(self, tenant: str) -> list[str]:
-        found: list[str] = []
+        agents: list[str] = []
         for shard in (await self._current()).shards.values():
             own = await (await self._store(shard)).agents(tenant)
-            found += [agent for agent in own if await self._keeps(shard, agent)]
-        return sorted(found)
+            agents += [agent for agent in own if await self._keeps(shard, agent)]
+        return sorted(agents)
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
         return await self._at(scope.agent, lambda store: store.log(scope, after, limit))
@@ -96,7 +96,7 @@ class ShardedStore:
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
         each = await self._each(lambda store: store.vectors(tenant, versions))
-        return [next((one for one in found if one is not None), None) for found in zip(*each, strict=True)]
+        return [next((one for one in copies if one is not None), None) for copies in zip(*each, strict=True)]
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self._at(scope.agent, lambda store: store.touch(scope, ids, at))
@@ -104,19 +104,19 @@ class ShardedStore:
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         counts: dict[int, int] = {}
         for agent in {record.scope.agent for record in records}:
-            own = [place for place, record in enumerate(records) if record.scope.agent == agent]
-            asked = [records[place] for place in own]
-            found = await self._counted(agent, asked)
-            counts |= dict(zip(own, found, strict=True))
-        return [counts[place] for place in range(len(records))]
+            own = [index for index, record in enumerate(records) if record.scope.agent == agent]
+            of_agent = [records[index] for index in own]
+            numbers = await self._counted(agent, of_agent)
+            counts |= dict(zip(own, numbers, strict=True))
+        return [counts[index] for index in range(len(records))]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
         """Of every shard, so all of them must answer."""
-        found: list[tuple[str, int]] = []
+        owners: list[tuple[str, int]] = []
         for shard in (await self._current()).shards.values():
             own = await (await self._store(shard)).owners(tenant)
-            found += [(agent, live) for agent, live in own if await self._keeps(shard, agent)]
-        return sorted(found)
+            owners += [(agent, live) for agent, live in own if await self._keeps(shard, agent)]
+        return sorted(owners)
 
     async def health(self) -> Mapping[str, Json]:
         """What each shard says of itself; one that cannot be reached is named with its problem."""
@@ -129,7 +129,7 @@ class ShardedStore:
                 each[shard.name] = {"ok": False, "problem": error.detail}
         moving = {str(bucket): current.shards[to].name for bucket, to in current.targets.items()}
         return {
-            "ok": bool(each) and all(said["ok"] for said in each.values()),
+            "ok": bool(each) and all(state["ok"] for state in each.values()),
             "edition": current.edition,
             "shards": each,
             "moving": moving,
@@ -186,4 +186,4 @@ class ShardedStore:
 
 
 def _together(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    return {name: said for found in each for name, said in found.items()}
+    return {name: value for answers in each for name, value in answers.items()}

@@ -59,10 +59,10 @@ def prepare(change: Change, space: Space) -> Prepared:
 def apply(db: apsw.Connection, prepared: Prepared) -> int:
     """Write all of it and give its commit sequence, or raise and leave it to its caller to undo the rest."""
     change, row = prepared.change, prepared.row
-    begun = db.execute(QUERIES["begin_change"], tuple(row.values())).get
-    if begun is None:
+    started = db.execute(QUERIES["begin_change"], tuple(row.values())).get
+    if started is None:
         return _known(db, row)
-    sequence = int(begun)
+    sequence = int(started)
     # Ends first, so that a put may say again what its own change retires.
     for end in change.end:
         _end(db, change, sequence, end)
@@ -75,10 +75,10 @@ def apply(db: apsw.Connection, prepared: Prepared) -> int:
 
 def _known(db: apsw.Connection, row: Bindings) -> int:
     """The sequence of a change that is committed already; IdempotencyConflict if only its key is."""
-    known = db.execute(QUERIES["change_by_id"], row).get
-    if known is None:
+    sequence = db.execute(QUERIES["change_by_id"], row).get
+    if sequence is None:
         raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
-    return int(known)
+    return int(sequence)
 
 
 def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
@@ -93,8 +93,8 @@ def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
 def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
     name = {"tenant": change.scope.tenant, "agent": change.scope.agent, "id": end.id}
     reason, into = end.reason.value, end.into
-    ended = {"seq": sequence, "reason": reason, "into": into, "end": end_checksum(sequence, reason, into)}
-    db.execute(QUERIES["end_live"], name | ended)
+    end_row = {"seq": sequence, "reason": reason, "into": into, "end": end_checksum(sequence, reason, into)}
+    db.execute(QUERIES["end_live"], name | end_row)
 
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
@@ -114,8 +114,8 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         vector = _vector_of(db, put)
         version = version | {"vector": vector, "vector_checksum": vector_checksum(vector)}
     if put.base is Base.LIVE:
-        replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
-        _end_live(db, change, sequence, replaced)
+        previous = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
+        _end_live(db, change, sequence, previous)
     db.execute(QUERIES["begin_version"], (*version.values(), sequence))
 
 
@@ -247,20 +247,20 @@ def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
     unique = {put.unique for change in changes for put in change.put}
     if len(unique) > 1 or not all(map(_is_plain, changes)):
         return None
-    said = dict(map(_said, changes)) if True in unique else {}
-    if said and len(said) < len(changes):
+    sayings = dict(map(_said, changes)) if True in unique else {}
+    if sayings and len(sayings) < len(changes):
         return None
     try:
         versions = version_columns([change.put[0] for change in changes], space)
-        begun = change_columns(changes)
+        change_rows = change_columns(changes)
     except InvalidRequest:
         return None
     return Group(
         count=len(changes),
-        changes=begun,
+        changes=change_rows,
         versions=versions,
         replaced=[(at, _before(change)) for at, change in enumerate(changes) if _replaces(change)],
-        said=_dumps([[*words, at] for words, at in said.items()]) if said else None,
+        said=_dumps([[*words, at] for words, at in sayings.items()]) if sayings else None,
     )
 
 

@@ -170,19 +170,19 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
     def try_for(self, what: str, attempt: Callable[[], T]) -> T:
         """The answer of `attempt`, repeated while the file is busy; StoreBusy when the budget is spent."""
-        began, longest = self.clock(), _FIRST_PAUSE
+        start, max_pause = self.clock(), _FIRST_PAUSE
         while True:
             try:
                 return attempt()
             except (apsw.BusyError, apsw.LockedError) as error:
                 budget = min(self.budget, _HURRIED) if self.hurry.is_set() else self.budget
-                if self.clock() >= began + budget:
+                if self.clock() >= start + budget:
                     raise StoreBusy(
                         f"could not {what} within {budget:g} s: another process holds the file",
                         fix="retry, or end the process that keeps a transaction open",
                     ) from error
-            self.pause(self.jitter(0, longest))
-            longest = min(longest * 2, _LONGEST_PAUSE)
+            self.pause(self.jitter(0, max_pause))
+            max_pause = min(max_pause * 2, _LONGEST_PAUSE)
 
 
 class _Fence:

@@ -63,10 +63,10 @@ class Identity:
         if self._path is None:
             return None
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 T = TypeVar("T")
@@ -192,9 +192,9 @@ class SqliteFile:
         answer: T = await self._writer.write(work, changes, alone, brief=brief)
         return answer
 
-    def defer(self, deferred: Deferred) -> None:
+    def defer(self, buffer: Deferred) -> None:
         """Write what this collects in memory, batched: with the next work, or after a moment, or at close."""
-        self._writer.defer(deferred)
+        self._writer.defer(buffer)
 
     def later(self, collect: Callable[[], None]) -> None:
         """Let a deferred part collect more; raises StoreUnavailable when the file is closed or read-only."""

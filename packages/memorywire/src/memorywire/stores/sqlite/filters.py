@@ -94,10 +94,10 @@ def conditions(where: Where) -> Conditions:
 
 
 def _scope_and_life(where: Where, bindings: Bindings) -> list[str]:
-    way = "" if where.as_of is None else "+"  # the way into the past leads through the changes alone
+    no_index = "" if where.as_of is None else "+"  # the way into the past leads through the changes alone
     bounds: list[tuple[str, str, str | int | float | None]] = [
-        (f"{way}tenant = :tenant", "tenant", where.scope.tenant),
-        (f"{way}agent = :agent", "agent", where.scope.agent),
+        (f"{no_index}tenant = :tenant", "tenant", where.scope.tenant),
+        (f"{no_index}agent = :agent", "agent", where.scope.agent),
         ("user = :user", "user", where.scope.user),
         (_CURRENT_THEN, "as_of", where.as_of),
         ("(expires_at IS NULL OR expires_at > :alive_at)", "alive_at", where.alive_at),
@@ -112,9 +112,9 @@ def _scope_and_life(where: Where, bindings: Bindings) -> list[str]:
         ("max(created_at, IFNULL(recalled_at, 0)) <= :idle_since", "idle_since", where.idle_since),
         ("confidence < :confidence_below", "confidence_below", where.confidence_below),
     ]
-    asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
-    bindings.update({name: value for _, name, value in asked})
-    return [*(sql for sql, _, _ in asked), *(["ended IS NULL"] if where.as_of is None else [])]
+    active = [(sql, name, value) for sql, name, value in bounds if value is not None]
+    bindings.update({name: value for _, name, value in active})
+    return [*(sql for sql, _, _ in active), *(["ended IS NULL"] if where.as_of is None else [])]
 
 
 def _names(values: Iterable[str]) -> str:
@@ -125,24 +125,24 @@ class _Compiler(Compiler):
     """Compares columns, and metadata by the engine's JSON functions."""
 
     def compare(self, part: Compare) -> str:
-        field_, wanted = self._reader(part.path), part.value
+        field_, operand = self._reader(part.path), part.value
         match part.operator:
             case Operator.EQ:
-                return self._equal(field_, wanted)
+                return self._equal(field_, operand)
             case Operator.NE:
-                return f"NOT {self._equal(field_, wanted)}"
+                return f"NOT {self._equal(field_, operand)}"
             case Operator.IN:
-                return self._any(field_, wanted)
+                return self._any(field_, operand)
             case Operator.NIN:
-                return f"NOT {self._any(field_, wanted)}"
+                return f"NOT {self._any(field_, operand)}"
             case Operator.EXISTS:
-                return f"({field_.present}) = {int(checked(wanted, bool))}"
+                return f"({field_.present}) = {int(checked(operand, bool))}"
             case Operator.CONTAINS:
-                return self._contains(field_, wanted)
+                return self._contains(field_, operand)
             case Operator.PREFIX:
-                return self._starts(field_, wanted)
+                return self._starts(field_, operand)
             case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-                return self._ordered(field_, ORDER[part.operator], wanted)
+                return self._ordered(field_, ORDER[part.operator], operand)
 
     def _reader(self, path: tuple[str, ...]) -> _Reader:
         name = path[0]
@@ -173,17 +173,17 @@ class _Compiler(Compiler):
             elements=f"CASE {type_} WHEN 'array' THEN metadata -> {path} ELSE '[]' END",
         )
 
-    def _equal(self, field_: _Reader, wanted: Json) -> str:
-        direct = self._same(field_, wanted)
+    def _equal(self, field_: _Reader, operand: Json) -> str:
+        direct = self._same(field_, operand)
         if field_.elements is None:
             return f"({direct})"
-        return f"({direct} OR {self._among(field_.elements, wanted)})"
+        return f"({direct} OR {self._among(field_.elements, operand)})"
 
     def _any(self, field_: _Reader, choices: Json) -> str:
         self.count(len(checked(choices, list)))
         return f"({' OR '.join(self._equal(field_, choice) for choice in choices) or 0})"
 
-    def _among(self, elements: str, wanted: Json) -> str:
+    def _among(self, elements: str, operand: Json) -> str:
         element = _Reader(
             text="CASE t WHEN 'text' THEN v END",
             number="CASE WHEN t IN ('integer', 'real') THEN v END",
@@ -192,10 +192,10 @@ class _Compiler(Compiler):
             missing="t = 'null'",
             present="1",
         )
-        return _ELEMENTS.format(list=elements, test=self._same(element, wanted))
+        return _ELEMENTS.format(list=elements, test=self._same(element, operand))
 
-    def _same(self, field_: _Reader, wanted: Json) -> str:
-        match wanted:
+    def _same(self, field_: _Reader, operand: Json) -> str:
+        match operand:
             case None:
                 return field_.missing
             case True:
@@ -203,30 +203,30 @@ class _Compiler(Compiler):
             case False:
                 return field_.false
             case str():
-                return f"IFNULL({field_.text} = {self._bind(wanted)}, 0)"
+                return f"IFNULL({field_.text} = {self._bind(operand)}, 0)"
             case int() | float():
-                return f"IFNULL({field_.number} = {self._bind(wanted)}, 0)"
+                return f"IFNULL({field_.number} = {self._bind(operand)}, 0)"
             case _:
                 raise NoSql  # equality of lists and objects
 
-    def _ordered(self, field_: _Reader, sign: str, wanted: Json) -> str:
-        if isinstance(wanted, str):
-            return f"IFNULL({field_.text} {sign} {self._bind(wanted)}, 0)"
-        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
-            return f"IFNULL({field_.number} {sign} {self._bind(wanted)}, 0)"
+    def _ordered(self, field_: _Reader, sign: str, operand: Json) -> str:
+        if isinstance(operand, str):
+            return f"IFNULL({field_.text} {sign} {self._bind(operand)}, 0)"
+        if isinstance(operand, int | float) and not isinstance(operand, bool):
+            return f"IFNULL({field_.number} {sign} {self._bind(operand)}, 0)"
         return "0"
 
-    def _contains(self, field_: _Reader, wanted: Json) -> str:
+    def _contains(self, field_: _Reader, operand: Json) -> str:
         # As bytes, because the engine's text functions stop at a NUL.
         inside = "0"
-        if isinstance(wanted, str):
-            inside = f"IFNULL(instr(CAST({field_.text} AS BLOB), {self._bind(_utf8(wanted))}) > 0, 0)"
+        if isinstance(operand, str):
+            inside = f"IFNULL(instr(CAST({field_.text} AS BLOB), {self._bind(_utf8(operand))}) > 0, 0)"
         if field_.elements is None:
             return inside
-        return f"({inside} OR {self._among(field_.elements, wanted)})"
+        return f"({inside} OR {self._among(field_.elements, operand)})"
 
-    def _starts(self, field_: _Reader, wanted: Json) -> str:
-        start = _utf8(checked(wanted, str))
+    def _starts(self, field_: _Reader, operand: Json) -> str:
+        start = _utf8(checked(operand, str))
         if not start:
             return f"({field_.text}) IS NOT NULL"
         return f"IFNULL(substr(CAST({field_.text} AS BLOB), 1, {len(start)}) = {self._bind(start)}, 0)"

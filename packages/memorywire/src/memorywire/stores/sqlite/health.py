@@ -107,10 +107,10 @@ def _row_problem(row: Row) -> str | None:
     _, ended, reason, into, checksum, vector_sum, _, vector, _ = row[len(RECORD) :]
     if reason is not None and reason not in _REASONS:
         return "it ended for an unknown reason"
-    expected = row_checksum(row[: len(RECORD)])
+    actual = row_checksum(row[: len(RECORD)])
     if ended is not None:
-        expected ^= end_checksum(ended, reason, into)
-    if checksum is not None and checksum != expected:
+        actual ^= end_checksum(ended, reason, into)
+    if checksum is not None and checksum != actual:
         return "it does not match its checksum"
     if vector_sum is not None and vector_sum != vector_checksum(vector):
         return "its vector does not match its checksum"
@@ -122,18 +122,18 @@ def _term_problem(row: Row) -> str | None:
     if terms is None:
         return None  # it was erased
     try:
-        expected = indexed(record_of((*row[: len(RECORD)], None)))
+        actual = indexed(record_of((*row[: len(RECORD)], None)))
     except StoreCorrupt:
         return "it cannot be read"
-    return None if (length, terms) == expected else "its index terms are not those of its words"
+    return None if (length, terms) == actual else "its index terms are not those of its words"
 
 
 def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
     from memorywire.index.vectors import decode_vectors  # numpy is slow to load
 
-    _, _, damaged = decode_vectors([row[-2] for row in batch], dimension)
-    for row, is_damaged in zip(batch, damaged.tolist(), strict=True):
-        if is_damaged:
+    _, _, faults = decode_vectors([row[-2] for row in batch], dimension)
+    for row, is_faulty in zip(batch, faults.tolist(), strict=True):
+        if is_faulty:
             yield f"version {row[4]} of {row[3]}: its vector is not of length one"
 
 

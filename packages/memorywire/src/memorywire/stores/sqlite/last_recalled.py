@@ -87,13 +87,13 @@ def seen_on(record: Record, seen: Seen) -> Record:
     return record if at == record.recalled_at else replace(record, recalled_at=at)
 
 
-def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, written: int | None) -> int | None:
+def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, latest: int | None) -> int | None:
     for touches in pending:
         if id in touches:
             for touch in touches[id]:
-                if (written is None or written < touch.at) and touch.scope.covers(scope):
-                    written = touch.at
-    return written
+                if (latest is None or latest < touch.at) and touch.scope.covers(scope):
+                    latest = touch.at
+    return latest
 
 
 def _of(pending: Sequence[_Pending], own: Scope, id: str) -> list[Touch]:
@@ -107,10 +107,10 @@ def _row(touch: Touch) -> Bindings:
 
 def _merge(pending: _Pending, touches: Iterable[Touch]) -> None:
     for touch in touches:
-        kept = []
+        others = []
         for other in pending.get(touch.id, ()):
             if other.scope == touch.scope:
                 touch = other + touch
             else:
-                kept.append(other)
-        pending[touch.id] = (*kept, touch)
+                others.append(other)
+        pending[touch.id] = (*others, touch)

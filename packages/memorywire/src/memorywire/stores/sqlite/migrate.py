@@ -24,8 +24,8 @@ _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 @cache
 def migrations(package: str = __package__) -> Scripts:
     """The numbered scripts in the folder `migrations` of a package, in order."""
-    found = (folder(package) / "migrations").iterdir()
-    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in found)
+    files = (folder(package) / "migrations").iterdir()
+    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in files)
     return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
 
 
@@ -34,17 +34,17 @@ def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
 
     For tables that share a file with others, each under its own name: the file's own number is the store's.
     """
-    known = scripts[-1][0]
-    found = int(db.execute(QUERIES["tables_seen"], {"key": f"tables {name}"}).get or 0)
-    if found > known:
+    newest = scripts[-1][0]
+    present = int(db.execute(QUERIES["tables_seen"], {"key": f"tables {name}"}).get or 0)
+    if present > newest:
         raise StoreNewer(
-            f"the file has {name} tables {found}; this release knows up to {known}",
+            f"the file has {name} tables {present}; this release knows up to {newest}",
             fix="upgrade memorywire, or open the file with the release that wrote it",
         )
     for number, script in scripts:
-        if number > found:
+        if number > present:
             db.execute(script)
-    db.execute(QUERIES["tables_kept"], {"key": f"tables {name}", "number": known})
+    db.execute(QUERIES["tables_kept"], {"key": f"tables {name}", "number": newest})
 
 
 def migrate(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
@@ -80,17 +80,17 @@ def _apply(db: apsw.Connection, location: Location, patience: RetryPolicy, numbe
 
 
 def _refuse_strangers(db: apsw.Connection, location: Location) -> None:
-    known = migrations()[-1][0]
-    found = _user_version(db)
-    empty = found == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    newest = migrations()[-1][0]
+    present = _user_version(db)
+    empty = present == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get == 0
     if not empty and db.execute("PRAGMA application_id").get != APPLICATION_ID:
         raise StoreCorrupt(
             f"{location} is a database of another application",
             fix="choose a path that does not exist yet, or one that memorywire wrote",
         )
-    if found > known:
+    if present > newest:
         raise StoreNewer(
-            f"{location} has schema {found}; this release knows up to {known}",
+            f"{location} has schema {present}; this release knows up to {newest}",
             fix="upgrade memorywire, or open the file with the release that wrote it",
         )
 
@@ -100,29 +100,29 @@ def _user_version(db: apsw.Connection) -> int:
 
 
 def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
-    kept = kept_space(db)
-    if kept is None:
+    stored = kept_space(db)
+    if stored is None:
         with writing(db, patience):
-            told = {**asdict(space), "words": EDITION}
-            db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in told.items()])
-            kept = kept_space(db)
-    if kept != space:
+            settings = {**asdict(space), "words": EDITION}
+            db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in settings.items()])
+            stored = kept_space(db)
+    if stored != space:
         raise SpaceMismatch(
-            f"{location} holds vectors of {kept}, but the embedder makes {space}",
-            fix=f"open it with the embedder of {kept}, or run: memorywire reembed --store {location.url}",
+            f"{location} holds vectors of {stored}, but the embedder makes {space}",
+            fix=f"open it with the embedder of {stored}, or run: memorywire reembed --store {location.url}",
         )
 
 
 def kept_space(db: apsw.Connection) -> Space | None:
     """The embedding space of the file's vectors, once it has one."""
-    kept = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
-    if "model" not in kept:
+    meta = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
+    if "model" not in meta:
         return None
     return Space(
-        model=kept["model"],
-        revision=kept["revision"],
-        dimension=int(kept["dimension"]),
-        normalised=kept["normalised"] == "True",
+        model=meta["model"],
+        revision=meta["revision"],
+        dimension=int(meta["dimension"]),
+        normalised=meta["normalised"] == "True",
     )
 
 

@@ -26,7 +26,7 @@ from memorywire.stores.sqlite.rows import (
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
-_listed = encoder()
+_dumps = encoder()
 
 
 def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -35,38 +35,38 @@ def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
 
 
 def glance(db: apsw.Connection, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
-    asked = scope_row(scope) | {"ids": json.dumps(ids), "name": name}
-    found: list[Any] = db.execute(QUERIES["glance"], asked).fetchall()
-    return found
+    bindings = scope_row(scope) | {"ids": json.dumps(ids), "name": name}
+    rows: list[Any] = db.execute(QUERIES["glance"], bindings).fetchall()
+    return rows
 
 
 def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
-    asked = json.dumps([(record.scope.tenant, record.id) for record in records])
-    return [count for (count,) in db.execute(QUERIES["recalls"], {"asked": asked})]
+    keys = json.dumps([(record.scope.tenant, record.id) for record in records])
+    return [count for (count,) in db.execute(QUERIES["recalls"], {"asked": keys})]
 
 
 def find(
     db: apsw.Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
 ) -> list[Record]:
     """A page of matching records, by id; pages of rows are fetched until it is full or nothing is left."""
-    asked = conditions(where)
-    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
-    found: list[Record] = []
-    while len(found) < limit:
-        rows = _page(db, asked, after, page, backwards=backwards)
-        found += [record for record in rows if asked.rest.matches(record)]
+    filters = conditions(where)
+    page = limit if filters.rest == EVERYTHING else max(limit, _PAGE)
+    records: list[Record] = []
+    while len(records) < limit:
+        rows = _page(db, filters, after, page, backwards=backwards)
+        records += [record for record in rows if filters.rest.matches(record)]
         if len(rows) < page:
             break
         after = rows[-1].id
-    return found[:limit]
+    return records[:limit]
 
 
 def _page(
-    db: apsw.Connection, asked: Conditions, after: str | None, limit: int, *, backwards: bool
+    db: apsw.Connection, filters: Conditions, after: str | None, limit: int, *, backwards: bool
 ) -> list[Record]:
     behind = "<" if backwards else ">"
-    sql = asked.sql if after is None else f"{asked.sql} AND {asked.id} {behind} :after"
-    bindings = asked.bindings | {"after": after, "limit": limit}
+    sql = filters.sql if after is None else f"{filters.sql} AND {filters.id} {behind} :after"
+    bindings = filters.bindings | {"after": after, "limit": limit}
     query = QUERIES["find_backwards" if backwards else "find"].format(conditions=sql)
     return [record_of(row) for row in db.execute(query, bindings)]
 
@@ -76,29 +76,29 @@ def owners(db: apsw.Connection, tenant: str) -> list[tuple[str, int]]:
 
 
 def count(db: apsw.Connection, where: Where) -> int:
-    asked = conditions(where)
-    if asked.rest == EVERYTHING:
-        return int(db.execute(QUERIES["count"].format(conditions=asked.sql), asked.bindings).get)
-    return sum(1 for _ in _checked_positions(db, asked))
+    filters = conditions(where)
+    if filters.rest == EVERYTHING:
+        return int(db.execute(QUERIES["count"].format(conditions=filters.sql), filters.bindings).get)
+    return sum(1 for _ in _checked_positions(db, filters))
 
 
 def positions(db: apsw.Connection, where: Where) -> list[int]:
     """Where the matching versions stand in the file, in ascending order."""
-    asked = conditions(where)
-    if asked.rest == EVERYTHING:
-        rows = db.execute(QUERIES["positions"].format(conditions=asked.sql), asked.bindings)
+    filters = conditions(where)
+    if filters.rest == EVERYTHING:
+        rows = db.execute(QUERIES["positions"].format(conditions=filters.sql), filters.bindings)
         return sorted(position for (position,) in rows)
-    return sorted(_checked_positions(db, asked))
+    return sorted(_checked_positions(db, filters))
 
 
-def _checked_positions(db: apsw.Connection, asked: Conditions) -> Iterator[int]:
-    for row in db.execute(QUERIES["scan"].format(conditions=asked.sql), asked.bindings):
-        if asked.rest.matches(record_of(row)):
+def _checked_positions(db: apsw.Connection, filters: Conditions) -> Iterator[int]:
+    for row in db.execute(QUERIES["scan"].format(conditions=filters.sql), filters.bindings):
+        if filters.rest.matches(record_of(row)):
             yield position_of(row)
 
 
 def at_positions(db: apsw.Connection, positions: Sequence[int], seen: Seen) -> dict[int, Record]:
-    rows = db.execute(QUERIES["by_position"], {"positions": _listed(list(positions))})
+    rows = db.execute(QUERIES["by_position"], {"positions": _dumps(list(positions))})
     return {position_of(row): record_of(row, seen) for row in rows}
 
 
@@ -153,26 +153,26 @@ def known(db: apsw.Connection, tenant: str, change_ids: Sequence[str]) -> dict[s
 
 
 def _named(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
-    asked: Bindings = {"tenant": tenant, "ids": json.dumps(list(ids))}
-    return {str(id): str(answer) for id, answer in db.execute(QUERIES[query], asked)}
+    bindings: Bindings = {"tenant": tenant, "ids": json.dumps(list(ids))}
+    return {str(id): str(answer) for id, answer in db.execute(QUERIES[query], bindings)}
 
 
 def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
     import numpy as np  # slow to load, and a process that asks one thing rarely needs arrays
 
     names = [{"tenant": tenant, "id": id, "number": number} for id, number in versions]
-    found = [db.execute(QUERIES["vector_of"], name).get for name in names]
-    return [None if half is None else np.frombuffer(half, "<f2").astype("<f4").tobytes() for half in found]
+    blobs = [db.execute(QUERIES["vector_of"], name).get for name in names]
+    return [None if half is None else np.frombuffer(half, "<f2").astype("<f4").tobytes() for half in blobs]
 
 
 def _footprint(db: apsw.Connection, row: Row) -> Footprint:
     change, sequence = change_of(row), int(row[0])
-    made: Bindings = {"tenant": change.scope.tenant, "agent": change.scope.agent, "seq": sequence}
+    bindings: Bindings = {"tenant": change.scope.tenant, "agent": change.scope.agent, "seq": sequence}
     return Footprint(
         change=change,
         sequence=sequence,
-        began=tuple(_versions(db, "began_by", made)),
-        ended=tuple(_versions(db, "ended_by", made)),
+        began=tuple(_versions(db, "began_by", bindings)),
+        ended=tuple(_versions(db, "ended_by", bindings)),
     )
 
 

@@ -63,8 +63,8 @@ class _Desk:
         self._patience = RetryPolicy()
 
     async def work(self, embed: Embed, on_progress: Progress) -> int:
-        total, done = await asyncio.to_thread(self._counted)
-        on_progress(done, total)
+        total, count = await asyncio.to_thread(self._counted)
+        on_progress(count, total)
         after = 0
         while True:
             batch = await asyncio.to_thread(self._next, after)
@@ -72,19 +72,19 @@ class _Desk:
                 after = batch[-1][0]
                 vectors = await embed([record.meaning for _, record in batch])
                 await asyncio.to_thread(self._keep, [position for position, _ in batch], vectors)
-                done += len(batch)
-                on_progress(done, max(done, total))
+                count += len(batch)
+                on_progress(count, max(count, total))
             elif await asyncio.to_thread(self._swapped, after):
-                return done
+                return count
 
     def _counted(self) -> tuple[int, int]:
         """How many versions there are, and how many of them were done in an earlier sitting."""
-        [(total, done)] = self._db.execute(QUERIES["reembed_total"], {"space": str(self._space)})
-        return int(total), int(done)
+        [(total, count)] = self._db.execute(QUERIES["reembed_total"], {"space": str(self._space)})
+        return int(total), int(count)
 
     def _next(self, after: int) -> list[tuple[int, Record]]:
-        wanted = {"space": str(self._space), "after": after, "limit": _BATCH}
-        rows = self._db.execute(QUERIES["reembed_next"], wanted).fetchall()
+        bindings = {"space": str(self._space), "after": after, "limit": _BATCH}
+        rows = self._db.execute(QUERIES["reembed_next"], bindings).fetchall()
         return [(position_of(row), record_of(row)) for row in rows]
 
     def _keep(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
@@ -102,9 +102,9 @@ class _Desk:
             if self._next(after):
                 return False
             self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
-            named = [(key, str(value)) for key, value in asdict(self._space).items()]
-            named.append(("reembedded", str(self._space)))
-            self._db.executemany(QUERIES["reembed_meta"], named)
+            settings = [(key, str(value)) for key, value in asdict(self._space).items()]
+            settings.append(("reembedded", str(self._space)))
+            self._db.executemany(QUERIES["reembed_meta"], settings)
             self._db.execute(QUERIES["reembed_done"])
             self._db.execute(QUERIES["drop_packs"])
         return True
@@ -129,25 +129,25 @@ def _reworded(location: Location, on_progress: Progress) -> int:
             bring_up_to_date(db, location, patience)
             if words_of(db) >= EDITION:
                 return 0
-            changed = _each(db, patience, on_progress)
+            count = _each(db, patience, on_progress)
             with writing(db, patience):
-                if changed:
+                if count:
                     db.execute(QUERIES["drop_packs"])
                 db.execute(QUERIES["reembed_meta"], ("words", str(EDITION)))
-            return changed
+            return count
         finally:
             db.close()
 
 
 def _each(db: apsw.Connection, patience: RetryPolicy, on_progress: Progress) -> int:
-    changed = after = done = 0
+    count = after = progress = 0
     total = int(db.execute(QUERIES["reword_total"]).get)
     while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():
         rows = [(*indexed(record_of(row)), position_of(row)) for row in batch]
         with writing(db, patience):
             before = db.total_changes()
             db.executemany(QUERIES["reword_keep"], rows)
-            changed += db.total_changes() - before
-        after, done = position_of(batch[-1]), done + len(batch)
-        on_progress(done, max(done, total))
-    return changed
+            count += db.total_changes() - before
+        after, progress = position_of(batch[-1]), progress + len(batch)
+        on_progress(progress, max(progress, total))
+    return count

@@ -38,9 +38,9 @@ def row_checksum(values: Sequence[object]) -> int:
     return crc32("\x1f".join(map(str, values)).encode(errors="surrogatepass"))
 
 
-def end_checksum(ended: int, reason: str, into: str | None) -> int:
+def end_checksum(sequence: int, reason: str, into: str | None) -> int:
     """What the end of a version changes in its checksum, by exclusive or."""
-    return row_checksum((ended, reason, into))
+    return row_checksum((sequence, reason, into))
 
 
 def vector_checksum(vector: bytes | None) -> int | None:
@@ -91,8 +91,8 @@ def _hash(term: str) -> bytes:
 
 def digest_of(record: Record) -> bytes | None:
     """The digest a row keeps for finding duplicates; None for the entry of a key."""
-    said = saying(record)
-    return None if said is None else bytes.fromhex(said)
+    digest = saying(record)
+    return None if digest is None else bytes.fromhex(digest)
 
 
 def version_row(put: Put, space: Space) -> Bindings:
@@ -108,7 +108,7 @@ def version_columns(puts: Sequence[Put], space: Space) -> Columns:
 def _version(put: Put, space: Space) -> Row:
     record, scope = put.record, put.record.scope
     length, terms = indexed(record)
-    structured = not isinstance(record.content, str)
+    is_object = not isinstance(record.content, str)
     vector = _half(put.vector, space)
     name = (
         scope.tenant,
@@ -128,13 +128,13 @@ def _version(put: Put, space: Space) -> Row:
         record.session_id,
     )
     words = (
-        int(structured),
+        int(is_object),
         _listed(record.tags),
         _dumps(record.metadata) if record.metadata else _EMPTY,
         _listed(record.supersedes),
         _listed(record.merged_from),
         _listed(record.derived_from),
-        _dumps(record.content) if structured else str(record.content),
+        _dumps(record.content) if is_object else str(record.content),
     )
     checksums = (row_checksum(name + words), vector_checksum(vector))
     return (*name, digest_of(record), length, *words, vector, terms, *checksums)
@@ -197,7 +197,7 @@ def record_of(row: Row, seen: Seen = as_written) -> Record:
 def _decoded(row: Row, seen: Seen) -> Record:
     # fmt: off
     (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
-     expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from,
+     expires_at, trust, source, session, is_object, tags, metadata, supersedes, merged_from, derived_from,
      content, recalled_at, *_) = row
     # fmt: on
     scope = _scope(tenant, agent, user)
@@ -205,7 +205,7 @@ def _decoded(row: Row, seen: Seen) -> Record:
         id=id,
         scope=scope,
         type=_TYPES[type],
-        content=decoded(content) if structured else content,
+        content=decoded(content) if is_object else content,
         created_at=created_at,
         updated_at=updated_at,
         version=number,
@@ -233,13 +233,13 @@ def position_of(row: Row) -> int:
 def version_of(row: Row) -> Version:
     """The version in a row of the view `record`, followed by the moments and names of its two changes."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
-    erased = row[_CONTENT] is None
+    is_erased = row[_CONTENT] is None
     if reason is not None and reason not in _REASONS:
         raise corrupt_row(row[_ID], ValueError(reason))
     return Version(
         id=row[_ID],
         number=row[_NUMBER],
-        record=None if erased else replace(record_of(row), recalled_at=None),
+        record=None if is_erased else replace(record_of(row), recalled_at=None),
         began=began,
         began_at=began_at,
         began_by=began_by,
@@ -275,13 +275,13 @@ def _entries(word: str) -> tuple[bytes, ...]:
 
 def indexed(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
-    found = told = [*chain.from_iterable(map(_entries, spelled(record.text)))]
-    if len(set(found)) < len(found):
+    entries = distinct = [*chain.from_iterable(map(_entries, spelled(record.text)))]
+    if len(set(entries)) < len(entries):
         counts: dict[bytes, int] = {}
-        for entry in found:
+        for entry in entries:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
-        told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    return len(found), b"".join(told if record.person is None else [*told, *_said(record)])
+        distinct = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
+    return len(entries), b"".join(distinct if record.person is None else [*distinct, *_said(record)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
@@ -290,8 +290,8 @@ def _counted(once: bytes, count: int) -> bytes:
 
 def _said(record: Record) -> Sequence[bytes]:
     """Index entries that tell who spoke, and how much of the text is questions."""
-    spoken, asked = _spoken(record.person or ""), tenths_asked(record)
-    return (*spoken, _counted(_hash(ASKED), asked)) if asked else spoken
+    speaker, tenths = _spoken(record.person or ""), tenths_asked(record)
+    return (*speaker, _counted(_hash(ASKED), tenths)) if tenths else speaker
 
 
 @lru_cache(maxsize=4096)
@@ -321,8 +321,8 @@ def _listed(names: Sequence[str]) -> str:
     return _dumps(names) if names else _NONE
 
 
-def _names(listed: str) -> tuple[str, ...]:
-    return () if listed == _NONE else tuple(decoded(listed))
+def _names(text: str) -> tuple[str, ...]:
+    return () if text == _NONE else tuple(decoded(text))
 
 
 def _well_formed(row: Bindings) -> Bindings:

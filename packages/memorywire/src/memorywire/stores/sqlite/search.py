@@ -58,8 +58,8 @@ class SqliteIndex(AgentIndex):
         if max_changes is not None and head - self.head > max_changes:
             return False
         if self.head:
-            ended = db.execute(QUERIES["index_ended"], self._name | {"seen": self.head})
-            self._remove([position for (position,) in ended])
+            rows = db.execute(QUERIES["index_ended"], self._name | {"seen": self.head})
+            self._remove([position for (position,) in rows])
             self._add_rows(read_begun(db, self._name, self.head, head))
         else:
             self._load_all(db, head)
@@ -73,18 +73,18 @@ class SqliteIndex(AgentIndex):
     def _load_all(self, db: apsw.Connection, head: int) -> None:
         """Load everything that is current: from segments where there are any, else from rows."""
         self._reserve(self._estimate_size(db))
-        reached, oldest = 0, head
+        upto, oldest = 0, head
         for segment in read_segments(db, self._name):
-            self._add_rows(read_begun(db, self._name, reached, segment.since))
+            self._add_rows(read_begun(db, self._name, upto, segment.since))
             if (batch := segment.batch) is not None:
                 self._add_batch(batch)
-            reached, oldest = segment.upto, min(oldest, segment.seen)
-        if not reached:
+            upto, oldest = segment.upto, min(oldest, segment.seen)
+        if not upto:
             self._add_rows(db.execute(QUERIES["index_live"], self._name))
             return
-        self._add_rows(read_begun(db, self._name, reached, head))
-        ended = db.execute(QUERIES["index_ended_since"], self._name | {"seen": oldest})
-        self._remove([position for (position,) in ended])
+        self._add_rows(read_begun(db, self._name, upto, head))
+        rows = db.execute(QUERIES["index_ended_since"], self._name | {"seen": oldest})
+        self._remove([position for (position,) in rows])
 
     def _estimate_size(self, db: apsw.Connection) -> int:
         """About how many rows will be loaded: what the segments can hold, and what came after them."""
@@ -215,9 +215,9 @@ def _answer(
     complete: Callable[[], Query] | None = None,
     enough: Enough | None = None,
 ) -> list[Scored]:
-    ranked = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
-    records = at_positions(db, [hit.position for hit in ranked], seen)
-    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
+    ranking = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
+    records = at_positions(db, [hit.position for hit in ranking], seen)
+    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranking]
     if index.damaged:
         hits = [_add_damaged(hit, index.damaged) for hit in hits]
     if query.where.as_of is None and not needs_rows(query.where):  # then the index has checked all of it
@@ -225,8 +225,8 @@ def _answer(
     return [hit for hit in hits if query.where.matches(hit.record)]
 
 
-def _add_damaged(hit: Scored, damaged: int) -> Scored:
-    return replace(hit, signals={**hit.signals, DAMAGED_VECTORS: float(damaged)})
+def _add_damaged(hit: Scored, count: int) -> Scored:
+    return replace(hit, signals={**hit.signals, DAMAGED_VECTORS: float(count)})
 
 
 def _select(db: apsw.Connection, index: SqliteIndex, where: Where) -> Selection:

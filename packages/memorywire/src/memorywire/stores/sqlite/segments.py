@@ -92,13 +92,13 @@ def read_begun(db: apsw.Connection, name: Bindings, since: int, upto: int) -> It
 def build_segment(db: apsw.Connection, name: Bindings, dimension: int) -> Segment | None:
     """A segment that is worth making, if any, inside a snapshot of the caller's."""
     seen = int(db.execute(QUERIES["head"]).get)
-    found = _find_range(db, name, seen)
-    if found is None:
+    bounds = _find_range(db, name, seen)
+    if bounds is None:
         return None
     from memorywire.index.batch import Batch
 
-    rows = list(read_begun(db, name, *found))
-    return Segment(*found, seen, Batch.from_rows(rows, dimension).to_bytes() if rows else b"")
+    rows = list(read_begun(db, name, *bounds))
+    return Segment(*bounds, seen, Batch.from_rows(rows, dimension).to_bytes() if rows else b"")
 
 
 def write_segment(db: apsw.Connection, name: Bindings, segment: Segment) -> None:
@@ -117,13 +117,13 @@ def _checksum(segment: Segment, name: Bindings) -> bytes:
 
 def _find_range(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
     """The first range of changes without a segment that began enough rows."""
-    reached = 0
+    position = 0
     for since, upto in read_ranges(db, name):
-        gap = _find_rows(db, name, reached, since, MIN_ROWS) if reached < since else None
+        gap = _find_rows(db, name, position, since, MIN_ROWS) if position < since else None
         if gap is not None:
             return gap
-        reached = upto
-    return _find_rows(db, name, reached, head, SEGMENT_ROWS)
+        position = upto
+    return _find_rows(db, name, position, head, SEGMENT_ROWS)
 
 
 def _find_rows(

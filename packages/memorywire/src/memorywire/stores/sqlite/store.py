@@ -83,11 +83,11 @@ class SqliteStore:
         Everything slow is done here, so that the transaction only writes. Raises InvalidRequest for what
         no row can hold.
         """
-        prepared = prepare(change, self._space)
+        rows = prepare(change, self._space)
 
         def work(db: apsw.Connection) -> int:
             refuse_if_reembedded(db, self._space)
-            return apply(db, prepared)
+            return apply(db, rows)
 
         return work
 
@@ -125,13 +125,13 @@ class SqliteStore:
         def work(db: apsw.Connection) -> list[Record]:  # by one statement, which is a snapshot by itself
             return reads.get(db, scope, ids)
 
-        seen, found = self._touches.seen(), None
+        seen, records = self._touches.seen(), None
         if len(ids) <= _FEW:
-            found = self.file.run_here(work)
+            records = self.file.run_here(work)
             await self._let_others()
-        if found is None:
-            found = await self.file.run(work)
-        return [seen_on(record, seen) for record in found]
+        if records is None:
+            records = await self.file.run(work)
+        return [seen_on(record, seen) for record in records]
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
         return await self.file.run(partial(reads.glance, scope=scope, ids=ids, name=name))
@@ -164,22 +164,22 @@ class SqliteStore:
         brief: bool = False,
         enough: Enough | None = None,
     ) -> list[Scored]:
-        where, found = question.where, None
+        where, hits = question.where, None
         await self._settle_touches(where)
         if brief:  # before the search, for the vectors may be on their way
             await self._let_others()
         seen = self._touches.seen()
         if brief and where.as_of is None and self._is_at_hand(where):
             here = partial(self._search_here, question=question, ask=ask, wanted=(limit, enough), seen=seen)
-            found = self.file.run_here(here)
-        if found is None:
-            found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
+            hits = self.file.run_here(here)
+        if hits is None:
+            hits = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
         self._compactor.on_search(where.scope.tenant, where.scope.agent)
-        return found
+        return hits
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        found = await self._records(lambda db: reads.duplicate(db, record, at))
-        return found[0] if found else None
+        records = await self._records(lambda db: reads.duplicate(db, record, at))
+        return records[0] if records else None
 
     async def health(self) -> Mapping[str, Json]:
         # Without a snapshot, which a check that fails halfway could not end.
@@ -223,8 +223,8 @@ class SqliteStore:
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         pending = [self._touches.counted_on(record) for record in records]
-        written = await self.file.read(lambda db: reads.recalls(db, records))
-        return [sum(counts) for counts in zip(written, pending, strict=True)]
+        stored = await self.file.read(lambda db: reads.recalls(db, records))
+        return [sum(counts) for counts in zip(stored, pending, strict=True)]
 
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""

@@ -47,10 +47,10 @@ class Checkpoints:
     cannot work at all. Pages that a reader still needs stay in the log until the next time.
     """
 
-    def __init__(self, watched: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
         """Watch the commits of one connection, in place of SQLite's own automatic checkpoints."""
         self._connect = connect
-        self._most: int = watched.execute("PRAGMA wal_autocheckpoint").get
+        self._most: int = connection.execute("PRAGMA wal_autocheckpoint").get
         self._often = min(_FIRST, self._most)
         self._pages = 0  # of the log, after the last commit
         self._moved = 0  # of them
@@ -60,7 +60,7 @@ class Checkpoints:
         self._called = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
-        watched.set_wal_hook(self._grown)
+        connection.set_wal_hook(self._grown)
 
     @property
     def due(self) -> bool:
@@ -71,11 +71,11 @@ class Checkpoints:
 
     def finish(self, db: apsw.Connection) -> None:
         """Move what is left, as far as nobody needs it in the log."""
-        begun = self._begun
+        restarts = self._begun
         with suppress(apsw.Error):  # it stays where it is, and is safe there
-            _, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if begun == self._begun:
-                self._moved = moved
+            _, pages = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if restarts == self._begun:
+                self._moved = pages
 
     def close(self) -> None:
         """End the thread."""
@@ -258,9 +258,9 @@ class Writer:
         The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
         with job.reply as reply, map_errors(self._location), self._pool.borrow(wait=False) as db:
-            owed = self._commit(db, [job], None)
-            if self._owed is None and owed is not None:  # by another process: for the thread to look after
-                self._owed = owed
+            erasure = self._commit(db, [job], None)
+            if self._owed is None and erasure is not None:  # by another process: for the thread to look after
+                self._owed = erasure
                 self._waiting.put(None)
         if isinstance(reply.error, Empty | StoreBusy):
             reply.error = None
@@ -268,18 +268,18 @@ class Writer:
         reply.settle()
         return True
 
-    def defer(self, deferred: Deferred) -> None:
+    def defer(self, buffer: Deferred) -> None:
         """Write this from now on, whenever it has collected something."""
-        self._deferred.append(deferred)
+        self._deferred.append(buffer)
 
     def later(self, collect: Callable[[], None]) -> None:
         """Let one of the deferred collect more; it is written with the next group, or after a moment."""
         with self._door:
             self._must_be_open()
-            told = any(self._deferred)
+            is_awake = any(self._deferred)
             collect()
             self._noted += 1
-            if not told:  # else a recall need not wake the thread again
+            if not is_awake:  # else a recall need not wake the thread again
                 self._waiting.put(None)
 
     def close(self) -> None:
@@ -298,9 +298,9 @@ class Writer:
     def _work(self) -> None:
         ending = False
         while not ending:
-            jobs, called = self._next_group()
+            jobs, was_woken = self._next_group()
             ending = self._closed and self._waiting.empty()
-            if jobs or ending or not called:
+            if jobs or ending or not was_woken:
                 self._serve(jobs)
                 self._tidy()
 
@@ -321,9 +321,9 @@ class Writer:
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
         with _Answerable(jobs) as answerable, map_errors(self._location), self._pool.borrow() as db:
-            owed = self._commit(db, jobs, self._patience)
+            erasure = self._commit(db, jobs, self._patience)
             answerable.committed = True
-            self._scrub(db, owed)
+            self._scrub(db, erasure)
         with self._door:  # before anybody hears of it, and comes again
             self._under_way -= len(jobs)
         tell(answerable.replies)
@@ -335,15 +335,15 @@ class Writer:
 
     def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: RetryPolicy | None) -> int | None:
         """Do these jobs and what is deferred; gives the erasure that the log must still be scrubbed of."""
-        began = self._patience.clock()
+        start = self._patience.clock()
         try:
-            owed = self._transact(db, jobs, patience, _do_together)
+            erasure = self._transact(db, jobs, patience, _do_together)
         except _Refused:
-            owed = self._transact(db, jobs, patience, _do_apart)
+            erasure = self._transact(db, jobs, patience, _do_apart)
         if len(jobs) == 1 and jobs[0].brief:
-            took = min(self._patience.clock() - began, _SLOW_SECONDS)
-            self._pace += (took - self._pace) / _REMEMBERED
-        return owed
+            seconds = min(self._patience.clock() - start, _SLOW_SECONDS)
+            self._pace += (seconds - self._pace) / _REMEMBERED
+        return erasure
 
     def _transact(
         self,
@@ -353,47 +353,47 @@ class Writer:
         do: Callable[[apsw.Connection, Sequence[_Job]], None],
     ) -> int | None:
         """Do these and what is deferred in one transaction."""
-        pending = [deferred for deferred in self._deferred if deferred]
+        pending = [buffer for buffer in self._deferred if buffer]
         if not jobs and not pending:
             return _owed(db)
         self._noted = 0
         try:
             with writing(db, patience):
-                for deferred in pending:
-                    deferred.write(db)
+                for buffer in pending:
+                    buffer.write(db)
                 do(db, jobs)
-                owed = _owed(db)
+                erasure = _owed(db)
         except BaseException:
-            for deferred in pending:
-                deferred.give_back()
+            for buffer in pending:
+                buffer.give_back()
             raise
-        for deferred in pending:
-            deferred.settle()
-        return owed
+        for buffer in pending:
+            buffer.settle()
+        return erasure
 
-    def _scrub(self, db: apsw.Connection, owed: int | None) -> None:
+    def _scrub(self, db: apsw.Connection, erasure: int | None) -> None:
         """Truncate the log, so that erased words leave it too.
 
         What readers of another process prevent stays owed, in the file, and is tried again with every
         group and after every idle moment; a debt is waited for only when it is new.
         """
-        known, self._owed = self._owed, owed
-        if owed is None:
+        previous, self._owed = self._owed, erasure
+        if erasure is None:
             return
-        seconds = 0 if owed == known else _ERASE_SECONDS
+        seconds = 0 if erasure == previous else _ERASE_SECONDS
         try:
             replace(self._patience, budget=seconds).try_for("truncate the log", lambda: _truncate_log(db))
         except StoreBusy:
             return
         with writing(db, self._patience):
-            db.execute(QUERIES["scrub_paid"], {"owed": owed})
+            db.execute(QUERIES["scrub_paid"], {"owed": erasure})
         self._owed = None
 
 
 def _owed(db: apsw.Connection) -> int | None:
     """The number of the newest erasure after which the log was not truncated, if there is one."""
-    owed = db.execute(QUERIES["scrub_owed"]).get
-    return None if owed is None else int(owed)
+    erasure = db.execute(QUERIES["scrub_owed"]).get
+    return None if erasure is None else int(erasure)
 
 
 def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:

@@ -27,20 +27,20 @@ class Told(Struct, Generic[T], frozen=True, kw_only=True):
 async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) -> list[Told[T]]:
     """The answer or problem of each call, in order; a call that is not done in time is given up."""
     loop = asyncio.get_running_loop()
-    began, ended = loop.time(), dict.fromkeys(calls, seconds)
+    start, durations = loop.time(), dict.fromkeys(calls, seconds)
     tasks = {name: loop.create_task(call) for name, call in calls.items()}
     for name, task in tasks.items():
-        task.add_done_callback(partial(_note_end, ended, name, began))
+        task.add_done_callback(partial(_note_end, durations, name, start))
     try:
         await asyncio.wait(tasks.values(), timeout=seconds)
     finally:
         for task in tasks.values():
             task.cancel()
-    return [_told(name, task, ended[name], seconds) for name, task in tasks.items()]
+    return [_told(name, task, durations[name], seconds) for name, task in tasks.items()]
 
 
-def _note_end(ended: dict[str, float], name: str, began: float, task: "asyncio.Task[Any]") -> None:
-    ended[name] = task.get_loop().time() - began
+def _note_end(durations: dict[str, float], name: str, start: float, task: "asyncio.Task[Any]") -> None:
+    durations[name] = task.get_loop().time() - start
     if not task.cancelled():
         task.exception()  # said to have been seen: whoever came too late has nobody to tell
 
@@ -69,11 +69,11 @@ def with_patience(store: Store, seconds: float, *, writes: float | None = None) 
     """
 
     async def door(verb: str, call: Call[Any]) -> Any:
-        patience = seconds if writes is None or verb in READS else writes
-        (told,) = await ask_each({store.name: _awaited(call)}, patience)
-        if told.error is not None:
-            raise told.error
-        return told.answer
+        limit = seconds if writes is None or verb in READS else writes
+        (result,) = await ask_each({store.name: _awaited(call)}, limit)
+        if result.error is not None:
+            raise result.error
+        return result.answer
 
     return around(store, door)
 
@@ -93,25 +93,25 @@ def with_hedge(store: Store, after: float) -> Store:
 
 async def _hedged(call: Call[Any], after: float) -> Any:
     first: asyncio.Future[Any] = asyncio.ensure_future(call())
-    asked = {first}
+    attempts = {first}
     try:
-        done, _ = await asyncio.wait(asked, timeout=after)
-        if not done:
-            asked = {first, asyncio.ensure_future(call())}
-        return await _first_good(asked)
+        finished, _ = await asyncio.wait(attempts, timeout=after)
+        if not finished:
+            attempts = {first, asyncio.ensure_future(call())}
+        return await _first_good(attempts)
     finally:
-        for one in asked:
+        for one in attempts:
             one.cancel()
 
 
-async def _first_good(asked: set["asyncio.Future[Any]"]) -> Any:
+async def _first_good(attempts: set["asyncio.Future[Any]"]) -> Any:
     """The first answer that is no failure; when all fail, the last failure."""
-    waiting = set(asked)
+    waiting = set(attempts)
     while True:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        good = [one for one in done if one.exception() is None]
+        finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        good = [one for one in finished if one.exception() is None]
         if good or not waiting:
-            return (good or list(done))[0].result()
+            return (good or list(finished))[0].result()
 
 
 FAILURES = 3
@@ -147,14 +147,14 @@ class Breaker:
     def _let_in(self, verb: str) -> None:
         if self._failed < self._most:
             return
-        left = self._closed_until - self._clock()
-        if left > 0:
-            left_alone = StoreUnavailable(
+        remaining = self._closed_until - self._clock()
+        if remaining > 0:
+            refusal = StoreUnavailable(
                 f"not asked to {verb}: it failed {self._failed} times in a row",
-                fix=f"it is asked again in {left / 1000:g} s",
+                fix=f"it is asked again in {remaining / 1000:g} s",
             )
-            left_alone.asked = False
-            raise left_alone
+            refusal.asked = False
+            raise refusal
         # Whoever comes while this one is on its way waits for the next turn.
         self._closed_until = self._clock() + self._rest_ms
 

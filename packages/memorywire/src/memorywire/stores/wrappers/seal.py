@@ -31,10 +31,10 @@ def with_seal(store: Store, key: bytes) -> Store:
         answer = await call()
         if verb == "vectors":  # they stand beside what was asked for, gaps too
             return answer
-        opened = _opened(answer, key)
-        if verb == "search" and len(opened) < len(answer):
-            raise StoreCorrupt(f"{len(answer) - len(opened)} of its memories do not carry our seal")
-        return opened
+        checked = _opened(answer, key)
+        if verb == "search" and len(checked) < len(answer):
+            raise StoreCorrupt(f"{len(answer) - len(checked)} of its memories do not carry our seal")
+        return checked
 
     return around(store, door, prepare=lambda change: _sealed(change, key))
 
@@ -50,9 +50,9 @@ def _with_seal(record: Record, key: bytes) -> Record:
 
 def _seal(record: Record, key: bytes) -> str:
     scope = record.scope
-    said = (scope.tenant, scope.agent, scope.user or "", record.id, str(record.version), record.digest)
+    parts = (scope.tenant, scope.agent, scope.user or "", record.id, str(record.version), record.digest)
     # Lengths first, so that no two lists of parts give one text.
-    text = "".join(f"{len(part)}:{part}" for part in said)
+    text = "".join(f"{len(part)}:{part}" for part in parts)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
@@ -75,8 +75,8 @@ def _opened(answer: Any, key: bytes) -> Any:
 
 
 def _all_opened(answers: Sequence[Any], key: bytes) -> list[Any]:
-    opened: Iterable[Any] = (_opened(one, key) for one in answers)
-    return [one for one in opened if one is not None]
+    values: Iterable[Any] = (_opened(one, key) for one in answers)
+    return [one for one in values if one is not None]
 
 
 def _unsealed(record: Record, key: bytes) -> Record | None:
