@@ -13,7 +13,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.ids import IdMint
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.stores.postgres.rows import change_row, version_row
+from memorywire.stores.postgres.rows import build_change_row, build_version_row
 from memorywire_evals.bench.corpus import Fact, facts
 from scale import NOW, SPACE, Vectors
 
@@ -105,7 +105,7 @@ def _copy(part: Part) -> None:
     change = Change(id=mint(), operation="remember", scope=part.scope, at=NOW)
     statement = f"COPY version ({', '.join(_COLUMNS)}) FROM STDIN WITH (FORMAT binary)"
     with _connected(part.dsn, part.schema) as db, db.transaction():
-        [(sequence,)] = db.execute(_CHANGE, change_row(change)).fetchall()
+        [(sequence,)] = db.execute(_CHANGE, build_change_row(change)).fetchall()
         with db.cursor().copy(statement) as copy:
             copy.set_types(list(_COLUMNS.values()))
             # Each part has words of its own, beside those of the tenants that are asked about.
@@ -117,7 +117,7 @@ def _copy(part: Part) -> None:
 
 def _row(one: Put, vector: bytes) -> dict[str, Any]:
     """What the store writes, in the server's own form where that is smaller."""
-    row = version_row(one, SPACE)
+    row = build_version_row(one, SPACE)
     halves = np.frombuffer(vector, "<f4").astype(">f2").tobytes()
     return row | {
         "vector": SPACE.dimension.to_bytes(2) + bytes(2) + halves,

@@ -130,7 +130,7 @@ def test_another_process_can_hear_of_commits_but_not_whose_they_are(shared: str)
             opened(f"{shared}&notify=on") as speaker,
             opened(shared) as listener,
         ):
-            heard = listener.announced()
+            heard = listener.listen()
             waiting = asyncio.create_task(anext(heard))
             sequence = 0
             while not waiting.done():  # listening begins at some moment after the task did

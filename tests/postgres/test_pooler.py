@@ -65,7 +65,7 @@ def test_events_are_looked_for_where_a_pooler_announces_nothing(pooler: Server, 
     async def story() -> None:
         async with opened(through(pooler, schema)) as store:
             with pytest.raises(StoreUnavailable, match="a pooler is in between"):
-                await anext(store.database.heard("memorywire"))
+                await anext(store.database.listen("memorywire"))
 
     run(story())
 

@@ -34,7 +34,7 @@ from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import kept_space
+from memorywire.stores.sqlite.migrate import read_space
 from memorywire.stores.sqlite.reembed import reembed
 from memorywire.testing.samples import SPACE
 from tests.sqlite import governed
@@ -253,7 +253,7 @@ def reembedded_blackout(machine: Machine, path: Path, dice: random.Random) -> li
 def _space_of(path: Path) -> str:
     db = apsw.Connection(str(path))
     try:
-        space = kept_space(db)
+        space = read_space(db)
         return "" if space is None else space.revision
     finally:
         db.close()

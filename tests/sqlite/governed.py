@@ -33,7 +33,7 @@ from memorywire.model.proposal import Decide, Reach, Verb
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.decide import decide
 from memorywire.stores.sqlite.connection import Connect, connect
-from memorywire.stores.sqlite.rows import position_of, record_of, version_row
+from memorywire.stores.sqlite.rows import build_version_row, read_position, read_record
 from memorywire.testing.samples import SPACE
 from tests.sqlite.crowd import ENDLESS, Damage, heard, killed_at_the_end, preload, start
 from tests.sqlite.desk import opened
@@ -282,9 +282,9 @@ def _unindexed(db: apsw.Connection) -> int:
     sql = f"SELECT {', '.join(columns)}, position FROM version WHERE content IS NOT NULL ORDER BY position"
     words = "SELECT * FROM record WHERE content IS NOT NULL ORDER BY position"
     for (*found, _), row in zip(db.execute(sql).fetchall(), db.execute(words).fetchall(), strict=True):
-        record = record_of(row)
+        record = read_record(row)
         put = Put(record=record, base=Base.NOTHING, vector=vector_of(record.meaning))
-        right = version_row(put, SPACE)
+        right = build_version_row(put, SPACE)
         bad += found != [right[name] for name in columns]
     return int(bad)
 
@@ -299,9 +299,11 @@ def wrong_vectors(path: Path, *, other: bool) -> list[str]:
         db.close()
     wrong = []
     for row in rows:
-        record = record_of(row)
+        record = read_record(row)
         words = f"other {record.meaning}" if other else record.meaning
-        right = version_row(Put(record=record, base=Base.NOTHING, vector=vector_of(words)), SPACE)["vector"]
-        if vectors[position_of(row)] != right:
+        right = build_version_row(Put(record=record, base=Base.NOTHING, vector=vector_of(words)), SPACE)[
+            "vector"
+        ]
+        if vectors[read_position(row)] != right:
             wrong.append(f"{record.id} v{record.version}")
     return wrong

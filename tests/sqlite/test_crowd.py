@@ -70,19 +70,19 @@ def test_a_retry_after_being_killed_writes_once(tmp_path: Path) -> None:
     """Whether the last changes were committed is unknown to their writers: writing them again settles it."""
     path = tmp_path / "m.db"
     acknowledged = kill_trial(path, 0, AT_A_TIME, random.Random(2))
-    tried = {
+    run_in_savepoint = {
         f"t0w{writer}-{number}" for writer in range(AT_A_TIME) for number in range(len(acknowledged) + 9)
     }
 
     async def retry() -> int:
         async with opened(path) as store:
-            first = [await store.write(the_change(name)) for name in sorted(tried)]
-            again = [await store.write(the_change(name)) for name in sorted(tried)]
+            first = [await store.write(the_change(name)) for name in sorted(run_in_savepoint)]
+            again = [await store.write(the_change(name)) for name in sorted(run_in_savepoint)]
             assert first == again
             return await store.count(everything(SCOPE))
 
-    assert run(retry()) == PUTS * len(tried)
-    assert not damage(path, acknowledged | tried)
+    assert run(retry()) == PUTS * len(run_in_savepoint)
+    assert not damage(path, acknowledged | run_in_savepoint)
 
 
 def test_a_store_without_transactions_is_caught(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memorywire.model.errors import Conflict, MemorywireError, NotFound, StoreBusy, StoreNewer
 from memorywire.stores.sqlite.connection import RetryPolicy
-from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
+from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables
 from memorywire.stores.sqlite.writer import Work
@@ -163,7 +163,7 @@ def test_a_reading_work_cannot_write(tmp_path: Path) -> None:
 def test_words_that_are_scrubbed_from_a_file_of_its_own_leave_its_log(tmp_path: Path) -> None:
     def erasing(db: apsw.Connection) -> None:
         db.execute("DELETE FROM note")
-        owe_scrub(db)
+        request_scrub(db)
 
     async def main() -> None:
         file = SqliteFile(Location(path=tmp_path / "n.db"), _tables)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memorywire.index.vectors import to_float16, to_float32
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.rows import _half
+from memorywire.stores.sqlite.rows import _to_float16
 
 _numbers = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=20)
 
@@ -39,6 +39,6 @@ def test_a_process_without_arrays_keeps_the_same_bits() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     space = Space(model="m", revision="r", dimension=4)
-    kept = _half(struct.pack("<4f", *numbers), space)
+    kept = _to_float16(struct.pack("<4f", *numbers), space)
     assert kept is not None
     assert done.stdout.strip() == kept.hex()

@@ -14,7 +14,7 @@ from memorywire.journal.contract import Act
 from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict, StoreBusy
 from memorywire.stores.sqlite.connection import RetryPolicy, configure
-from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
+from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.writer import Work
 from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
@@ -199,7 +199,7 @@ def test_what_another_left_in_the_log_is_taken_out_of_it(tmp_path: Path) -> None
         assert await _settled(file)
         assert file._writer._owed is None  # it has looked, and waits for nothing
         other = apsw.Connection(str(path))
-        owe_scrub(other)
+        request_scrub(other)
         other.close()
         assert not await paid()
         assert await file.write(_noting("x"), brief=True) == threading.get_ident()

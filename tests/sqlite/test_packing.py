@@ -13,7 +13,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore, search, segments
-from memorywire.stores.sqlite.rows import term_hash
+from memorywire.stores.sqlite.rows import hash_term
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing.samples import (
     SPACE,
@@ -210,7 +210,7 @@ def test_an_erased_memory_takes_its_pack_with_it_and_the_rest_is_packed_again(tm
 
     async def main() -> None:
         oracle = await _filled(path)
-        word = term_hash("50")
+        word = hash_term("50")
         trace = word.to_bytes(8, "little", signed=True)
         stored = rows(path, "SELECT data FROM pack ORDER BY since")
         packed = [Batch.from_bytes(data[4:]) for (data,) in stored]  # behind the checksum

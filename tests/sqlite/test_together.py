@@ -14,7 +14,7 @@ from memorywire.model.record import Record
 from memorywire.stores.contract import SupportsBulkWrite
 from memorywire.stores.graph.store import GraphStore
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite.apply import prepare_each
+from memorywire.stores.sqlite.apply import prepare_group
 from memorywire.stores.sqlite.location import Location
 from memorywire.testing.samples import (
     NOW,
@@ -166,9 +166,9 @@ def test_only_what_cannot_meet_is_prepared_for_few_statements() -> None:
     plain = [a_change(_SCOPE, beginning(record, unique=True)) for record in records(_SCOPE, 3)]
     twice = [*plain, a_change(_SCOPE, beginning(a_record(_SCOPE, "the kettle is blue 1"), unique=True))]
     mixed = [*plain, a_change(_SCOPE, beginning(a_record(_SCOPE, "not unique")))]
-    assert prepare_each(plain, SPACE) is not None
-    assert prepare_each(twice, SPACE) is None
-    assert prepare_each(mixed, SPACE) is None
+    assert prepare_group(plain, SPACE) is not None
+    assert prepare_group(twice, SPACE) is None
+    assert prepare_group(mixed, SPACE) is None
 
 
 def test_the_same_words_may_be_said_by_another_user_and_after_they_expired() -> None:

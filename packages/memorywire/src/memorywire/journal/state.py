@@ -19,7 +19,7 @@ from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.search.text import EDITION
-from memorywire.stores.sqlite.rows import digest_of, indexed, record_of
+from memorywire.stores.sqlite.rows import compute_digest, index_terms, read_record
 
 VersionKey: TypeAlias = tuple[str, str, int]
 """Tenant, id and number of a version."""
@@ -410,7 +410,7 @@ def _content_faults(
     work: _Comparison, key: tuple[str, str, int], begun: Begun, row: tuple[Any, ...], index: tuple[Any, ...]
 ) -> Iterator[str]:
     try:
-        record = record_of(row)
+        record = read_record(row)
         digest = record_digest(record)
     except (KeyError, ValueError, TypeError, MemorywireError):
         yield "its row cannot be read"
@@ -426,7 +426,7 @@ def _content_faults(
 
 
 def _is_indexed(record: Record, index: tuple[Any, ...]) -> bool:
-    return (digest_of(record), *indexed(record)) == index
+    return (compute_digest(record), *index_terms(record)) == index
 
 
 def _compare_salts(work: _Comparison) -> None:

@@ -20,7 +20,7 @@ from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
-from memorywire.stores.postgres.rows import kept, said
+from memorywire.stores.postgres.rows import decode_text, encode_text
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite.migrate import Scripts, migrations
@@ -122,12 +122,12 @@ async def _fetch(db: Connection, statement: str, parameters: Any) -> tuple[list[
     cursor = AsyncClientCursor(db)
     await cursor.execute(statement, parameters)
     rows = await cursor.fetchall() if cursor.description else []
-    texts = [tuple(said(value) if isinstance(value, str) else value for value in row) for row in rows]
+    texts = [tuple(decode_text(value) if isinstance(value, str) else value for value in row) for row in rows]
     return texts, cursor.rowcount
 
 
 def _encode(value: Any) -> Any:
-    return kept(value) if isinstance(value, str) else value
+    return encode_text(value) if isinstance(value, str) else value
 
 
 class PostgresBackend:
@@ -192,7 +192,7 @@ class PostgresBackend:
             apply = self._store.applying(change)
 
             async def apply_for_tenant(connection: Connection) -> int:
-                await _fetch(connection, SETUP["see_tenant"], {"tenant": kept(change.scope.tenant)})
+                await _fetch(connection, SETUP["see_tenant"], {"tenant": encode_text(change.scope.tenant)})
                 return await apply(connection)
 
             def work(db: PostgresSession) -> int:
@@ -320,7 +320,7 @@ class Listener:
         """Listen until cancelled, and connect again after the server was away."""
         while True:
             with suppress(MemorywireError):
-                async for _ in self._database.heard(f"{self._database.location.schema}_ledger"):
+                async for _ in self._database.listen(f"{self._database.location.schema}_ledger"):
                     self._is_listening = True
                     self.heard += 1
                     async with self._more:

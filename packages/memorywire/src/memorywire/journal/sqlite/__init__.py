@@ -20,9 +20,9 @@ from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.stores.contract import Store
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.apply import Settled, is_brief, tried
+from memorywire.stores.sqlite.apply import GroupResult, is_brief, run_in_savepoint
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot, writing
-from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
+from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import Scripts, migrations
 
@@ -77,7 +77,7 @@ class SqliteSession:
         """Nothing to do: every transaction of a file sees all of it."""
 
     def schedule_scrub(self) -> None:
-        owe_scrub(self.connection)
+        request_scrub(self.connection)
 
 
 def _on_connection(work: Work[T]) -> Callable[[apsw.Connection], T]:
@@ -115,13 +115,13 @@ class SqliteBackend:
     @classmethod
     def open_file(cls, location: Location, setup: Work[None]) -> "SqliteBackend":
         """A journal in a file of its own, or in memory; blocks."""
-        patience = RetryPolicy()
+        retry_policy = RetryPolicy()
 
         def prepare(db: apsw.Connection) -> None:
-            with writing(db, patience):
+            with writing(db, retry_policy):
                 setup(SqliteSession(db))
 
-        return cls(SqliteFile(location, prepare, patience=patience))
+        return cls(SqliteFile(location, prepare, retry_policy=retry_policy))
 
     @property
     def path(self) -> Path | None:
@@ -164,14 +164,14 @@ class SqliteBackend:
             write(SqliteSession(db), (index,))
             return sequence
 
-        def apart(db: apsw.Connection) -> Settled:
-            return [tried(db, partial(commit_alone, index=index)) for index in range(len(changes))]
+        def apart(db: apsw.Connection) -> GroupResult:
+            return [run_in_savepoint(db, partial(commit_alone, index=index)) for index in range(len(changes))]
 
         apply = store.applying_each(changes)
         if apply is None:
             return await self._file.write(apart, len(changes), alone=apart)
 
-        def together(db: apsw.Connection) -> Settled:
+        def together(db: apsw.Connection) -> GroupResult:
             sequences = apply(db)
             write(SqliteSession(db), range(len(changes)))
             return sequences

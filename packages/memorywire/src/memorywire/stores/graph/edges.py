@@ -15,7 +15,7 @@ from memorywire.model.change import EndReason
 from memorywire.model.record import Record, Scope
 from memorywire.search.text import STOP_WORDS, name_words
 from memorywire.stores.sql import Document
-from memorywire.stores.sqlite.rows import Bindings, Row, record_of, scope_row, term_hash
+from memorywire.stores.sqlite.rows import Bindings, Row, bind_scope, hash_term, read_record
 
 QUERIES = Document(__package__, "queries.sql")
 
@@ -71,7 +71,7 @@ def named(record: Record) -> set[str]:
 
 
 def hashes(names: set[str]) -> list[int]:
-    return sorted(map(term_hash, names))
+    return sorted(map(hash_term, names))
 
 
 def are_kept(db: apsw.Connection) -> bool:
@@ -94,7 +94,7 @@ def catch_up(db: apsw.Connection) -> None:
         for id, user, reason, into in ends:
             _end(db, owner | {"id": id, "user": user}, EndReason(reason), into)
     for row in db.execute(QUERIES["began_since"], {"seen": start}).fetchall():
-        _begin(db, record_of(row))
+        _begin(db, read_record(row))
     db.execute(QUERIES["keep_seen"], {"seen": str(head)})
 
 
@@ -125,7 +125,7 @@ def _end(db: apsw.Connection, name: Bindings, reason: EndReason, into: str | Non
 
 
 def _begin(db: apsw.Connection, record: Record) -> None:
-    name = scope_row(record.scope) | {"id": record.id}
+    name = bind_scope(record.scope) | {"id": record.id}
     db.execute(QUERIES["drop_told"], name)
     db.execute(QUERIES["drop_names"], name)
     for edge in edges_of(record):
@@ -233,4 +233,4 @@ def namesakes(
 
 
 def _asked(scope: Scope, ids: Sequence[str]) -> Bindings:
-    return scope_row(scope) | {"ids": json.dumps(list(ids))}
+    return bind_scope(scope) | {"ids": json.dumps(list(ids))}

@@ -24,7 +24,7 @@ from memorywire.stores.graph.edges import (
     walk,
 )
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.apply import Settled
+from memorywire.stores.sqlite.apply import GroupResult
 from memorywire.stores.sqlite.migrate import add_tables, migrations
 from memorywire.stores.sqlite.writer import Work
 
@@ -67,12 +67,12 @@ class GraphStore(SqliteStore):
 
         return linked
 
-    def applying_each(self, changes: Sequence[Change]) -> Work[Settled] | None:
+    def applying_each(self, changes: Sequence[Change]) -> Work[GroupResult] | None:
         work = super().applying_each(changes)
         if work is None:
             return None
 
-        def linked(db: apsw.Connection) -> Settled:
+        def linked(db: apsw.Connection) -> GroupResult:
             sequences = work(db)
             catch_up(db)
             return sequences

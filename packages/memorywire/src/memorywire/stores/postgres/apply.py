@@ -17,13 +17,13 @@ from memorywire.stores.postgres.database import Connection, Row
 from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.rows import (
     QUERIES,
-    change_row,
+    bind_scope,
+    build_change_row,
+    build_version_row,
+    decode_text,
     dumps,
-    kept,
-    said,
-    scope_row,
-    some,
-    version_row,
+    encode_optional,
+    encode_text,
 )
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class _Head(Struct, frozen=True):
     begun: int | None = None
 
 
-class _Saying(Struct, frozen=True):
+class _Statement(Struct, frozen=True):
     """What a live record says, as far as the question of duplicates goes."""
 
     scope: Scope
@@ -61,10 +61,10 @@ def applying(
 
     Raises InvalidRequest at once for what no row can hold. `announce` tells other processes of the commit.
     """
-    row, rows = change_row(change), [version_row(put, space) for put in change.put]
+    row, rows = build_change_row(change), [build_version_row(put, space) for put in change.put]
 
     async def work(db: Connection) -> int:
-        existing, sequence, draft = await _look(db, change, row, rows, space)
+        existing, sequence, draft = await _read_state(db, change, row, rows, space)
         if existing is not None:
             return existing
         draft.plan()
@@ -76,11 +76,11 @@ def applying(
     return work
 
 
-async def _look(
+async def _read_state(
     db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]], space: Space
 ) -> tuple[int | None, int, "_Draft"]:
     """Everything the change depends on, read once it is this writer's turn."""
-    ids = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
+    ids = {encode_text(end.id) for end in change.end} | {encode_text(id) for id in change.erase}
     digests = {saying(put.record) for put in change.put if put.unique}
     bindings = {
         "ids": sorted(ids | {put["id"] for put in rows}),
@@ -123,23 +123,26 @@ class _Draft:
         self._sequence = sequence
         tenant, agent = change.scope.tenant, change.scope.agent
         self._heads = {
-            said(id): _Head(
-                Scope(tenant=tenant, agent=said(owner), user=None if user is None else said(user)), *rest
+            decode_text(id): _Head(
+                Scope(
+                    tenant=tenant, agent=decode_text(owner), user=None if user is None else decode_text(user)
+                ),
+                *rest,
             )
             for id, owner, user, *rest in heads
         }
-        self._sayings = {
-            said(id): _Saying(
-                Scope(tenant=tenant, agent=agent, user=None if user is None else said(user)),
+        self._statements = {
+            decode_text(id): _Statement(
+                Scope(tenant=tenant, agent=agent, user=None if user is None else decode_text(user)),
                 digest.hex(),
                 expires_at,
             )
             for id, user, digest, expires_at in sayings
         }
-        self._sayers: defaultdict[str, set[str]] = defaultdict(set)
-        for id, other in self._sayings.items():
-            self._sayers[other.digest].add(id)
-        self._made: dict[tuple[str, int], dict[str, Any]] = {}
+        self._ids_by_digest: defaultdict[str, set[str]] = defaultdict(set)
+        for id, other in self._statements.items():
+            self._ids_by_digest[other.digest].add(id)
+        self._new_rows: dict[tuple[str, int], dict[str, Any]] = {}
 
     def plan(self) -> None:
         """Ends first, so that a put may say again what its own change retires."""
@@ -151,7 +154,7 @@ class _Draft:
             self._erase(id)
 
     def _end(self, end: End) -> None:
-        head = self._covered(end.id)
+        head = self._find_covered(end.id)
         if head is None or head.erased:
             raise Conflict("no memory has this id", field="id")
         if not head.live or head.number != end.version:
@@ -162,29 +165,29 @@ class _Draft:
         if head.begun is None:
             self.ended.append((id, reason, into))
         else:
-            ending = {"ended": self._sequence, "reason": reason.value, "into": some(into)}
+            ending = {"ended": self._sequence, "reason": reason.value, "into": encode_optional(into)}
             self.begun[head.begun] |= ending
         self._heads[id] = replace(head, live=False)
-        self._sayings.pop(id, None)
+        self._statements.pop(id, None)
 
     def _put(self, put: Put, row: dict[str, Any]) -> None:
         record = put.record
-        head = self._base(put)
+        head = self._find_base(put)
         if put.unique and row["digest"] is not None:
             self._refuse_repetition(record, row["digest"])
         if row["like"] is not None:
-            row = row | self._vector_of(head, row)
+            row = row | self._copy_vector(head, row)
         if head is not None and head.live:
             self._end_live(record.id, head, EndReason.REPLACED, None)
         self._heads[record.id] = _Head(record.scope, record.version, True, False, begun=len(self.begun))
         if row["digest"] is not None:
-            self._sayings[record.id] = _Saying(record.scope, row["digest"], record.expires_at)
-            self._sayers[row["digest"]].add(record.id)
+            self._statements[record.id] = _Statement(record.scope, row["digest"], record.expires_at)
+            self._ids_by_digest[row["digest"]].add(record.id)
         row = row | {"began": self._sequence, "ended": None, "reason": None, "into": None}
-        self._made[row["id"], record.version] = row
+        self._new_rows[row["id"], record.version] = row
         self.begun.append(row)
 
-    def _base(self, put: Put) -> _Head | None:
+    def _find_base(self, put: Put) -> _Head | None:
         """What stands under the id, once it is what the put expects."""
         record = put.record
         head = self._heads.get(record.id)
@@ -197,29 +200,29 @@ class _Draft:
             raise Conflict("the memory is no longer at this version", field="if_version")
         return head
 
-    def _vector_of(self, head: _Head | None, row: dict[str, Any]) -> dict[str, Any]:
+    def _copy_vector(self, head: _Head | None, row: dict[str, Any]) -> dict[str, Any]:
         """Where the vector is to be taken from; a version of this very change is not in the table yet."""
         like = row["like"]
         if head is None or not 1 <= like <= head.number:
             raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
-        own = self._made.get((row["id"], like))
+        own = self._new_rows.get((row["id"], like))
         return {} if own is None else {"vector": own["vector"], "like": own["like"]}
 
     def _refuse_repetition(self, record: Record, digest: str) -> None:
-        others = [(id, self._sayings.get(id)) for id in self._sayers[digest] - {record.id}]
+        others = [(id, self._statements.get(id)) for id in self._ids_by_digest[digest] - {record.id}]
         same = [id for id, other in others if other and other.repeats(record, digest, self._change.at)]
         if same:
             raise Duplicate(min(same))
 
     def _erase(self, id: str) -> None:
-        head = self._covered(id)
+        head = self._find_covered(id)
         if head is not None:
             if head.live:
                 self._end_live(id, head, EndReason.ERASED, None)
             self._heads[id] = replace(self._heads[id], erased=True)
             self.erased.append(id)
 
-    def _covered(self, id: str) -> _Head | None:
+    def _find_covered(self, id: str) -> _Head | None:
         head = self._heads.get(id)
         return head if head is not None and self._change.scope.covers(head.scope) else None
 
@@ -230,31 +233,31 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
         if draft.ended:
             ids, reasons, intos = zip(*draft.ended, strict=True)
             ends = {
-                "ids": [kept(id) for id in ids],
+                "ids": [encode_text(id) for id in ids],
                 "reasons": [reason.value for reason in reasons],
-                "intos": [some(into) for into in intos],
+                "intos": [encode_optional(into) for into in intos],
             }
             await db.execute(QUERIES["end_live"], row | ends)
         if draft.begun:
-            for versions in await aside(len(draft.begun), _in_groups, draft.begun):
+            for versions in await run_aside(len(draft.begun), _dump_groups, draft.begun):
                 await db.execute(QUERIES["begin_versions"], row | {"versions": versions})
             live = [version["length"] for version in draft.begun if version["ended"] is None]
             await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
         if draft.erased:
-            erasures = row | {"ids": [kept(id) for id in draft.erased]}
+            erasures = row | {"ids": [encode_text(id) for id in draft.erased]}
             for query in ("erase_fingerprints", "erase_postings", "erase_versions", "erase_recalls"):
                 await db.execute(QUERIES[query], erasures)
 
 
-def _in_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
+def _dump_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
     return [dumps(versions[start : start + _GROUP]) for start in range(0, len(versions), _GROUP)]
 
 
-async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
+async def run_aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
     """The result of `work`; large work is done on a thread, so that it does not hold up the event loop."""
     return await asyncio.to_thread(work, *arguments) if size > _MANY else work(*arguments)
 
 
 async def touch(db: Connection, scope: Scope, ids: Sequence[str], at: int) -> None:
     """Remember that these were recalled, as far as the scope covers them and they are live."""
-    await db.execute(QUERIES["touch"], scope_row(scope) | {"ids": [kept(id) for id in ids], "at": at})
+    await db.execute(QUERIES["touch"], bind_scope(scope) | {"ids": [encode_text(id) for id in ids], "at": at})

@@ -18,7 +18,7 @@ from memorywire.stores.postgres.location import Location
 Connection: TypeAlias = psycopg.AsyncConnection[Any]
 Row: TypeAlias = tuple[Any, ...]  # as the server gives it; the decoders know each column's type
 Bindings: TypeAlias = Mapping[str, Any]
-Asked: TypeAlias = tuple[str, Bindings]  # a query
+Statement: TypeAlias = tuple[str, Bindings]  # a query
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
@@ -27,20 +27,20 @@ LOOKING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 
 # Nobody's mistake: the same transaction will do when it is tried again.
-_MOMENTARY = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
+_TRANSIENT = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
 
 # The connection is gone, or leads to a server that is no primary any more: a group of servers that lost its
 # primary needs a while to choose another. Seconds.
-_Demoted = errors.ReadOnlySqlTransaction
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _Demoted)
-_HOPELESS = (PoolClosed, TooManyRequests, errors.QueryCanceled)
-_PATIENCE = 40.0
+_NotPrimary = errors.ReadOnlySqlTransaction
+_CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _NotPrimary)
+_FINAL = (PoolClosed, TooManyRequests, errors.QueryCanceled)
+_RETRY_SECONDS = 40.0
 _PAUSE = 0.1
 _FREE_SECONDS = 60  # to wait for one's turn at a connection: whoever came first is served first
-_SOON_SECONDS = 0.5  # the same, while the server is away: the pool looks for it when somebody comes
+_LOST_SECONDS = 0.5  # the same, while the server is away: the pool looks for it when somebody comes
 _RECONNECT_SECONDS = 0.2  # a pool that goes on for long looks ever less often
-_ELSEWHERE = "MW001"
+_AGENT_MOVED = "MW001"
 _PREPARED_AFTER = 3
 _SILENCE = logging.NullHandler()
 
@@ -99,14 +99,14 @@ class Database:
         """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
         return await self._run(WRITING, tenant, work, settings or {})
 
-    async def heard(self, channel: str) -> AsyncIterator[str]:
+    async def listen(self, channel: str) -> AsyncIterator[str]:
         """What is announced on the channel, over a connection of its own.
 
         The first word is empty: from then on nothing is missed. Raises StoreUnavailable behind a pooler,
         which accepts a LISTEN and may never deliver what is announced.
         """
         if self.is_pooled:
-            raise pooler_in_between(self.location, "listening for changes")
+            raise refuse_pooler(self.location, "listening for changes")
         with map_errors(self.location):
             async with await psycopg.AsyncConnection.connect(self.location.primary, autocommit=True) as db:
                 await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
@@ -115,10 +115,14 @@ class Database:
                     yield note.payload
 
     async def at_once(
-        self, tenant: str, queries: Sequence[Asked], settings: Mapping[str, str]
+        self, tenant: str, queries: Sequence[Statement], settings: Mapping[str, str]
     ) -> list[list[Row]]:
         """What each of these queries finds, in the newest snapshot, all in one trip to the server."""
-        values = {"search_path": self._path.as_string(), "memorywire.tenant": _named(tenant), **settings}
+        values = {
+            "search_path": self._path.as_string(),
+            "memorywire.tenant": _check_tenant(tenant),
+            **settings,
+        }
         # What is sent together is one transaction, for which alone these hold.
         prologue = "SELECT " + ", ".join(f"set_config('{name}', %({name})s, true)" for name in values)
 
@@ -131,46 +135,46 @@ class Database:
                 results.append(await cursor.fetchall())
             return results
 
-        return await self._persistently(work)
+        return await self._retry(work)
 
     async def _run(self, begin: str, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
-        start = self._prologue(begin, {"memorywire.tenant": _named(tenant), **settings})
+        start = self._prologue(begin, {"memorywire.tenant": _check_tenant(tenant), **settings})
 
         async def transaction(db: Connection) -> T:
             async with _transaction(db, start):
                 return await work(db)
 
-        return await self._persistently(transaction)
+        return await self._retry(transaction)
 
-    async def _persistently(self, work: Work[T]) -> T:
+    async def _retry(self, work: Work[T]) -> T:
         """The result of the work on a connection, tried again as long as that can help."""
         with map_errors(self.location):
-            tries, deadline = 0, time.monotonic() + _PATIENCE
+            tries, deadline = 0, time.monotonic() + _RETRY_SECONDS
             while True:
                 was_lost = self._lost
                 try:
-                    return await self._attempt(work, _SOON_SECONDS if was_lost else _FREE_SECONDS)
-                except _MOMENTARY:
+                    return await self._attempt(work, _LOST_SECONDS if was_lost else _FREE_SECONDS)
+                except _TRANSIENT:
                     tries += 1
                     if tries == _TRIES:
                         raise
                 except PoolTimeout:
                     if not was_lost or time.monotonic() > deadline:
                         raise
-                except _LOST as error:
+                except _CONNECTION_LOST as error:
                     self._lost = True
-                    if isinstance(error, _HOPELESS) or time.monotonic() > deadline:
+                    if isinstance(error, _FINAL) or time.monotonic() > deadline:
                         raise
                     await self._pool.check()  # the server went away: so did every other idle connection
                     await asyncio.sleep(_PAUSE)
 
-    async def _attempt(self, work: Work[T], patience: float) -> T:
-        async with self._pool.connection(timeout=patience) as db:
+    async def _attempt(self, work: Work[T], seconds: float) -> T:
+        async with self._pool.connection(timeout=seconds) as db:
             try:
                 result = await work(db)
                 self._lost = False
                 return result
-            except _Demoted:
+            except _NotPrimary:
                 await db.close()  # it leads to a server that was the primary
                 raise
 
@@ -193,7 +197,7 @@ async def is_pooled(db: Connection) -> bool:
     return bool(process != db.info.backend_pid)
 
 
-def pooler_in_between(location: Location, what: str) -> StoreUnavailable:
+def refuse_pooler(location: Location, what: str) -> StoreUnavailable:
     """The error of work that needs one connection from beginning to end."""
     return StoreUnavailable(
         f"{location}: {what} needs a connection of its own, and a pooler is in between",
@@ -201,7 +205,7 @@ def pooler_in_between(location: Location, what: str) -> StoreUnavailable:
     )
 
 
-def _named(tenant: str) -> str:
+def _check_tenant(tenant: str) -> str:
     if not tenant:
         raise InvalidRequest("the tenant has no name", field="tenant")
     return tenant
@@ -234,35 +238,35 @@ def map_errors(location: Location) -> Iterator[None]:
         yield
     except errors.InsufficientPrivilege as error:
         raise StoreUnavailable(
-            f"{location}: {_said(error)}",
+            f"{location}: {_message(error)}",
             fix="grant the role what docs/how-to/postgres.md lists, or open the store once as its owner",
         ) from error
     except (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement) as error:
         raise StoreUnavailable(
-            f"{location}: {_said(error)}: a pooler gives every transaction another connection",
+            f"{location}: {_message(error)}: a pooler gives every transaction another connection",
             fix="add prepare=off to the URL, or let the pooler keep prepared statements",
         ) from error
-    except _Demoted as error:
+    except _NotPrimary as error:
         raise read_only(location) from error
-    except (errors.QueryCanceled, errors.LockNotAvailable, *_MOMENTARY) as error:
-        raise StoreBusy(f"{location} is busy: {_said(error)}", fix="retry") from error
+    except (errors.QueryCanceled, errors.LockNotAvailable, *_TRANSIENT) as error:
+        raise StoreBusy(f"{location} is busy: {_message(error)}", fix="retry") from error
     except (PoolTimeout, TooManyRequests) as error:
         raise StoreUnavailable(
             f"{location}: no connection became free in time",
             fix="check that the server runs; if it does, retry or allow more connections with ?pool=",
         ) from error
-    except (*_LOST, OSError) as error:
+    except (*_CONNECTION_LOST, OSError) as error:
         raise StoreUnavailable(
-            f"{location}: {_said(error)}",
+            f"{location}: {_message(error)}",
             fix="check that the server runs, its address and the login, then retry",
         ) from error
     except (psycopg.DataError, UnicodeEncodeError) as error:
-        raise InvalidRequest(f"the server cannot keep this: {_said(error)}") from error
+        raise InvalidRequest(f"the server cannot keep this: {_message(error)}") from error
     except psycopg.Error as error:
-        if error.sqlstate == _ELSEWHERE:
-            raise AgentElsewhere(f"{location}: {_said(error)}") from error
+        if error.sqlstate == _AGENT_MOVED:
+            raise AgentElsewhere(f"{location}: {_message(error)}") from error
         raise StoreCorrupt(
-            f"{location} does not answer as expected: {_said(error)}",
+            f"{location} does not answer as expected: {_message(error)}",
             fix="restore a backup or choose another schema",
         ) from error
 
@@ -275,7 +279,7 @@ def read_only(location: Location) -> StoreUnavailable:
     )
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """What the server said, without the details, which may quote rows."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary

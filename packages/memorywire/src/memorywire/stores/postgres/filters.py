@@ -13,7 +13,7 @@ from msgspec import Struct
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import FIELDS, Compare, Filter, Operator, Where
 from memorywire.model.record import Json
-from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
+from memorywire.stores.postgres.rows import COLUMNS, bind_scope, dumps, encode_text
 from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
 
 # Below this a decimal number and the binary one it was read into compare with others alike.
@@ -53,9 +53,9 @@ def conditions(where: Where) -> Conditions:
 
 def _scope_and_life(where: Where, bindings: dict[str, Any]) -> list[str]:
     bounds: list[tuple[str, str, Any]] = [
-        ("version.tenant = %(tenant)s", "tenant", kept(where.scope.tenant)),
-        ("version.agent = %(agent)s", "agent", kept(where.scope.agent)),
-        ("version.user_id = %(user)s", "user", scope_row(where.scope)["user"]),
+        ("version.tenant = %(tenant)s", "tenant", encode_text(where.scope.tenant)),
+        ("version.agent = %(agent)s", "agent", encode_text(where.scope.agent)),
+        ("version.user_id = %(user)s", "user", bind_scope(where.scope)["user"]),
         (_CURRENT_THEN, "as_of", where.as_of),
         ("(version.expires_at IS NULL OR version.expires_at > %(alive_at)s)", "alive_at", where.alive_at),
         ("version.standing = ANY(%(standings)s)", "standings", _names(where.standings)),
@@ -92,27 +92,27 @@ class _Compiler(Compiler):
         if path[0] in COLUMNS:
             return f"to_jsonb(version.{COLUMNS[path[0]]})"
         steps = (path[0],) if path[0] in FIELDS else ("metadata", *path[1:])
-        return f"(version.facts{''.join(f' -> {self._bind(_kept(step))}::text' for step in steps)})"
+        return f"(version.facts{''.join(f' -> {self._bind(_encode(step))}::text' for step in steps)})"
 
     def _on_value(self, part: Compare, value: str) -> str:
         match part.operator:
             case Operator.EQ:
-                return self._equal(value, part.value)
+                return self._compare_equal(value, part.value)
             case Operator.NE:
-                return f"(NOT {self._equal(value, part.value)})"
+                return f"(NOT {self._compare_equal(value, part.value)})"
             case Operator.IN:
-                return self._any(value, part.value)
+                return self._compare_any(value, part.value)
             case Operator.NIN:
-                return f"(NOT {self._any(value, part.value)})"
+                return f"(NOT {self._compare_any(value, part.value)})"
             case Operator.EXISTS:
                 there = f"coalesce({value} <> ALL(ARRAY['null', '[]']::jsonb[]), false)"
                 return f"({there} = {checked(part.value, bool)})"
             case Operator.CONTAINS:
-                return self._contains(value, part.value)
+                return self._compare_contains(value, part.value)
             case Operator.PREFIX:
-                return self._of_kind(value, "string", lambda text: self._starts(text, part.value))
+                return self._if_kind(value, "string", lambda text: self._compare_prefix(text, part.value))
             case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-                return self._ordered(value, ORDER[part.operator], part.value)
+                return self._compare_order(value, ORDER[part.operator], part.value)
 
     def _on_content(self, part: Compare) -> str:
         """Plain content is a column of its own; that of structured content is left to Python."""
@@ -120,69 +120,71 @@ class _Compiler(Compiler):
             case Operator.EXISTS:
                 return "true" if checked(part.value, bool) else "false"
             case Operator.PREFIX:
-                test = self._starts("version.content", part.value)
+                test = self._compare_prefix("version.content", part.value)
             case Operator.CONTAINS:
-                test = self._inside("version.content", checked(part.value, str))
+                test = self._compare_inside("version.content", checked(part.value, str))
             case Operator.EQ | Operator.IN:
                 return self._is_content(part)
             case Operator.NE | Operator.NIN:
                 return f"(NOT {self._is_content(part)})"
             case _:
                 sign = ORDER[part.operator]
-                test = f"version.content {sign} {self._bind(_kept(checked(part.value, str)))}"
+                test = f"version.content {sign} {self._bind(_encode(checked(part.value, str)))}"
         return f"(NOT version.structured AND {test})"
 
     def _is_content(self, part: Compare) -> str:
         operand = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
         self.count(len(checked(operand, list)))
-        texts = [f"version.content = {self._bind(_kept(checked(text, str)))}" for text in operand]
+        texts = [f"version.content = {self._bind(_encode(checked(text, str)))}" for text in operand]
         return f"(NOT version.structured AND ({' OR '.join(texts) or 'false'}))"
 
-    def _equal(self, value: str, operand: Json) -> str:
-        other = f"{self._bind(_json(operand))}::jsonb"
+    def _compare_equal(self, value: str, operand: Json) -> str:
+        other = f"{self._bind(_encode_json(operand))}::jsonb"
         same = f"coalesce({value}, 'null'::jsonb) = {other}"
         if isinstance(operand, list):
             return f"({same})"
         is_list = f"jsonb_typeof({value}) = 'array'"
         return f"(CASE WHEN {is_list} THEN has_element({value}, {other}) ELSE {same} END)"
 
-    def _any(self, value: str, choices: Json) -> str:
+    def _compare_any(self, value: str, choices: Json) -> str:
         self.count(len(checked(choices, list)))
-        return f"({' OR '.join(self._equal(value, choice) for choice in choices) or 'false'})"
+        return f"({' OR '.join(self._compare_equal(value, choice) for choice in choices) or 'false'})"
 
-    def _contains(self, value: str, operand: Json) -> str:
+    def _compare_contains(self, value: str, operand: Json) -> str:
         text = "false"
         if isinstance(operand, str):
-            text = self._of_kind(value, "string", lambda value_text: self._inside(value_text, operand))
+            text = self._if_kind(
+                value, "string", lambda value_text: self._compare_inside(value_text, operand)
+            )
         if isinstance(operand, list):
-            other = f"{self._bind(_json(operand))}::jsonb"
+            other = f"{self._bind(_encode_json(operand))}::jsonb"
             return f"({text} OR coalesce(jsonb_typeof({value}) = 'array' AND {value} = {other}, false))"
-        other = f"{self._bind(_json(operand))}::jsonb"
+        other = f"{self._bind(_encode_json(operand))}::jsonb"
         in_list = (
             f"CASE WHEN jsonb_typeof({value}) = 'array' THEN has_element({value}, {other}) ELSE false END"
         )
         return f"({text} OR {in_list})"
 
-    def _ordered(self, value: str, sign: str, operand: Json) -> str:
+    def _compare_order(self, value: str, sign: str, operand: Json) -> str:
         if isinstance(operand, str):
-            name = f'{self._bind(_kept(operand))}::text COLLATE "C"'
-            return self._of_kind(value, "string", lambda text: f"{text} {sign} {name}")
+            name = f'{self._bind(_encode(operand))}::text COLLATE "C"'
+            return self._if_kind(value, "string", lambda text: f"{text} {sign} {name}")
         if isinstance(operand, int | float) and not isinstance(operand, bool):
-            number = f"{self._bind(_json(operand))}::numeric"
-            return self._of_kind(value, "number", lambda text: f"{text}::numeric {sign} {number}")
+            number = f"{self._bind(_encode_json(operand))}::numeric"
+            return self._if_kind(value, "number", lambda text: f"{text}::numeric {sign} {number}")
         return "false"
 
-    def _of_kind(self, value: str, kind: str, test: Callable[[str], str]) -> str:
+    def _if_kind(self, value: str, kind: str, test: Callable[[str], str]) -> str:
         holds = test(f"({value} #>> ARRAY[]::text[])")
         return f"(CASE WHEN jsonb_typeof({value}) = '{kind}' THEN {holds} ELSE false END)"
 
-    def _inside(self, text: str, operand: str) -> str:
+    def _compare_inside(self, text: str, operand: str) -> str:
         if operand and operand[0] in "\x00\x01\x02":
             raise NoSql  # the second half of an escape could be taken for its beginning
-        return f"position({self._bind(_kept(operand))}::text IN {text}) > 0"
+        return f"position({self._bind(_encode(operand))}::text IN {text}) > 0"
 
-    def _starts(self, text: str, operand: Json) -> str:
-        return f"starts_with({text}, {self._bind(_kept(checked(operand, str)))}::text)"
+    def _compare_prefix(self, text: str, operand: Json) -> str:
+        return f"starts_with({text}, {self._bind(_encode(checked(operand, str)))}::text)"
 
     def _bind(self, value: str) -> str:
         name = f"f{len(self.bindings)}"
@@ -190,27 +192,27 @@ class _Compiler(Compiler):
         return f"%({name})s"
 
 
-def _json(value: Json) -> str:
-    if not _comparable(value):
+def _encode_json(value: Json) -> str:
+    if not _is_comparable(value):
         raise NoSql
     return dumps(value)
 
 
-def _comparable(value: Json) -> bool:
+def _is_comparable(value: Json) -> bool:
     """Whether jsonb compares it as Python does: no huge numbers, no text that had to be escaped."""
     if isinstance(value, dict):
-        return all(_comparable(name) and _comparable(inner) for name, inner in value.items())
+        return all(_is_comparable(name) and _is_comparable(inner) for name, inner in value.items())
     if isinstance(value, list):
-        return all(map(_comparable, value))
+        return all(map(_is_comparable, value))
     if isinstance(value, str):
-        return _kept(value) == value
+        return _encode(value) == value
     return (
         value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) < _EXACT)
     )
 
 
-def _kept(text: str) -> str:
+def _encode(text: str) -> str:
     try:
-        return kept(text)
+        return encode_text(text)
     except InvalidRequest as error:
         raise NoSql from error

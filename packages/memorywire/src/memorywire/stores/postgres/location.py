@@ -35,19 +35,19 @@ class Location(Struct, frozen=True, kw_only=True):
     @property
     def primary(self) -> str:
         """The DSN for a connection that can write: of several hosts, the one that takes writes."""
-        return self._attended("read-write")
+        return self._build_dsn("read-write")
 
     @property
     def replica(self) -> str:
         """The DSN for a connection that may be a moment behind: any standby, else the primary."""
-        return self._attended("prefer-standby", load_balance_hosts="random")
+        return self._build_dsn("prefer-standby", load_balance_hosts="random")
 
     @property
     def has_several_hosts(self) -> bool:
         parts = urlsplit(self.dsn)
         return "," in dict(parse_qsl(parts.query)).get("host", parts.netloc.rpartition("@")[2])
 
-    def _attended(self, attribute: str, **more: str) -> str:
+    def _build_dsn(self, attribute: str, **more: str) -> str:
         options, several = dict(parse_qsl(urlsplit(self.dsn).query)), self.has_several_hosts
         options = {"connect_timeout": _NEXT_HOST_SECONDS if several else _CONNECT_SECONDS} | options
         if several:

@@ -9,33 +9,33 @@ from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.kv import saying
 from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Record, Scope
-from memorywire.stores.postgres.database import Asked, Connection, Row, fetch
+from memorywire.stores.postgres.database import Connection, Row, Statement, fetch
 from memorywire.stores.postgres.filters import Conditions, conditions
 from memorywire.stores.postgres.rows import (
     CHANGE,
     QUERIES,
     RECORD,
     VERSION,
-    change_of,
-    kept,
-    record_of,
-    said,
-    scope_row,
-    some,
-    version_of,
+    bind_scope,
+    decode_text,
+    encode_optional,
+    encode_text,
+    read_change,
+    read_record,
+    read_version,
 )
 
 _PAGE = 256
 
 
 async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
-    bindings = scope_row(scope) | {"ids": [kept(id) for id in ids]}
-    return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), bindings)]
+    bindings = bind_scope(scope) | {"ids": [encode_text(id) for id in ids]}
+    return [read_record(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), bindings)]
 
 
 async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
     """How often each was recalled."""
-    bindings = {"tenant": kept(tenant), "ids": [kept(id) for id in ids]}
+    bindings = {"tenant": encode_text(tenant), "ids": [encode_text(id) for id in ids]}
     return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], bindings)]
 
 
@@ -50,8 +50,8 @@ async def find(
     while len(matches) < limit:
         behind = filters.sql if after is None else f"{filters.sql} AND version.id {sign} %(after)s"
         page_of = QUERIES[query].format(record=RECORD, conditions=behind)
-        rows = await fetch(db, page_of, filters.bindings | {"after": some(after), "limit": page})
-        records = [record_of(row) for row in rows]
+        rows = await fetch(db, page_of, filters.bindings | {"after": encode_optional(after), "limit": page})
+        records = [read_record(row) for row in rows]
         matches += [record for record in records if filters.rest.matches(record)]
         if len(rows) < page:
             break
@@ -60,8 +60,8 @@ async def find(
 
 
 async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
-    rows = await fetch(db, QUERIES["owners"], {"tenant": kept(tenant)})
-    return sorted((said(agent), int(live)) for agent, live in rows)
+    rows = await fetch(db, QUERIES["owners"], {"tenant": encode_text(tenant)})
+    return sorted((decode_text(agent), int(live)) for agent, live in rows)
 
 
 async def count(db: Connection, where: Where) -> int:
@@ -78,7 +78,7 @@ async def positions(db: Connection, filters: Conditions) -> list[int]:
         query = QUERIES["positions"].format(conditions=filters.sql)
         return [int(position) for (position,) in await fetch(db, query, filters.bindings)]
     rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=filters.sql), filters.bindings)
-    return [int(row[0]) for row in rows if filters.rest.matches(record_of(row))]
+    return [int(row[0]) for row in rows if filters.rest.matches(read_record(row))]
 
 
 async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
@@ -86,9 +86,9 @@ async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) ->
     return {int(row[0]): row for row in await fetch(db, *records_at(tenant, positions))}
 
 
-def records_at(tenant: str, positions: Sequence[int]) -> Asked:
+def records_at(tenant: str, positions: Sequence[int]) -> Statement:
     """The query for the rows there."""
-    bindings = {"tenant": kept(tenant), "positions": list(positions)}
+    bindings = {"tenant": encode_text(tenant), "positions": list(positions)}
     return QUERIES["at_positions"].format(record=RECORD), bindings
 
 
@@ -97,59 +97,65 @@ async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
     digest = saying(record)
     if digest is None:
         return None
-    name = scope_row(record.scope) | {"id": kept(record.id), "digest": bytes.fromhex(digest), "at": at}
+    name = bind_scope(record.scope) | {
+        "id": encode_text(record.id),
+        "digest": bytes.fromhex(digest),
+        "at": at,
+    }
     [(id,)] = await fetch(db, QUERIES["same_content"], name)
-    return None if id is None else (await get(db, record.scope, [said(id)]))[0]
+    return None if id is None else (await get(db, record.scope, [decode_text(id)]))[0]
 
 
 async def history(db: Connection, scope: Scope, id: str) -> list[Version]:
     condition = "version.tenant = %(tenant)s AND version.agent = %(agent)s AND version.id = %(id)s"
     user = "(%(user)s::text IS NULL OR version.user_id = %(user)s::text)"
-    return await _versions(db, f"{condition} AND {user}", scope_row(scope) | {"id": kept(id)})
+    return await _versions(db, f"{condition} AND {user}", bind_scope(scope) | {"id": encode_text(id)})
 
 
 async def footprint(db: Connection, scope: Scope, change_id: str) -> Footprint | None:
-    name = {"tenant": kept(scope.tenant), "id": kept(change_id)}
+    name = {"tenant": encode_text(scope.tenant), "id": encode_text(change_id)}
     rows = await fetch(db, QUERIES["change_by_id"].format(change=CHANGE), name)
-    return await _footprint(db, rows[0]) if rows and scope.covers(change_of(rows[0]).scope) else None
+    return await _footprint(db, rows[0]) if rows and scope.covers(read_change(rows[0]).scope) else None
 
 
 async def committed(db: Connection, scope: Scope, key: str) -> Footprint | None:
-    name = scope_row(scope) | {"key": kept(key)}
+    name = bind_scope(scope) | {"key": encode_text(key)}
     rows = await fetch(db, QUERIES["change_by_key"].format(change=CHANGE), name)
     return await _footprint(db, rows[0]) if rows else None
 
 
 async def changes(db: Connection, scope: Scope, limit: int) -> list[Change]:
     query = QUERIES["newest_changes"].format(change=CHANGE)
-    return [change_of(row) for row in await fetch(db, query, scope_row(scope) | {"limit": limit})]
+    return [read_change(row) for row in await fetch(db, query, bind_scope(scope) | {"limit": limit})]
 
 
 async def agents(db: Connection, tenant: str) -> list[str]:
-    rows = await fetch(db, QUERIES["agents"], {"tenant": kept(tenant)})
-    return sorted(said(agent) for (agent,) in rows)
+    rows = await fetch(db, QUERIES["agents"], {"tenant": encode_text(tenant)})
+    return sorted(decode_text(agent) for (agent,) in rows)
 
 
 async def log(db: Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
-    page = scope_row(scope) | {"after": after, "limit": limit}
+    page = bind_scope(scope) | {"after": after, "limit": limit}
     return [await _footprint(db, row) for row in await fetch(db, QUERIES["log"].format(change=CHANGE), page)]
 
 
 async def origins(db: Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
-    return await _named(db, "origins", tenant, ids)
+    return await _map_ids(db, "origins", tenant, ids)
 
 
 async def known(db: Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
-    return await _named(db, "owners_of_changes", tenant, change_ids)
+    return await _map_ids(db, "owners_of_changes", tenant, change_ids)
 
 
-async def _named(db: Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
-    rows = await fetch(db, QUERIES[query], {"tenant": kept(tenant), "ids": [kept(id) for id in ids]})
-    return {said(id): said(answer) for id, answer in rows}
+async def _map_ids(db: Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    rows = await fetch(
+        db, QUERIES[query], {"tenant": encode_text(tenant), "ids": [encode_text(id) for id in ids]}
+    )
+    return {decode_text(id): decode_text(answer) for id, answer in rows}
 
 
 async def vectors(db: Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-    bindings = {"tenant": kept(tenant), "ids": [kept(id) for id, _ in versions]}
+    bindings = {"tenant": encode_text(tenant), "ids": [encode_text(id) for id, _ in versions]}
     rows = await fetch(db, QUERIES["vectors_of"], bindings | {"numbers": [number for _, number in versions]})
     return [None if text is None else _floats(text) for (text,) in rows]
 
@@ -159,8 +165,8 @@ def _floats(text: str) -> bytes:
 
 
 async def _footprint(db: Connection, row: Row) -> Footprint:
-    change, sequence = change_of(row), int(row[0])
-    bindings = scope_row(change.scope) | {"seq": sequence}
+    change, sequence = read_change(row), int(row[0])
+    bindings = bind_scope(change.scope) | {"seq": sequence}
     agent = "version.tenant = %(tenant)s AND version.agent = %(agent)s"
     return Footprint(
         change=change,
@@ -174,4 +180,4 @@ async def _footprint(db: Connection, row: Row) -> Footprint:
 
 async def _versions(db: Connection, which: str, bindings: dict[str, Any]) -> list[Version]:
     query = QUERIES["history"].format(version=VERSION, conditions=which)
-    return [version_of(row) for row in await fetch(db, query, bindings)]
+    return [read_version(row) for row in await fetch(db, query, bindings)]

@@ -21,11 +21,11 @@ from memorywire.stores.postgres.database import (
     fetch,
     is_pooled,
     map_errors,
-    pooler_in_between,
+    refuse_pooler,
 )
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
-from memorywire.stores.postgres.rows import QUERIES, RECORD, halves, record_of
+from memorywire.stores.postgres.rows import QUERIES, RECORD, format_vector, read_record
 
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -54,16 +54,16 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
             if space_of(state) == space and "reembedding" not in state:
                 return 0
             if await is_pooled(db):
-                raise pooler_in_between(location, "reembed")
+                raise refuse_pooler(location, "reembed")
             await migrate(location, space_of(state))
-            await _alone(db, location)
+            await _lock_schema(db, location)
             if space_of(state) == space:
-                await _give_up(db)
+                await _discard_progress(db)
                 return 0
-            return await _Desk(db, space, embed, on_progress).work()
+            return await _Reembedding(db, space, embed, on_progress).work()
 
 
-async def _alone(db: Connection, location: Location) -> None:
+async def _lock_schema(db: Connection, location: Location) -> None:
     """Lock the schema for this connection, so that nobody else re-embeds it; raises StoreBusy."""
     mine = await fetch(
         db,
@@ -76,37 +76,37 @@ async def _alone(db: Connection, location: Location) -> None:
     await db.execute(sql.SQL("SET search_path = {}").format(path))
 
 
-async def _give_up(db: Connection) -> None:
+async def _discard_progress(db: Connection) -> None:
     async with db.transaction():
         await db.execute(QUERIES["reembed_clear"])
         await db.execute(QUERIES["reembed_room"])
         await db.execute(QUERIES["reembed_done"])
 
 
-class _Desk:
+class _Reembedding:
     """The schema being worked on, and the space it is to be in."""
 
     def __init__(self, db: Connection, space: Space, embed: Embed, on_progress: Progress) -> None:
         self._db = db
         self._space = space
         self._embed = embed
-        self._tell = on_progress
+        self._on_progress = on_progress
         self._done, self._total = 0, 0
 
     async def work(self) -> int:
-        async with self._unbound():
+        async with self._as_owner():
             await self._prepare()
             # Whoever was writing has finished: whatever is written from now on stands behind this.
             [(reach,)] = await fetch(self._db, QUERIES["reembed_reach"])
             tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
         await self._count(tenants)
         for tenant in tenants:
-            await self._of_tenant(tenant)
-        await self._index()
+            await self._reembed_tenant(tenant)
+        await self._build_index()
         while newer := await self._newer_or_swap(int(reach)):
-            vectors = await self._made(newer)
-            async with self._unbound():
-                await self._keep(newer, vectors)
+            vectors = await self._embed_rows(newer)
+            async with self._as_owner():
+                await self._write(newer, vectors)
         return self._done
 
     async def _prepare(self) -> None:
@@ -122,37 +122,37 @@ class _Desk:
 
     async def _count(self, tenants: Sequence[str]) -> None:
         for tenant in tenants:
-            async with self._bound(tenant):
+            async with self._as_tenant(tenant):
                 [(total, count)] = await fetch(self._db, QUERIES["reembed_total"], {"tenant": tenant})
             self._total, self._done = self._total + int(total), self._done + int(count)
-        self._tell(self._done, self._total)
+        self._on_progress(self._done, self._total)
 
-    async def _of_tenant(self, tenant: str) -> None:
+    async def _reembed_tenant(self, tenant: str) -> None:
         bindings = {"tenant": tenant, "id": "", "number": 0, "limit": _BATCH}
         query = QUERIES["reembed_next"].format(record=RECORD)
         while True:
-            async with self._bound(tenant):
+            async with self._as_tenant(tenant):
                 batch = await fetch(self._db, query, bindings)
             if not batch:
                 return
-            vectors = await self._made(batch)
-            async with self._bound(tenant):
-                await self._keep(batch, vectors)
+            vectors = await self._embed_rows(batch)
+            async with self._as_tenant(tenant):
+                await self._write(batch, vectors)
             bindings |= {"id": batch[-1][_ID], "number": batch[-1][_NUMBER]}
-            self._tell(self._done, max(self._done, self._total))
+            self._on_progress(self._done, max(self._done, self._total))
 
-    async def _made(self, batch: Sequence[Row]) -> list[bytes]:
+    async def _embed_rows(self, batch: Sequence[Row]) -> list[bytes]:
         self._done += len(batch)
-        return await self._embed([record_of(row).meaning for row in batch])
+        return await self._embed([read_record(row).meaning for row in batch])
 
-    async def _keep(self, batch: Sequence[Row], vectors: Sequence[bytes]) -> None:
+    async def _write(self, batch: Sequence[Row], vectors: Sequence[bytes]) -> None:
         bindings = {
             "positions": [row[_POSITION] for row in batch],
-            "vectors": [halves(vector, self._space) for vector in vectors],
+            "vectors": [format_vector(vector, self._space) for vector in vectors],
         }
         await self._db.execute(QUERIES["reembed_keep"], bindings)
 
-    async def _index(self) -> None:
+    async def _build_index(self) -> None:
         """Outside any transaction, so that nobody waits for it; one that was cut off is of no use."""
         await self._db.execute(QUERIES["reembed_drop_index"])
         if self._space.dimension <= _MOST_INDEXED:
@@ -160,7 +160,7 @@ class _Desk:
 
     async def _newer_or_swap(self, reach: int) -> list[Row]:
         """What was written meanwhile, at most a batch of it; when there is nothing, everything is swapped."""
-        async with self._unbound():
+        async with self._as_owner():
             bindings = {"reach": reach, "limit": _BATCH}
             newer = await fetch(self._db, QUERIES["reembed_newer"].format(record=RECORD), bindings)
             if not newer:
@@ -173,14 +173,14 @@ class _Desk:
         return newer
 
     @asynccontextmanager
-    async def _bound(self, tenant: str) -> AsyncIterator[None]:
+    async def _as_tenant(self, tenant: str) -> AsyncIterator[None]:
         """A transaction like everybody's: it sees one tenant, and nobody waits for it."""
         async with self._db.transaction():
             await self._db.execute("SELECT set_config('memorywire.tenant', %s, true)", (tenant,))
             yield
 
     @asynccontextmanager
-    async def _unbound(self) -> AsyncIterator[None]:
+    async def _as_owner(self) -> AsyncIterator[None]:
         """A transaction of the owner that sees all tenants; everybody else waits until it is over."""
         async with self._db.transaction():
             await self._db.execute(QUERIES["lift_walls"])

@@ -34,7 +34,7 @@ COLUMNS = {
     "expires_at": "expires_at",
     "version": "number",
 }
-_SAID = tuple(sorted(FIELDS - COLUMNS.keys() - {"content"}))
+_FACTS = tuple(sorted(FIELDS - COLUMNS.keys() - {"content"}))
 _IN_BODY = tuple(
     name for name in Record.__struct_fields__ if name not in {*COLUMNS, "scope", "content", "recalled_at"}
 )
@@ -52,11 +52,11 @@ CHANGE = "seq, id, tenant, agent, user_id, operation, at, key, fingerprint, reas
 _WIDTH = 17
 _ID, _NUMBER, _CONTENT = 4, 5, 14  # where these stand in RECORD
 
-_ESCAPED = re.compile("\x01([\x01\x02])")
+_ESCAPE = re.compile("\x01([\x01\x02])")
 _LARGEST = 2**63
 
 
-def kept(text: str) -> str:
+def encode_text(text: str) -> str:
     """The text as the server can keep it: it has no NUL. Equality, order and prefixes stay what they were."""
     if "\x00" in text or "\x01" in text:
         text = text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
@@ -67,29 +67,33 @@ def kept(text: str) -> str:
     return text
 
 
-def said(text: str) -> str:
+def decode_text(text: str) -> str:
     """The text as it was given."""
     return (
-        _ESCAPED.sub(lambda found: "\x00" if found[1] == "\x01" else "\x01", text) if "\x01" in text else text
+        _ESCAPE.sub(lambda found: "\x00" if found[1] == "\x01" else "\x01", text) if "\x01" in text else text
     )
 
 
-def some(text: str | None) -> str | None:
-    return None if text is None else kept(text)
+def encode_optional(text: str | None) -> str | None:
+    return None if text is None else encode_text(text)
 
 
-def scope_row(scope: Scope) -> dict[str, Any]:
-    return {"tenant": kept(scope.tenant), "agent": kept(scope.agent), "user": some(scope.user)}
+def bind_scope(scope: Scope) -> dict[str, Any]:
+    return {
+        "tenant": encode_text(scope.tenant),
+        "agent": encode_text(scope.agent),
+        "user": encode_optional(scope.user),
+    }
 
 
 @lru_cache(maxsize=65_536)
-def term_key(tenant: str, agent: str, term: str) -> int:
+def hash_term(tenant: str, agent: str, term: str) -> int:
     """What the text index keeps of an agent's word: 64 bits, from which the word cannot be read back."""
     name = json.dumps([tenant, agent, term]).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little", signed=True)
 
 
-def version_row(put: Put, space: Space) -> dict[str, Any]:
+def build_version_row(put: Put, space: Space) -> dict[str, Any]:
     """Everything a new version's row holds, except the sequences that begin and end it."""
     record = put.record
     counts = terms(record.text)
@@ -98,8 +102,8 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
     }
     entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
     is_object = not isinstance(record.content, str)
-    row = scope_row(record.scope) | {
-        "id": kept(record.id),
+    row = bind_scope(record.scope) | {
+        "id": encode_text(record.id),
         "number": record.version,
         "type": record.type.value,
         "standing": record.standing.value,
@@ -107,29 +111,29 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
         "created_at": record.created_at,
         "occurred_at": record.occurred_at,
         "expires_at": record.expires_at,
-        "session": some(record.session_id),
+        "session": encode_optional(record.session_id),
         "machine_said": record.metadata.get("role") == "assistant",
         "digest": saying(record),
         "length": counts.total(),
         "structured": is_object,
-        "content": dumps(record.content) if is_object else kept(str(record.content)),
+        "content": dumps(record.content) if is_object else encode_text(str(record.content)),
         "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
-        "facts": _speakable({name: getattr(record, name) for name in (*_SAID, "metadata")}),
-        "vector": None if put.vector is None else halves(put.vector, space),
+        "facts": _encode_all({name: getattr(record, name) for name in (*_FACTS, "metadata")}),
+        "vector": None if put.vector is None else format_vector(put.vector, space),
         "like": put.like if put.vector is None else None,
-        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term, _ in entries],
+        "terms": [hash_term(record.scope.tenant, record.scope.agent, term) for term, _ in entries],
         "counts": [count for _, count in entries],
     }
     return _within_64_bits(row)
 
 
-def change_row(change: Change) -> dict[str, Any]:
+def build_change_row(change: Change) -> dict[str, Any]:
     texts = ("operation", "key", "fingerprint", "reason", "undoes", "about")
-    row = scope_row(change.scope) | {name: some(getattr(change, name)) for name in texts}
-    return _within_64_bits(row | {"id": kept(change.id), "at": change.at})
+    row = bind_scope(change.scope) | {name: encode_optional(getattr(change, name)) for name in texts}
+    return _within_64_bits(row | {"id": encode_text(change.id), "at": change.at})
 
 
-def record_of(row: Row) -> Record:
+def read_record(row: Row) -> Record:
     """The record in columns of RECORD."""
     # fmt: off
     (_, tenant, agent, user, id, number, type, standing, confidence, created_at, occurred_at, expires_at,
@@ -138,14 +142,14 @@ def record_of(row: Row) -> Record:
     rest: dict[str, Any] = json.loads(body)
     rest |= {name: tuple(rest[name]) for name in _TUPLES & rest.keys()}
     return Record(
-        id=said(id),
+        id=decode_text(id),
         scope=_scope(tenant, agent, user),
         type=MemoryType(type),
-        content=json.loads(content) if is_object else said(content),
+        content=json.loads(content) if is_object else decode_text(content),
         created_at=created_at,
         version=number,
         confidence=confidence,
-        session_id=None if session is None else said(session),
+        session_id=None if session is None else decode_text(session),
         occurred_at=occurred_at,
         expires_at=expires_at,
         standing=Standing(standing),
@@ -154,31 +158,31 @@ def record_of(row: Row) -> Record:
     )
 
 
-def version_of(row: Row) -> Version:
+def read_version(row: Row) -> Version:
     """The version in columns of VERSION."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_WIDTH:]
     return Version(
-        id=said(row[_ID]),
+        id=decode_text(row[_ID]),
         number=row[_NUMBER],
-        record=None if row[_CONTENT] is None else replace(record_of(row), recalled_at=None),
+        record=None if row[_CONTENT] is None else replace(read_record(row), recalled_at=None),
         began=began,
         began_at=began_at,
-        began_by=said(began_by),
+        began_by=decode_text(began_by),
         ended=ended,
         ended_at=ended_at,
-        ended_by=None if ended_by is None else said(ended_by),
+        ended_by=None if ended_by is None else decode_text(ended_by),
         reason=None if reason is None else EndReason(reason),
-        into=None if into is None else said(into),
+        into=None if into is None else decode_text(into),
     )
 
 
-def change_of(row: Row) -> Change:
+def read_change(row: Row) -> Change:
     """A committed change in columns of CHANGE, without what it put, ended and erased."""
     _, id, tenant, agent, user, operation, at, *texts = row
-    key, fingerprint, reason, undoes, about = (None if text is None else said(text) for text in texts)
+    key, fingerprint, reason, undoes, about = (None if text is None else decode_text(text) for text in texts)
     return Change(
-        id=said(id),
-        operation=said(operation),
+        id=decode_text(id),
+        operation=decode_text(operation),
         scope=_scope(tenant, agent, user),
         at=at,
         key=key,
@@ -189,13 +193,13 @@ def change_of(row: Row) -> Change:
     )
 
 
-def halves(vector: bytes, space: Space) -> str:
+def format_vector(vector: bytes, space: Space) -> str:
     """A vector of this space as the server reads it, rounded to 16 bits."""
-    values = floats(vector, space).astype(np.float16)
+    values = read_vector(vector, space).astype(np.float16)
     return f"[{','.join(map(str, values.tolist()))}]"
 
 
-def floats(vector: bytes, space: Space) -> NDArray[np.float32]:
+def read_vector(vector: bytes, space: Space) -> NDArray[np.float32]:
     values = np.frombuffer(vector, "<f4") if len(vector) == 4 * space.dimension else np.empty(0, np.float32)
     if not len(values) or not np.isfinite(values).all():
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
@@ -211,19 +215,21 @@ def dumps(value: Json) -> str:
     return text
 
 
-def _speakable(value: Json) -> Json:
+def _encode_all(value: Json) -> Json:
     """The same value with every text as the server can keep it."""
     if isinstance(value, str):
-        return kept(value)
+        return encode_text(value)
     if isinstance(value, Mapping):
-        return {kept(name): _speakable(inner) for name, inner in value.items()}
+        return {encode_text(name): _encode_all(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_speakable(inner) for inner in value]
+        return [_encode_all(inner) for inner in value]
     return value
 
 
 def _scope(tenant: str, agent: str, user: str | None) -> Scope:
-    return Scope(tenant=said(tenant), agent=said(agent), user=None if user is None else said(user))
+    return Scope(
+        tenant=decode_text(tenant), agent=decode_text(agent), user=None if user is None else decode_text(user)
+    )
 
 
 def _within_64_bits(row: dict[str, Any]) -> dict[str, Any]:

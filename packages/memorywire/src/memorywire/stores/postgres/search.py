@@ -26,7 +26,15 @@ from memorywire.stores.postgres.database import Connection, Database, Row, fetch
 from memorywire.stores.postgres.filters import conditions
 from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.reads import at_positions, positions, records_at
-from memorywire.stores.postgres.rows import QUERIES, floats, kept, record_of, scope_row, some, term_key
+from memorywire.stores.postgres.rows import (
+    QUERIES,
+    bind_scope,
+    encode_optional,
+    encode_text,
+    hash_term,
+    read_record,
+    read_vector,
+)
 
 # As the server sends arrays: behind a header, each number behind its own size.
 _ARRAY_HEADER = 20
@@ -54,7 +62,7 @@ class PostgresIndex(AgentIndex):
         self._exact: Float16Vectors = Float16Vectors(dimension)
 
     def key(self, term: str) -> int:
-        return term_key(self._tenant, self._agent, term)
+        return hash_term(self._tenant, self._agent, term)
 
     def ids(self, source: Source, rows: NDArray[Any]) -> Sequence[str]:
         return self._exact.ids_at(rows)
@@ -118,7 +126,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         The answer is computed from memory. Then one request asks for its records and for the agent's newest
         change: if the index has seen that change, the answer is current.
         """
-        where, tenant = query.where, kept(query.where.scope.tenant)
+        where, tenant = query.where, encode_text(query.where.scope.tenant)
         if where.as_of is not None or not self.indexes.head(where.scope.tenant, where.scope.agent):
             return None
         matches: list[int] | None = None
@@ -132,7 +140,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         with self.indexes.take(where.scope.tenant, where.scope.agent) as index:
             index_head = index.head
             ranking = rank(None, index, _select(index, where, matches), query, limit)
-        newest = (QUERIES["agent_now"], scope_row(where.scope))
+        newest = (QUERIES["agent_now"], bind_scope(where.scope))
         records = records_at(where.scope.tenant, [hit.position for hit in ranking])
         state, rows = await database.at_once(tenant, [newest, records], settings)
         for live, _, head, current_space in state:
@@ -144,11 +152,11 @@ class Searcher(Struct, frozen=True, kw_only=True):
     def refuse_others(self, query: Query) -> None:
         """Raises InvalidRequest for a vector of another space."""
         if query.vector is not None:
-            floats(query.vector, self.space)
+            read_vector(query.vector, self.space)
 
     async def _rank(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         scope = query.where.scope
-        state = await fetch(db, QUERIES["agent_now"], scope_row(scope)) or [(0, 0, 0, None)]
+        state = await fetch(db, QUERIES["agent_now"], bind_scope(scope)) or [(0, 0, 0, None)]
         [(live, words, head, current_space)] = state
         refuse_if_reembedded(current_space, self.space)
         if query.where.as_of is not None:
@@ -169,7 +177,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
     async def _is_small(self, db: Connection, scope: Scope) -> bool:
         if scope.user is None:
             return False
-        bindings = scope_row(scope) | {"most": self.exact + 1}
+        bindings = bind_scope(scope) | {"most": self.exact + 1}
         [(of_user,)] = await fetch(db, QUERIES["user_size"], bindings)
         return int(of_user) <= self.exact
 
@@ -201,7 +209,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
     ) -> list[Ranked]:
         """Rank these versions in an index for this query alone."""
         scope = query.where.scope
-        bindings = {"tenant": kept(scope.tenant), "positions": list(chosen)}
+        bindings = {"tenant": encode_text(scope.tenant), "positions": list(chosen)}
         index = PostgresIndex(scope.tenant, scope.agent, self.space.dimension)
         index.add(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), bindings))
         return rank(db, index, Selection.of_all(len(index)), query, limit, statistics)
@@ -209,7 +217,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
 
 async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> tuple[list[int], list[Row]]:
     """The positions that ended between two changes of an agent, and the rows that began."""
-    bindings = scope_row(scope) | {"seen": since, "head": head}
+    bindings = bind_scope(scope) | {"seen": since, "head": head}
     rows = await fetch(db, QUERIES["shelf_ended"], bindings) if since else []
     statement = QUERIES["shelf_begun" if since else "shelf_all"].format(indexed=INDEXED)
     return [int(position) for (position,) in rows], await fetch(db, statement, bindings)
@@ -218,7 +226,7 @@ async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> 
 def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
     """The ranked versions with their records; without those that are gone or no longer match."""
     hits = [
-        Scored(record=record_of(rows[hit.position]), score=hit.score, signals=hit.signals)
+        Scored(record=read_record(rows[hit.position]), score=hit.score, signals=hit.signals)
         for hit in ranking
         if hit.position in rows
     ]
@@ -228,7 +236,7 @@ def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]
 def _select(index: PostgresIndex, where: Where, matches: Sequence[int] | None) -> Selection:
     """What a query may see; an index has users by the names that the server keeps."""
     scope = where.scope
-    selection = index.select(replace(where, scope=replace(scope, user=some(scope.user))))
+    selection = index.select(replace(where, scope=replace(scope, user=encode_optional(scope.user))))
     if matches is None:
         return selection
     return selection.filter(np.isin(selection.align(index.positions), matches))

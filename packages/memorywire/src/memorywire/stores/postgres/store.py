@@ -13,19 +13,19 @@ from memorywire.stores.postgres import apply, reads
 from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
-from memorywire.stores.postgres.rows import QUERIES, kept
+from memorywire.stores.postgres.rows import QUERIES, encode_text
 from memorywire.stores.postgres.search import Searcher
 
 EXACT = 20_000
 """A scope with no more live memories than this is searched by looking at each of them."""
 
-_NOBODY = "-"  # a transaction needs a tenant, also one that looks at no rows
+_NO_TENANT = "-"  # a transaction needs a tenant, also one that looks at no rows
 
 # A recall time that a crash forgets is no loss, and no recall should wait for a disk.
-_LAZILY = {"synchronous_commit": "off"}
+_ASYNC_COMMIT = {"synchronous_commit": "off"}
 
 # A search goes by index into its scope, is planned once for a connection and never compiled.
-_SEARCHING = {
+_SEARCH_SETTINGS = {
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
@@ -70,7 +70,7 @@ class PostgresStore:
             await database.open()
             if replica is not None:
                 await replica.open()
-            [about] = await database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
+            [about] = await database.read(_NO_TENANT, lambda db: fetch(db, QUERIES["about_server"]))
         except BaseException:
             for pool in (database, replica):
                 if pool is not None:
@@ -88,33 +88,37 @@ class PostgresStore:
         return apply.applying(change, self._space, announce=self.database.location.notify)
 
     async def write(self, change: Change) -> int:
-        work = await apply.aside(len(change.put), self.applying, change)
-        return await self.database.write(kept(change.scope.tenant), work)
+        work = await apply.run_aside(len(change.put), self.applying, change)
+        return await self.database.write(encode_text(change.scope.tenant), work)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         return await self._read(scope, lambda db: reads.get(db, scope, ids))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        return await self._seen(where.scope, lambda db: reads.find(db, where, after, limit))
+        return await self._read_replica(where.scope, lambda db: reads.find(db, where, after, limit))
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        return await self._seen(where.scope, lambda db: reads.find(db, where, before, limit, backwards=True))
+        return await self._read_replica(
+            where.scope, lambda db: reads.find(db, where, before, limit, backwards=True)
+        )
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        return await self.database.read(kept(tenant), lambda db: reads.owners(db, tenant))
+        return await self.database.read(encode_text(tenant), lambda db: reads.owners(db, tenant))
 
     async def count(self, where: Where) -> int:
-        return await self._seen(where.scope, lambda db: reads.count(db, where))
+        return await self._read_replica(where.scope, lambda db: reads.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         self._searcher.refuse_others(query)
         if limit < 1:
             return []
-        database, tenant = self._replica or self.database, kept(query.where.scope.tenant)
-        hits = await self._searcher.search_cached(database, query, limit, _SEARCHING)
+        database, tenant = self._replica or self.database, encode_text(query.where.scope.tenant)
+        hits = await self._searcher.search_cached(database, query, limit, _SEARCH_SETTINGS)
         if hits is not None:
             return hits
-        return await database.look(tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING)
+        return await database.look(
+            tenant, lambda db: self._searcher.search(db, query, limit), _SEARCH_SETTINGS
+        )
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         return await self._read(record.scope, lambda db: reads.duplicate(db, record, at))
@@ -132,43 +136,45 @@ class PostgresStore:
         return await self._read(scope, lambda db: reads.changes(db, scope, limit))
 
     async def agents(self, tenant: str) -> list[str]:
-        return await self.database.read(kept(tenant), lambda db: reads.agents(db, tenant))
+        return await self.database.read(encode_text(tenant), lambda db: reads.agents(db, tenant))
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
         return await self._read(scope, lambda db: reads.log(db, scope, after, limit))
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.database.read(kept(tenant), lambda db: reads.origins(db, tenant, ids))
+        return await self.database.read(encode_text(tenant), lambda db: reads.origins(db, tenant, ids))
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        return await self.database.read(kept(tenant), lambda db: reads.known(db, tenant, change_ids))
+        return await self.database.read(encode_text(tenant), lambda db: reads.known(db, tenant, change_ids))
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-        return await self.database.read(kept(tenant), lambda db: reads.vectors(db, tenant, versions))
+        return await self.database.read(encode_text(tenant), lambda db: reads.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        await self.database.write(kept(scope.tenant), lambda db: apply.touch(db, scope, ids, at), _LAZILY)
+        await self.database.write(
+            encode_text(scope.tenant), lambda db: apply.touch(db, scope, ids, at), _ASYNC_COMMIT
+        )
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         counts: dict[tuple[str, str], int] = {}
         for tenant in {record.scope.tenant for record in records}:
             ids = [record.id for record in records if record.scope.tenant == tenant]
             work = partial(reads.recalls, tenant=tenant, ids=ids)
-            numbers = await self.database.read(kept(tenant), work)
+            numbers = await self.database.read(encode_text(tenant), work)
             counts |= {(tenant, id): count for id, count in zip(ids, numbers, strict=True)}
         return [counts[record.scope.tenant, record.id] for record in records]
 
-    async def announced(self) -> AsyncIterator[int]:
+    async def listen(self) -> AsyncIterator[int]:
         """The sequences of commits as they happen, by any process that opened the schema with `notify=on`."""
-        async for word in self.database.heard(self.database.location.schema):
+        async for word in self.database.listen(self.database.location.schema):
             if word:
                 yield int(word)
 
     async def health(self) -> Mapping[str, Json]:
         """What the server says of itself; how many memories there are is known to each tenant alone."""
-        [about] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
+        [about] = await self.database.read(_NO_TENANT, lambda db: fetch(db, QUERIES["about_server"]))
         server, vector, durable, unbound = about
-        [(size,)] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["schema_bytes"]))
+        [(size,)] = await self.database.read(_NO_TENANT, lambda db: fetch(db, QUERIES["schema_bytes"]))
         how = "prepared" if self.database.prepares else "unprepared"
         return {
             "ok": True,
@@ -189,8 +195,8 @@ class PostgresStore:
             await self._replica.close()
 
     async def _read(self, scope: Scope, work: Work[T]) -> T:
-        return await self.database.read(kept(scope.tenant), work)
+        return await self.database.read(encode_text(scope.tenant), work)
 
-    async def _seen(self, scope: Scope, work: Work[T]) -> T:
+    async def _read_replica(self, scope: Scope, work: Work[T]) -> T:
         """The result of the work, from a replica where one may answer."""
-        return await (self._replica or self.database).read(kept(scope.tenant), work)
+        return await (self._replica or self.database).read(encode_text(scope.tenant), work)

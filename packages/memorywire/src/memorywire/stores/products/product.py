@@ -276,17 +276,17 @@ class OneThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._crew = ThreadPool(1, f"memorywire-{name}")
+        self._threads = ThreadPool(1, f"memorywire-{name}")
 
     async def do(self, work: Callable[[], T]) -> T:
         try:
-            return await self._crew.do(work)
+            return await self._threads.do(work)
         except Dismissed as error:
             raise StoreUnavailable(f"the store {self._name} is closed") from error
 
     def end(self) -> None:
         """End the thread once everything that waits is done; blocks until then."""
-        self._crew.dismiss()
+        self._threads.dismiss()
 
 
 def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, str]) -> ModuleType:

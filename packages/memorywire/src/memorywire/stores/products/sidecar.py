@@ -34,15 +34,15 @@ class Books:
 
     def __init__(self, path: Path | None, space: Space) -> None:
         self._location = Location(path=path)
-        self._patience = RetryPolicy()
+        self._retry_policy = RetryPolicy()
         with map_errors(self._location):
             self._db = connect(self._location)
-            self._patience.try_for("open the books", lambda: self._prepare(space))
+            self._retry_policy.try_for("open the books", lambda: self._prepare(space))
 
     def _prepare(self, space: Space) -> None:
         if self._location.path is not None:
             log_ahead(self._db, self._location)
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             edition = int(self._db.pragma("user_version"))
             if edition > _EDITION:
                 raise StoreNewer(
@@ -109,13 +109,13 @@ class Books:
 
     def announce(self, refs: Iterable[Ref]) -> None:
         """Note entries before they are kept: unless a commit follows, they are litter to be removed."""
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             self._drop_later(refs)
 
     def commit(self, change: Change, lines: Iterable[Line], old_refs: Iterable[Ref]) -> int:
         """Write the change and these lines; what they retire becomes litter."""
         scope = change.scope
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             for line in lines:
                 self._ask("keep", **_row(line))
                 if line.key is not None:
@@ -128,7 +128,7 @@ class Books:
 
     def amend(self, lines: Iterable[Line]) -> None:
         """Write these lines without a change: they say what somebody else did, such as an edit by hand."""
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             for line in lines:
                 self._ask("keep", **_row(line))
 
@@ -151,11 +151,11 @@ class Books:
         ]
 
     def dropped(self, refs: Iterable[Ref]) -> None:
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             self._ask("dropped", keys=json.dumps([ref.key for ref in refs]))
 
     def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             self._ask("touch", at=at, ids=json.dumps(list(ids)), **_whose(scope))
 
     def recalls(self, records: Sequence[Record]) -> list[int]:
@@ -165,7 +165,7 @@ class Books:
 
     def keep_vectors(self, vectors: Iterable[tuple[str | None, bytes | None]]) -> None:
         """Keep vectors of entries that hold none themselves, by the fingerprint of a version."""
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             for fingerprint, half in vectors:
                 if fingerprint is not None and half is not None:
                     self._ask("keep_vector", fingerprint=fingerprint, half=half)
@@ -175,7 +175,7 @@ class Books:
         return vector
 
     def keep_only_vectors(self, fingerprints: Iterable[str]) -> None:
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             self._ask("drop_vectors", kept=json.dumps(sorted(fingerprints)))
 
     def scrub(self) -> None:

@@ -14,14 +14,14 @@ from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.secrets import expand_variables
 from memorywire.stores.postgres.database import Connection, map_errors
 from memorywire.stores.postgres.location import Location, locate
-from memorywire.stores.postgres.rows import kept
+from memorywire.stores.postgres.rows import encode_text
 from memorywire.stores.sql import Document
 
 BUCKETS = 1024
 
 
 def bucket_of(agent: str) -> int:
-    digest = md5(kept(agent).encode(), usedforsecurity=False).digest()
+    digest = md5(encode_text(agent).encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest[:2], "big") % BUCKETS
 
 

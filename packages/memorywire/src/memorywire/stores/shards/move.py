@@ -17,7 +17,7 @@ from psycopg import sql
 from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
 from memorywire.model.secrets import find_literal_secret
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, Row, is_pooled, map_errors, pooler_in_between
+from memorywire.stores.postgres.database import Connection, Row, is_pooled, map_errors, refuse_pooler
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import extension_of
 from memorywire.stores.postgres.store import PostgresStore
@@ -114,7 +114,7 @@ async def _at(shard: Shard) -> AsyncIterator[_Place]:
             location.primary, autocommit=True, prepare_threshold=None
         ) as db:
             if await is_pooled(db):
-                raise pooler_in_between(location, "moving a bucket")
+                raise refuse_pooler(location, "moving a bucket")
             path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await extension_of(db))))
             await db.execute(sql.SQL("SET search_path = {}").format(path))
             yield _Place(db, location)

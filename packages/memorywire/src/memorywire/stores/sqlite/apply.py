@@ -13,21 +13,21 @@ from memorywire.model.kv import saying
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import Savepoint, Work
-from memorywire.stores.sqlite.file import owe_scrub
+from memorywire.stores.sqlite.file import request_scrub
 from memorywire.stores.sqlite.rows import (
     CHANGE,
     RECORD,
     Bindings,
     Columns,
     Row,
-    change_columns,
-    change_row,
-    end_checksum,
-    row_checksum,
-    scope_row,
-    vector_checksum,
-    version_columns,
-    version_row,
+    bind_scope,
+    build_change_columns,
+    build_change_row,
+    build_version_columns,
+    build_version_row,
+    checksum_end,
+    checksum_row,
+    checksum_vector,
 )
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -53,7 +53,7 @@ class _Newest(Struct, frozen=True):
 
 def prepare(change: Change, space: Space) -> Prepared:
     """The rows of a change; raises InvalidRequest for what no row can hold."""
-    return Prepared(change, change_row(change), [version_row(put, space) for put in change.put])
+    return Prepared(change, build_change_row(change), [build_version_row(put, space) for put in change.put])
 
 
 def apply(db: apsw.Connection, prepared: Prepared) -> int:
@@ -61,7 +61,7 @@ def apply(db: apsw.Connection, prepared: Prepared) -> int:
     change, row = prepared.change, prepared.row
     started = db.execute(QUERIES["begin_change"], tuple(row.values())).get
     if started is None:
-        return _known(db, row)
+        return _find_committed(db, row)
     sequence = int(started)
     # Ends first, so that a put may say again what its own change retires.
     for end in change.end:
@@ -73,7 +73,7 @@ def apply(db: apsw.Connection, prepared: Prepared) -> int:
     return sequence
 
 
-def _known(db: apsw.Connection, row: Bindings) -> int:
+def _find_committed(db: apsw.Connection, row: Bindings) -> int:
     """The sequence of a change that is committed already; IdempotencyConflict if only its key is."""
     sequence = db.execute(QUERIES["change_by_id"], row).get
     if sequence is None:
@@ -82,7 +82,7 @@ def _known(db: apsw.Connection, row: Bindings) -> int:
 
 
 def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
-    newest = _covered(db, change, end.id)
+    newest = _find_covered(db, change, end.id)
     if newest is None or newest.erased:
         raise Conflict("no memory has this id", field="id")
     if not newest.live or newest.number != end.version:
@@ -93,26 +93,26 @@ def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
 def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
     name = {"tenant": change.scope.tenant, "agent": change.scope.agent, "id": end.id}
     reason, into = end.reason.value, end.into
-    end_row = {"seq": sequence, "reason": reason, "into": into, "end": end_checksum(sequence, reason, into)}
+    end_row = {"seq": sequence, "reason": reason, "into": into, "end": checksum_end(sequence, reason, into)}
     db.execute(QUERIES["end_live"], name | end_row)
 
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
-    if begins_chain(change, put):
+    if is_first_version(change, put):
         db.execute(QUERIES["begin_chain"], chain_row(change, sequence, put, version))
         if db.changes():
             return  # in one statement, as nearly every put; the rest is for finding out why not
-    elif follows(change, put) and _replaced(db, sequence, put):
+    elif is_next_version(change, put) and _replace_live(db, sequence, put):
         db.execute(QUERIES["begin_version"], (*version.values(), sequence))
         return
-    _check_base(db, change, put)
+    _refuse_wrong_base(db, change, put)
     if put.unique:
         existing = db.execute(QUERIES["same_content"], version | {"at": change.at}).get
         if existing is not None:
             raise Duplicate(str(existing))
     if put.vector is None and put.like is not None:
-        vector = _vector_of(db, put)
-        version = version | {"vector": vector, "vector_checksum": vector_checksum(vector)}
+        vector = _read_vector(db, put)
+        version = version | {"vector": vector, "vector_checksum": checksum_vector(vector)}
     if put.base is Base.LIVE:
         previous = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, previous)
@@ -130,35 +130,35 @@ def is_brief(change: Change) -> bool:
     return not change.erase and len(change.put) + len(change.end) <= _FEW
 
 
-def begins_chain(change: Change, put: Put) -> bool:
+def is_first_version(change: Change, put: Put) -> bool:
     """Whether this put begins a new record, which only the file's constraints can refuse."""
     fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
     return fresh and change.scope.covers(put.record.scope)
 
 
-def follows(change: Change, put: Put) -> bool:
+def is_next_version(change: Change, put: Put) -> bool:
     """Whether this put replaces a live version, and is refused only when another version is live."""
     next_one = put.base is Base.LIVE and put.like is None and not put.unique
     return next_one and change.scope.covers(put.record.scope)
 
 
-def _replaced(db: apsw.Connection, sequence: int, put: Put) -> bool:
+def _replace_live(db: apsw.Connection, sequence: int, put: Put) -> bool:
     """End the version before this one; False when it was not live."""
     record = put.record
     name: Bindings = {
         "id": record.id,
         "before": record.version - 1,
         "seq": sequence,
-        "end": end_checksum(sequence, EndReason.REPLACED.value, None),
+        "end": checksum_end(sequence, EndReason.REPLACED.value, None),
     }
-    db.execute(QUERIES["replace_live"], scope_row(record.scope) | name)
+    db.execute(QUERIES["replace_live"], bind_scope(record.scope) | name)
     return bool(db.changes())
 
 
-def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:
+def _refuse_wrong_base(db: apsw.Connection, change: Change, put: Put) -> None:
     """Raise Conflict unless what stands under the id is what the put expects."""
     record = put.record
-    newest = _newest(db, record.scope.tenant, record.id)
+    newest = _find_newest(db, record.scope.tenant, record.id)
     if not change.scope.covers(record.scope) or (put.base is Base.NOTHING and newest is not None):
         raise Conflict("the id is taken", field="id")
     if put.base is not Base.NOTHING and (newest is None or newest.erased or newest.scope != record.scope):
@@ -168,7 +168,7 @@ def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:
         raise Conflict("the memory is no longer at this version", field="if_version")
 
 
-def _vector_of(db: apsw.Connection, put: Put) -> bytes | None:
+def _read_vector(db: apsw.Connection, put: Put) -> bytes | None:
     name = {"tenant": put.record.scope.tenant, "id": put.record.id, "number": put.like}
     row = db.execute(QUERIES["vector_of"], name).fetchone()
     if row is None:
@@ -178,7 +178,7 @@ def _vector_of(db: apsw.Connection, put: Put) -> bytes | None:
 
 
 def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
-    if _covered(db, change, id) is None:
+    if _find_covered(db, change, id) is None:
         return
     name: Bindings = {"tenant": change.scope.tenant, "id": id}
     db.execute(QUERIES["erase_packs"], name | {"agent": change.scope.agent})
@@ -186,30 +186,30 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
-    _keep_checksums(db, name)
-    owe_scrub(db)
+    _update_checksums(db, name)
+    request_scrub(db)
 
 
-def _keep_checksums(db: apsw.Connection, name: Bindings) -> None:
+def _update_checksums(db: apsw.Connection, name: Bindings) -> None:
     """Give what an erasure leaves of a record, and the changes that lost a fingerprint, new checksums."""
     versions = [
-        (row_checksum(row[: len(RECORD)]) ^ end_checksum(*row[len(RECORD) + 1 :]), row[len(RECORD)])
+        (checksum_row(row[: len(RECORD)]) ^ checksum_end(*row[len(RECORD) + 1 :]), row[len(RECORD)])
         for row in db.execute(QUERIES["erased_versions"], name)
     ]
     changes = [
-        (row_checksum(row[: len(CHANGE)]), row[len(CHANGE)])
+        (checksum_row(row[: len(CHANGE)]), row[len(CHANGE)])
         for row in db.execute(QUERIES["changes_about"], name)
     ]
     db.executemany(QUERIES["keep_checksum"], versions)
     db.executemany(QUERIES["keep_change_checksum"], changes)
 
 
-def _covered(db: apsw.Connection, change: Change, id: str) -> _Newest | None:
-    newest = _newest(db, change.scope.tenant, id)
+def _find_covered(db: apsw.Connection, change: Change, id: str) -> _Newest | None:
+    newest = _find_newest(db, change.scope.tenant, id)
     return newest if newest is not None and change.scope.covers(newest.scope) else None
 
 
-def _newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
+def _find_newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
     row = db.execute(QUERIES["newest"], {"tenant": tenant, "id": id}).fetchone()
     if row is None:
         return None
@@ -220,11 +220,11 @@ def _newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
 _dumps = encoder()
 _REPLACED = EndReason.REPLACED.value
 
-Settled: TypeAlias = list[int | Exception]
+GroupResult: TypeAlias = list[int | Exception]
 """What became of each change: its commit sequence, or what was in its way."""
 
 
-class Unsettled(Exception):
+class GroupRefused(Exception):
     """Some of these changes did not find what they expect, so each has to be tried alone."""
 
 
@@ -242,36 +242,36 @@ class Group(Struct, frozen=True):
     said: str | None
 
 
-def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
+def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
     """The group of these changes, with everything slow done; None when they cannot be written as one."""
     unique = {put.unique for change in changes for put in change.put}
     if len(unique) > 1 or not all(map(_is_plain, changes)):
         return None
-    sayings = dict(map(_said, changes)) if True in unique else {}
+    sayings = dict(map(_saying_of, changes)) if True in unique else {}
     if sayings and len(sayings) < len(changes):
         return None
     try:
-        versions = version_columns([change.put[0] for change in changes], space)
-        change_rows = change_columns(changes)
+        versions = build_version_columns([change.put[0] for change in changes], space)
+        change_rows = build_change_columns(changes)
     except InvalidRequest:
         return None
     return Group(
         count=len(changes),
         changes=change_rows,
         versions=versions,
-        replaced=[(at, _before(change)) for at, change in enumerate(changes) if _replaces(change)],
+        replaced=[(at, _previous_row(change)) for at, change in enumerate(changes) if _replaces(change)],
         said=_dumps([[*words, at] for words, at in sayings.items()]) if sayings else None,
     )
 
 
-def apply_each(db: apsw.Connection, group: Group) -> Settled:
+def apply_group(db: apsw.Connection, group: Group) -> GroupResult:
     """Write the whole group, and give the commit sequence of each change.
 
     Raises Unsettled, or a broken constraint, when one of them did not find what it expects; the caller undoes
     the rest.
     """
     if group.said is not None and db.execute(QUERIES["same_contents"], {"said": group.said}).get:
-        raise Unsettled
+        raise GroupRefused
     heads: tuple[int, int] | None = db.execute(QUERIES["heads"]).fetchone()
     last, position = heads or (0, 0)
     sequences = range(last + 1, last + 1 + group.count)
@@ -280,16 +280,16 @@ def apply_each(db: apsw.Connection, group: Group) -> Settled:
     if group.replaced:
         before = db.total_changes()
         ends = [
-            (sequences[at], end_checksum(sequences[at], _REPLACED, None), *row) for at, row in group.replaced
+            (sequences[at], checksum_end(sequences[at], _REPLACED, None), *row) for at, row in group.replaced
         ]
         db.executemany(QUERIES["replace_each"], ends)
         if db.total_changes() - before != len(group.replaced):
-            raise Unsettled
+            raise GroupRefused
     db.executemany(QUERIES["begin_versions"], zip(positions, sequences, *group.versions, strict=True))
     return [*sequences]
 
 
-def tried(db: apsw.Connection, work: Work[int]) -> int | Exception:
+def run_in_savepoint(db: apsw.Connection, work: Work[int]) -> int | Exception:
     """What a work gives, or the error it raised; an error undoes this work alone."""
     with Savepoint(db) as attempt:
         return work(db)
@@ -302,18 +302,18 @@ def _is_plain(change: Change) -> bool:
     if change.end or change.erase or len(change.put) != 1:
         return False
     put = change.put[0]
-    return begins_chain(change, put) or follows(change, put)
+    return is_first_version(change, put) or is_next_version(change, put)
 
 
 def _replaces(change: Change) -> bool:
     return change.put[0].base is Base.LIVE
 
 
-def _before(change: Change) -> Row:
+def _previous_row(change: Change) -> Row:
     record = change.put[0].record
     return (record.scope.tenant, record.scope.agent, record.id, record.scope.user, record.version - 1)
 
 
-def _said(change: Change) -> tuple[Row, int]:
+def _saying_of(change: Change) -> tuple[Row, int]:
     record = change.put[0].record
     return (record.scope.tenant, record.scope.agent, record.scope.user, saying(record)), change.at

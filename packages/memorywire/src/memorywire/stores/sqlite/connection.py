@@ -25,16 +25,16 @@ from memorywire.model.errors import (
 )
 from memorywire.stores.sqlite.location import Location
 
-_REPAIRED = (3, 51, 3)
-_BACK_PORTS = {(3, 50): 7, (3, 44): 6}
+_FIRST_SAFE = (3, 51, 3)
+_PATCHED = {(3, 50): 7, (3, 44): 6}
 
 
 def wal_is_safe(version: str) -> bool:
     """Whether a committed write survives concurrent checkpoints in this SQLite version."""
     major, minor, patch, *_ = (*(int(part) for part in version.split(".")), 0, 0)
-    if (major, minor, patch) >= _REPAIRED:
+    if (major, minor, patch) >= _FIRST_SAFE:
         return True
-    repaired_from = _BACK_PORTS.get((major, minor))
+    repaired_from = _PATCHED.get((major, minor))
     return repaired_from is not None and patch >= repaired_from
 
 
@@ -63,7 +63,7 @@ _LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its con
 _PAGES_OF_LOG = 4_000  # before its content is moved: a page that many commits touch is moved once
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
-_HURRIED = 1.0
+_HURRY_SECONDS = 1.0
 
 
 def connect(location: Location) -> apsw.Connection:
@@ -175,7 +175,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
             try:
                 return attempt()
             except (apsw.BusyError, apsw.LockedError) as error:
-                budget = min(self.budget, _HURRIED) if self.hurry.is_set() else self.budget
+                budget = min(self.budget, _HURRY_SECONDS) if self.hurry.is_set() else self.budget
                 if self.clock() >= start + budget:
                     raise StoreBusy(
                         f"could not {what} within {budget:g} s: another process holds the file",
@@ -185,7 +185,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
             max_pause = min(max_pause * 2, _LONGEST_PAUSE)
 
 
-class _Fence:
+class _ErrorMapping:
     """Foreign errors stop here and leave as ours."""
 
     __slots__ = ("_location",)
@@ -197,17 +197,17 @@ class _Fence:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        ours = None if error is None else _ours(error, self._location)
+        ours = None if error is None else _map_error(error, self._location)
         if ours is not None:
             raise ours from error
 
 
-def map_errors(location: Location) -> _Fence:
+def map_errors(location: Location) -> _ErrorMapping:
     """Inside, what goes wrong with a file is told by its name."""
-    return _Fence(location)
+    return _ErrorMapping(location)
 
 
-def _ours(error: BaseException, location: Location) -> MemorywireError | None:
+def _map_error(error: BaseException, location: Location) -> MemorywireError | None:
     match error:
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreCorrupt(f"{location} is not a sound database: {error}", fix=DAMAGED_FIX)
@@ -264,12 +264,12 @@ def snapshot(db: apsw.Connection) -> _Transaction:
     return _Transaction(db, lambda: db.execute("BEGIN"))
 
 
-def writing(db: apsw.Connection, patience: RetryPolicy | None) -> _Transaction:
+def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transaction:
     """Everything written inside is committed, or nothing is; the lock is taken before the first read, with
     patience or at once."""
-    if patience is None:
+    if retry_policy is None:
         return _Transaction(db, partial(_begin_at_once, db))
-    return _Transaction(db, partial(patience.try_for, "write", partial(db.execute, "BEGIN IMMEDIATE")))
+    return _Transaction(db, partial(retry_policy.try_for, "write", partial(db.execute, "BEGIN IMMEDIATE")))
 
 
 def _begin_at_once(db: apsw.Connection) -> None:
@@ -311,7 +311,7 @@ class Savepoint:
         return True
 
 
-class _Loan:
+class _Borrowed:
     """Takes a connection out of the pool, and puts it back at the end."""
 
     __slots__ = ("_idle", "_lent", "_wait")
@@ -340,9 +340,9 @@ class Pool:
     def __len__(self) -> int:
         return self._size
 
-    def borrow(self, *, wait: bool = True) -> _Loan:
+    def borrow(self, *, wait: bool = True) -> _Borrowed:
         """One of them, as soon as one is there, for the time of a `with`; `Empty` when it must not wait."""
-        return _Loan(self._idle, wait=wait)
+        return _Borrowed(self._idle, wait=wait)
 
     def close(self) -> None:
         """Wait for each connection to come back, and close it."""

@@ -92,36 +92,38 @@ class SqliteFile:
         setup: Callable[[apsw.Connection], None],
         *,
         connect: Connect = connect,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
     ) -> None:
         """Open the file and start the writer; blocks while it does."""
         self.location = location
-        self._patience = patience or RetryPolicy()
+        self._retry_policy = retry_policy or RetryPolicy()
         with map_errors(location):
             self.writing, self.readers = self._open(connect, setup)
         self._identity = Identity(location.path)
         self._closed = False
-        self._crew = ThreadPool(len(self.readers), f"memorywire {location}")
+        self._threads = ThreadPool(len(self.readers), f"memorywire {location}")
         with self.writing.borrow() as db:
             self.read_only = db.readonly("main")
             self._checkpoints = Checkpoints(db, lambda: connect(location))
         self._writer = Writer(
-            self.writing, location=location, patience=self._patience, checkpoints=self._checkpoints
+            self.writing, location=location, retry_policy=self._retry_policy, checkpoints=self._checkpoints
         )
 
     def _open(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> tuple[Pool, Pool]:
-        def prepared(db: apsw.Connection) -> None:
+        def setup_writer(db: apsw.Connection) -> None:
             db.execute(f"PRAGMA cache_size = -{_WRITERS_CACHE}").fetchall()
             setup(db)
-            self._keep_books(db)
+            self._prepare_file(db)
 
-        first = self._ready(connect, prepared)
+        first = self._connect_and_setup(connect, setup_writer)
         if self.location.path is None:
             both = Pool([first])
             return both, both
-        return Pool([first]), Pool([self._ready(connect, _read_only) for _ in range(_READERS)])
+        return Pool([first]), Pool([self._connect_and_setup(connect, _read_only) for _ in range(_READERS)])
 
-    def _ready(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> apsw.Connection:
+    def _connect_and_setup(
+        self, connect: Connect, setup: Callable[[apsw.Connection], None]
+    ) -> apsw.Connection:
         """A connection with its setup done; another process may hold the file while it is being created."""
 
         def attempt() -> apsw.Connection:
@@ -133,14 +135,14 @@ class SqliteFile:
                 raise
             return db
 
-        return self._patience.try_for("open the store", attempt)
+        return self._retry_policy.try_for("open the store", attempt)
 
-    def _keep_books(self, db: apsw.Connection) -> None:
+    def _prepare_file(self, db: apsw.Connection) -> None:
         """Prepare what every file has: a write-ahead log, and a table for scrubs that outlive a process."""
         if self.location.path is not None:
             log_ahead(db, self.location)
         if not db.execute(QUERIES["has_meta"]).get:
-            with writing(db, self._patience):
+            with writing(db, self._retry_policy):
                 db.execute(QUERIES["add_meta"])
 
     async def read(self, work: Work[T]) -> T:
@@ -158,10 +160,10 @@ class SqliteFile:
 
         def on_thread() -> T:
             with map_errors(self.location), self.readers.borrow() as db:
-                return self._patience.try_for("read", lambda: work(db))
+                return self._retry_policy.try_for("read", lambda: work(db))
 
         try:
-            return await self._crew.do(on_thread)
+            return await self._threads.do(on_thread)
         except Dismissed:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
@@ -204,7 +206,7 @@ class SqliteFile:
 
     def hurry(self) -> None:
         """Wait for other processes a second at most from now on, also in what waits already."""
-        self._patience.hurry.set()
+        self._retry_policy.hurry.set()
 
     async def write_at_once(self, work: Work[None]) -> bool:
         """Do a work that can wait for later; False when it would have to wait for somebody now."""
@@ -224,18 +226,18 @@ class SqliteFile:
         if not self._closed:
             self._closed = True
             self.hurry()
-            await asyncio.to_thread(self._shut)
+            await asyncio.to_thread(self._close_all)
 
-    def _shut(self) -> None:
+    def _close_all(self) -> None:
         self._writer.close()
         self._checkpoints.close()
-        self._crew.dismiss()
+        self._threads.dismiss()
         with map_errors(self.location):
             self.readers.close()
             self.writing.close()
 
 
-def owe_scrub(db: apsw.Connection) -> None:
+def request_scrub(db: apsw.Connection) -> None:
     """Say, inside a writing work, that words were erased: before it is answered the log is truncated.
 
     The debt is kept in the file, so that a crash before that does not leave the words in the log.

@@ -125,26 +125,26 @@ class _Compiler(Compiler):
     """Compares columns, and metadata by the engine's JSON functions."""
 
     def compare(self, part: Compare) -> str:
-        field_, operand = self._reader(part.path), part.value
+        field_, operand = self._build_reader(part.path), part.value
         match part.operator:
             case Operator.EQ:
-                return self._equal(field_, operand)
+                return self._compare_equal(field_, operand)
             case Operator.NE:
-                return f"NOT {self._equal(field_, operand)}"
+                return f"NOT {self._compare_equal(field_, operand)}"
             case Operator.IN:
-                return self._any(field_, operand)
+                return self._compare_any(field_, operand)
             case Operator.NIN:
-                return f"NOT {self._any(field_, operand)}"
+                return f"NOT {self._compare_any(field_, operand)}"
             case Operator.EXISTS:
                 return f"({field_.present}) = {int(checked(operand, bool))}"
             case Operator.CONTAINS:
-                return self._contains(field_, operand)
+                return self._compare_contains(field_, operand)
             case Operator.PREFIX:
-                return self._starts(field_, operand)
+                return self._compare_prefix(field_, operand)
             case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-                return self._ordered(field_, ORDER[part.operator], operand)
+                return self._compare_order(field_, ORDER[part.operator], operand)
 
-    def _reader(self, path: tuple[str, ...]) -> _Reader:
+    def _build_reader(self, path: tuple[str, ...]) -> _Reader:
         name = path[0]
         if name in _TEXTS:
             column = _TEXTS[name]
@@ -173,17 +173,17 @@ class _Compiler(Compiler):
             elements=f"CASE {type_} WHEN 'array' THEN metadata -> {path} ELSE '[]' END",
         )
 
-    def _equal(self, field_: _Reader, operand: Json) -> str:
-        direct = self._same(field_, operand)
+    def _compare_equal(self, field_: _Reader, operand: Json) -> str:
+        direct = self._compare_same(field_, operand)
         if field_.elements is None:
             return f"({direct})"
-        return f"({direct} OR {self._among(field_.elements, operand)})"
+        return f"({direct} OR {self._find_in_list(field_.elements, operand)})"
 
-    def _any(self, field_: _Reader, choices: Json) -> str:
+    def _compare_any(self, field_: _Reader, choices: Json) -> str:
         self.count(len(checked(choices, list)))
-        return f"({' OR '.join(self._equal(field_, choice) for choice in choices) or 0})"
+        return f"({' OR '.join(self._compare_equal(field_, choice) for choice in choices) or 0})"
 
-    def _among(self, elements: str, operand: Json) -> str:
+    def _find_in_list(self, elements: str, operand: Json) -> str:
         element = _Reader(
             text="CASE t WHEN 'text' THEN v END",
             number="CASE WHEN t IN ('integer', 'real') THEN v END",
@@ -192,9 +192,9 @@ class _Compiler(Compiler):
             missing="t = 'null'",
             present="1",
         )
-        return _ELEMENTS.format(list=elements, test=self._same(element, operand))
+        return _ELEMENTS.format(list=elements, test=self._compare_same(element, operand))
 
-    def _same(self, field_: _Reader, operand: Json) -> str:
+    def _compare_same(self, field_: _Reader, operand: Json) -> str:
         match operand:
             case None:
                 return field_.missing
@@ -209,23 +209,23 @@ class _Compiler(Compiler):
             case _:
                 raise NoSql  # equality of lists and objects
 
-    def _ordered(self, field_: _Reader, sign: str, operand: Json) -> str:
+    def _compare_order(self, field_: _Reader, sign: str, operand: Json) -> str:
         if isinstance(operand, str):
             return f"IFNULL({field_.text} {sign} {self._bind(operand)}, 0)"
         if isinstance(operand, int | float) and not isinstance(operand, bool):
             return f"IFNULL({field_.number} {sign} {self._bind(operand)}, 0)"
         return "0"
 
-    def _contains(self, field_: _Reader, operand: Json) -> str:
+    def _compare_contains(self, field_: _Reader, operand: Json) -> str:
         # As bytes, because the engine's text functions stop at a NUL.
         inside = "0"
         if isinstance(operand, str):
             inside = f"IFNULL(instr(CAST({field_.text} AS BLOB), {self._bind(_utf8(operand))}) > 0, 0)"
         if field_.elements is None:
             return inside
-        return f"({inside} OR {self._among(field_.elements, operand)})"
+        return f"({inside} OR {self._find_in_list(field_.elements, operand)})"
 
-    def _starts(self, field_: _Reader, operand: Json) -> str:
+    def _compare_prefix(self, field_: _Reader, operand: Json) -> str:
         start = _utf8(checked(operand, str))
         if not start:
             return f"({field_.text}) IS NOT NULL"

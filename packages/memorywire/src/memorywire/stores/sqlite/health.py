@@ -17,16 +17,16 @@ from memorywire.model.errors import StoreCorrupt
 from memorywire.model.record import Json
 from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import kept_space, migrations, words_of
+from memorywire.stores.sqlite.migrate import migrations, read_space, read_words_edition
 from memorywire.stores.sqlite.rows import (
     CHANGE,
     RECORD,
     Row,
-    end_checksum,
-    indexed,
-    record_of,
-    row_checksum,
-    vector_checksum,
+    checksum_end,
+    checksum_row,
+    checksum_vector,
+    index_terms,
+    read_record,
 )
 from memorywire.stores.sqlite.segments import find_damaged_segments
 from memorywire.stores.sqlite.sql import QUERIES
@@ -76,7 +76,7 @@ def _schema_problems(db: apsw.Connection) -> Iterator[str]:
     for name, sql in _expected_schema().items():
         if present.get(name) != sql:
             yield f"the schema of {name} is not the one of this release"
-    if words_of(db) > EDITION:
+    if read_words_edition(db) > EDITION:
         yield "the edition of the index terms is unknown"
 
 
@@ -93,7 +93,7 @@ def _schema(db: apsw.Connection) -> dict[str, str]:
 
 
 def _version_problems(db: apsw.Connection) -> Iterator[str]:
-    space, is_current = kept_space(db), words_of(db) == EDITION
+    space, is_current = read_space(db), read_words_edition(db) == EDITION
     for batch in _batches(db):
         for row in batch:
             problem = _row_problem(row) or (is_current and _term_problem(row))
@@ -107,12 +107,12 @@ def _row_problem(row: Row) -> str | None:
     _, ended, reason, into, checksum, vector_sum, _, vector, _ = row[len(RECORD) :]
     if reason is not None and reason not in _REASONS:
         return "it ended for an unknown reason"
-    actual = row_checksum(row[: len(RECORD)])
+    actual = checksum_row(row[: len(RECORD)])
     if ended is not None:
-        actual ^= end_checksum(ended, reason, into)
+        actual ^= checksum_end(ended, reason, into)
     if checksum is not None and checksum != actual:
         return "it does not match its checksum"
-    if vector_sum is not None and vector_sum != vector_checksum(vector):
+    if vector_sum is not None and vector_sum != checksum_vector(vector):
         return "its vector does not match its checksum"
     return None
 
@@ -122,7 +122,7 @@ def _term_problem(row: Row) -> str | None:
     if terms is None:
         return None  # it was erased
     try:
-        actual = indexed(record_of((*row[: len(RECORD)], None)))
+        actual = index_terms(read_record((*row[: len(RECORD)], None)))
     except StoreCorrupt:
         return "it cannot be read"
     return None if (length, terms) == actual else "its index terms are not those of its words"
@@ -139,7 +139,7 @@ def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
 
 def _change_problems(db: apsw.Connection) -> Iterator[str]:
     for row in db.execute(QUERIES["examined_changes"]):
-        if row_checksum(row[: len(CHANGE)]) != row[-1]:
+        if checksum_row(row[: len(CHANGE)]) != row[-1]:
             yield f"change {row[0]} does not match its checksum"
     for (sequence,) in db.execute(QUERIES["misplaced_versions"]):
         yield f"commit {sequence} does not have the versions that it says"
@@ -181,7 +181,7 @@ def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
         "records": records,
         "versions": versions,
         "embedded_anew": embedded_anew,
-        "words": words_of(db),
+        "words": read_words_edition(db),
         "erase_pending": db.execute(QUERIES["scrub_owed"]).get is not None,
         **_on_disk(location.path),
     }

@@ -47,27 +47,29 @@ def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
     db.execute(QUERIES["tables_kept"], {"key": f"tables {name}", "number": newest})
 
 
-def migrate(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
+def migrate(db: apsw.Connection, location: Location, space: Space, retry_policy: RetryPolicy) -> None:
     """Make the file ours, current and of this embedding space, or refuse it untouched.
 
     Can be repeated: it raises apsw.BusyError while another process keeps the file to itself.
     """
-    bring_up_to_date(db, location, patience)
-    _settle_space(db, location, space, patience)
+    bring_up_to_date(db, location, retry_policy)
+    _settle_space(db, location, space, retry_policy)
 
 
-def bring_up_to_date(db: apsw.Connection, location: Location, patience: RetryPolicy) -> None:
+def bring_up_to_date(db: apsw.Connection, location: Location, retry_policy: RetryPolicy) -> None:
     """Apply the migrations that the file has not seen, whatever its embedding space."""
     _refuse_strangers(db, location)
     if location.path is not None:
         log_ahead(db, location)
     for number, script in migrations():
         if _user_version(db) < number:
-            _apply(db, location, patience, number, script)
+            _apply(db, location, retry_policy, number, script)
 
 
-def _apply(db: apsw.Connection, location: Location, patience: RetryPolicy, number: int, script: str) -> None:
-    with writing(db, patience):
+def _apply(
+    db: apsw.Connection, location: Location, retry_policy: RetryPolicy, number: int, script: str
+) -> None:
+    with writing(db, retry_policy):
         _refuse_strangers(db, location)
         if _user_version(db) < number:  # another process may have been first
             try:
@@ -99,13 +101,13 @@ def _user_version(db: apsw.Connection) -> int:
     return int(db.execute("PRAGMA user_version").get)
 
 
-def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
-    stored = kept_space(db)
+def _settle_space(db: apsw.Connection, location: Location, space: Space, retry_policy: RetryPolicy) -> None:
+    stored = read_space(db)
     if stored is None:
-        with writing(db, patience):
+        with writing(db, retry_policy):
             settings = {**asdict(space), "words": EDITION}
             db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in settings.items()])
-            stored = kept_space(db)
+            stored = read_space(db)
     if stored != space:
         raise SpaceMismatch(
             f"{location} holds vectors of {stored}, but the embedder makes {space}",
@@ -113,7 +115,7 @@ def _settle_space(db: apsw.Connection, location: Location, space: Space, patienc
         )
 
 
-def kept_space(db: apsw.Connection) -> Space | None:
+def read_space(db: apsw.Connection) -> Space | None:
     """The embedding space of the file's vectors, once it has one."""
     meta = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
     if "model" not in meta:
@@ -126,7 +128,7 @@ def kept_space(db: apsw.Connection) -> Space | None:
     )
 
 
-def words_of(db: apsw.Connection) -> int:
+def read_words_edition(db: apsw.Connection) -> int:
     """The edition of the rules by which all words of the file are indexed."""
     return int(db.execute(QUERIES["words_of"]).get or 1)
 

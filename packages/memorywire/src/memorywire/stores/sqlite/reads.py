@@ -14,14 +14,14 @@ from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite.filters import Conditions, conditions
 from memorywire.stores.sqlite.rows import (
     Bindings,
+    LastRecalled,
     Row,
-    Seen,
-    change_of,
-    digest_of,
-    position_of,
-    record_of,
-    scope_row,
-    version_of,
+    bind_scope,
+    compute_digest,
+    read_change,
+    read_position,
+    read_record,
+    read_version,
 )
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -30,12 +30,12 @@ _dumps = encoder()
 
 
 def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
-    rows = db.execute(QUERIES["get"], scope_row(scope) | {"ids": json.dumps(ids)})
-    return [record_of(row) for row in rows]
+    rows = db.execute(QUERIES["get"], bind_scope(scope) | {"ids": json.dumps(ids)})
+    return [read_record(row) for row in rows]
 
 
 def glance(db: apsw.Connection, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
-    bindings = scope_row(scope) | {"ids": json.dumps(ids), "name": name}
+    bindings = bind_scope(scope) | {"ids": json.dumps(ids), "name": name}
     rows: list[Any] = db.execute(QUERIES["glance"], bindings).fetchall()
     return rows
 
@@ -68,7 +68,7 @@ def _page(
     sql = filters.sql if after is None else f"{filters.sql} AND {filters.id} {behind} :after"
     bindings = filters.bindings | {"after": after, "limit": limit}
     query = QUERIES["find_backwards" if backwards else "find"].format(conditions=sql)
-    return [record_of(row) for row in db.execute(query, bindings)]
+    return [read_record(row) for row in db.execute(query, bindings)]
 
 
 def owners(db: apsw.Connection, tenant: str) -> list[tuple[str, int]]:
@@ -79,7 +79,7 @@ def count(db: apsw.Connection, where: Where) -> int:
     filters = conditions(where)
     if filters.rest == EVERYTHING:
         return int(db.execute(QUERIES["count"].format(conditions=filters.sql), filters.bindings).get)
-    return sum(1 for _ in _checked_positions(db, filters))
+    return sum(1 for _ in _scan_positions(db, filters))
 
 
 def positions(db: apsw.Connection, where: Where) -> list[int]:
@@ -88,18 +88,20 @@ def positions(db: apsw.Connection, where: Where) -> list[int]:
     if filters.rest == EVERYTHING:
         rows = db.execute(QUERIES["positions"].format(conditions=filters.sql), filters.bindings)
         return sorted(position for (position,) in rows)
-    return sorted(_checked_positions(db, filters))
+    return sorted(_scan_positions(db, filters))
 
 
-def _checked_positions(db: apsw.Connection, filters: Conditions) -> Iterator[int]:
+def _scan_positions(db: apsw.Connection, filters: Conditions) -> Iterator[int]:
     for row in db.execute(QUERIES["scan"].format(conditions=filters.sql), filters.bindings):
-        if filters.rest.matches(record_of(row)):
-            yield position_of(row)
+        if filters.rest.matches(read_record(row)):
+            yield read_position(row)
 
 
-def at_positions(db: apsw.Connection, positions: Sequence[int], seen: Seen) -> dict[int, Record]:
+def at_positions(
+    db: apsw.Connection, positions: Sequence[int], last_recalled: LastRecalled
+) -> dict[int, Record]:
     rows = db.execute(QUERIES["by_position"], {"positions": _dumps(list(positions))})
-    return {position_of(row): record_of(row, seen) for row in rows}
+    return {read_position(row): read_record(row, last_recalled) for row in rows}
 
 
 def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
@@ -109,18 +111,18 @@ def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
 
 def duplicate(db: apsw.Connection, record: Record, at: int) -> list[Record]:
     """The oldest live record of exactly this scope that says the same thing, if there is one."""
-    name = scope_row(record.scope) | {"id": record.id, "digest": digest_of(record), "at": at}
+    name = bind_scope(record.scope) | {"id": record.id, "digest": compute_digest(record), "at": at}
     id = db.execute(QUERIES["same_content"], name).get
     return [] if id is None else get(db, record.scope, [str(id)])
 
 
 def history(db: apsw.Connection, scope: Scope, id: str) -> list[Version]:
-    return _versions(db, "history", scope_row(scope) | {"id": id})
+    return _versions(db, "history", bind_scope(scope) | {"id": id})
 
 
 def footprint(db: apsw.Connection, scope: Scope, change_id: str) -> Footprint | None:
     row = db.execute(QUERIES["committed_by_id"], {"tenant": scope.tenant, "id": change_id}).fetchone()
-    return None if row is None or not scope.covers(change_of(row).scope) else _footprint(db, row)
+    return None if row is None or not scope.covers(read_change(row).scope) else _footprint(db, row)
 
 
 def committed(db: apsw.Connection, scope: Scope, key: str) -> Footprint | None:
@@ -131,7 +133,8 @@ def committed(db: apsw.Connection, scope: Scope, key: str) -> Footprint | None:
 
 def changes(db: apsw.Connection, scope: Scope, limit: int) -> list[Change]:
     return [
-        change_of(row) for row in db.execute(QUERIES["newest_changes"], scope_row(scope) | {"limit": limit})
+        read_change(row)
+        for row in db.execute(QUERIES["newest_changes"], bind_scope(scope) | {"limit": limit})
     ]
 
 
@@ -140,19 +143,19 @@ def agents(db: apsw.Connection, tenant: str) -> list[str]:
 
 
 def log(db: apsw.Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
-    page = db.execute(QUERIES["log"], scope_row(scope) | {"after": after, "limit": limit}).fetchall()
+    page = db.execute(QUERIES["log"], bind_scope(scope) | {"after": after, "limit": limit}).fetchall()
     return [_footprint(db, row) for row in page]
 
 
 def origins(db: apsw.Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
-    return _named(db, "origins", tenant, ids)
+    return _map_ids(db, "origins", tenant, ids)
 
 
 def known(db: apsw.Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
-    return _named(db, "known_changes", tenant, change_ids)
+    return _map_ids(db, "known_changes", tenant, change_ids)
 
 
-def _named(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+def _map_ids(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
     bindings: Bindings = {"tenant": tenant, "ids": json.dumps(list(ids))}
     return {str(id): str(answer) for id, answer in db.execute(QUERIES[query], bindings)}
 
@@ -166,7 +169,7 @@ def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]
 
 
 def _footprint(db: apsw.Connection, row: Row) -> Footprint:
-    change, sequence = change_of(row), int(row[0])
+    change, sequence = read_change(row), int(row[0])
     bindings: Bindings = {"tenant": change.scope.tenant, "agent": change.scope.agent, "seq": sequence}
     return Footprint(
         change=change,
@@ -177,4 +180,4 @@ def _footprint(db: apsw.Connection, row: Row) -> Footprint:
 
 
 def _versions(db: apsw.Connection, query: str, bindings: Bindings) -> list[Version]:
-    return [version_of(row) for row in db.execute(QUERIES[query], bindings)]
+    return [read_version(row) for row in db.execute(QUERIES[query], bindings)]

@@ -18,8 +18,8 @@ from memorywire.model.space import Space
 from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, writing
 from memorywire.stores.sqlite.location import Location, locate
-from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space, words_of
-from memorywire.stores.sqlite.rows import indexed, position_of, record_of, vector_checksum
+from memorywire.stores.sqlite.migrate import bring_up_to_date, read_space, read_words_edition
+from memorywire.stores.sqlite.rows import checksum_vector, index_terms, read_position, read_record
 from memorywire.stores.sqlite.sql import QUERIES
 
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
@@ -41,65 +41,65 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
         db = await asyncio.to_thread(connect, location)
         try:
             bring_up_to_date(db, location, RetryPolicy())
-            if kept_space(db) in (None, space):
-                await asyncio.to_thread(_give_up, db)
+            if read_space(db) in (None, space):
+                await asyncio.to_thread(_discard_progress, db)
                 return 0
-            return await _Desk(db, space).work(embed, on_progress)
+            return await _Reembedding(db, space).work(embed, on_progress)
         finally:
             db.close()
 
 
-def _give_up(db: apsw.Connection) -> None:
+def _discard_progress(db: apsw.Connection) -> None:
     with writing(db, RetryPolicy()):
         db.execute(QUERIES["reembed_done"])
 
 
-class _Desk:
+class _Reembedding:
     """The file being worked on, and the space it is to be in."""
 
     def __init__(self, db: apsw.Connection, space: Space) -> None:
         self._db = db
         self._space = space
-        self._patience = RetryPolicy()
+        self._retry_policy = RetryPolicy()
 
     async def work(self, embed: Embed, on_progress: Progress) -> int:
-        total, count = await asyncio.to_thread(self._counted)
+        total, count = await asyncio.to_thread(self._count)
         on_progress(count, total)
         after = 0
         while True:
-            batch = await asyncio.to_thread(self._next, after)
+            batch = await asyncio.to_thread(self._read_next, after)
             if batch:
                 after = batch[-1][0]
                 vectors = await embed([record.meaning for _, record in batch])
-                await asyncio.to_thread(self._keep, [position for position, _ in batch], vectors)
+                await asyncio.to_thread(self._write, [position for position, _ in batch], vectors)
                 count += len(batch)
                 on_progress(count, max(count, total))
-            elif await asyncio.to_thread(self._swapped, after):
+            elif await asyncio.to_thread(self._swap_all, after):
                 return count
 
-    def _counted(self) -> tuple[int, int]:
+    def _count(self) -> tuple[int, int]:
         """How many versions there are, and how many of them were done in an earlier sitting."""
         [(total, count)] = self._db.execute(QUERIES["reembed_total"], {"space": str(self._space)})
         return int(total), int(count)
 
-    def _next(self, after: int) -> list[tuple[int, Record]]:
+    def _read_next(self, after: int) -> list[tuple[int, Record]]:
         bindings = {"space": str(self._space), "after": after, "limit": _BATCH}
         rows = self._db.execute(QUERIES["reembed_next"], bindings).fetchall()
-        return [(position_of(row), record_of(row)) for row in rows]
+        return [(read_position(row), read_record(row)) for row in rows]
 
-    def _keep(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
+    def _write(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
         halves = [np.frombuffer(vector, "<f4").astype("<f2").tobytes() for vector in vectors]
         rows = [
-            (str(self._space), position, half, vector_checksum(half))
+            (str(self._space), position, half, checksum_vector(half))
             for position, half in zip(positions, halves, strict=True)
         ]
-        with writing(self._db, self._patience):
+        with writing(self._db, self._retry_policy):
             self._db.executemany(QUERIES["reembed_keep"], rows)
 
-    def _swapped(self, after: int) -> bool:
+    def _swap_all(self, after: int) -> bool:
         """Swap everything at once; False when something was written meanwhile and must be embedded too."""
-        with writing(self._db, self._patience):
-            if self._next(after):
+        with writing(self._db, self._retry_policy):
+            if self._read_next(after):
                 return False
             self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
             settings = [(key, str(value)) for key, value in asdict(self._space).items()]
@@ -118,19 +118,19 @@ async def reword(url: str, on_progress: Progress) -> int:
     location = locate(url)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no file {location}", field="store")
-    return await asyncio.to_thread(_reworded, location, on_progress)
+    return await asyncio.to_thread(_reindex, location, on_progress)
 
 
-def _reworded(location: Location, on_progress: Progress) -> int:
-    patience = RetryPolicy()
+def _reindex(location: Location, on_progress: Progress) -> int:
+    retry_policy = RetryPolicy()
     with map_errors(location):
         db = connect(location)
         try:
-            bring_up_to_date(db, location, patience)
-            if words_of(db) >= EDITION:
+            bring_up_to_date(db, location, retry_policy)
+            if read_words_edition(db) >= EDITION:
                 return 0
-            count = _each(db, patience, on_progress)
-            with writing(db, patience):
+            count = _reindex_all(db, retry_policy, on_progress)
+            with writing(db, retry_policy):
                 if count:
                     db.execute(QUERIES["drop_packs"])
                 db.execute(QUERIES["reembed_meta"], ("words", str(EDITION)))
@@ -139,15 +139,15 @@ def _reworded(location: Location, on_progress: Progress) -> int:
             db.close()
 
 
-def _each(db: apsw.Connection, patience: RetryPolicy, on_progress: Progress) -> int:
+def _reindex_all(db: apsw.Connection, retry_policy: RetryPolicy, on_progress: Progress) -> int:
     count = after = progress = 0
     total = int(db.execute(QUERIES["reword_total"]).get)
     while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():
-        rows = [(*indexed(record_of(row)), position_of(row)) for row in batch]
-        with writing(db, patience):
+        rows = [(*index_terms(read_record(row)), read_position(row)) for row in batch]
+        with writing(db, retry_policy):
             before = db.total_changes()
             db.executemany(QUERIES["reword_keep"], rows)
             count += db.total_changes() - before
-        after, progress = position_of(batch[-1]), progress + len(batch)
+        after, progress = read_position(batch[-1]), progress + len(batch)
         on_progress(progress, max(progress, total))
     return count

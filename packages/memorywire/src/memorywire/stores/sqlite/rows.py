@@ -33,17 +33,17 @@ CHANGE = (
 """The columns of a change that its checksum covers."""
 
 
-def row_checksum(values: Sequence[object]) -> int:
+def checksum_row(values: Sequence[object]) -> int:
     """The checksum of the values of a row."""
     return crc32("\x1f".join(map(str, values)).encode(errors="surrogatepass"))
 
 
-def end_checksum(sequence: int, reason: str, into: str | None) -> int:
+def checksum_end(sequence: int, reason: str, into: str | None) -> int:
     """What the end of a version changes in its checksum, by exclusive or."""
-    return row_checksum((sequence, reason, into))
+    return checksum_row((sequence, reason, into))
 
 
-def vector_checksum(vector: bytes | None) -> int | None:
+def checksum_vector(vector: bytes | None) -> int | None:
     """The checksum of a vector as the file keeps it."""
     return None if vector is None else crc32(vector)
 
@@ -59,7 +59,7 @@ _ONCE = (1).to_bytes(_COUNT_BYTES, "little")
 
 _dumps = encoder()
 _NONE, _EMPTY = "[]", "{}"
-_SOUND = frozenset({type(None), bytes, float})  # the engine holds every one of these
+_PLAIN_TYPES = frozenset({type(None), bytes, float})  # the engine holds every one of these
 _TEXT, _WHOLE = {str}, {int}
 
 _VERSION = (
@@ -80,7 +80,7 @@ _FIRST_OF_CHAIN = _POSITION + 1
 
 
 @lru_cache(maxsize=65_536)
-def term_hash(term: str) -> int:
+def hash_term(term: str) -> int:
     """What the text index keeps of a word: 64 bits, from which the word cannot be read back."""
     return int.from_bytes(_hash(term), "little", signed=True)
 
@@ -89,27 +89,27 @@ def _hash(term: str) -> bytes:
     return hashlib.blake2b(term.encode(), digest_size=_HASH_BYTES).digest()
 
 
-def digest_of(record: Record) -> bytes | None:
+def compute_digest(record: Record) -> bytes | None:
     """The digest a row keeps for finding duplicates; None for the entry of a key."""
     digest = saying(record)
     return None if digest is None else bytes.fromhex(digest)
 
 
-def version_row(put: Put, space: Space) -> Bindings:
+def build_version_row(put: Put, space: Space) -> Bindings:
     """Everything a new version's row holds, except the sequence that begins it."""
-    return _well_formed(dict(zip(_VERSION, _version(put, space), strict=True)))
+    return _check_row(dict(zip(_VERSION, _version_values(put, space), strict=True)))
 
 
-def version_columns(puts: Sequence[Put], space: Space) -> Columns:
+def build_version_columns(puts: Sequence[Put], space: Space) -> Columns:
     """The same of many, column by column, without the names."""
-    return _all_well_formed(_VERSION, [_version(put, space) for put in puts])
+    return _check_rows(_VERSION, [_version_values(put, space) for put in puts])
 
 
-def _version(put: Put, space: Space) -> Row:
+def _version_values(put: Put, space: Space) -> Row:
     record, scope = put.record, put.record.scope
-    length, terms = indexed(record)
+    length, terms = index_terms(record)
     is_object = not isinstance(record.content, str)
-    vector = _half(put.vector, space)
+    vector = _to_float16(put.vector, space)
     name = (
         scope.tenant,
         scope.agent,
@@ -129,28 +129,28 @@ def _version(put: Put, space: Space) -> Row:
     )
     words = (
         int(is_object),
-        _listed(record.tags),
+        _dump_list(record.tags),
         _dumps(record.metadata) if record.metadata else _EMPTY,
-        _listed(record.supersedes),
-        _listed(record.merged_from),
-        _listed(record.derived_from),
+        _dump_list(record.supersedes),
+        _dump_list(record.merged_from),
+        _dump_list(record.derived_from),
         _dumps(record.content) if is_object else str(record.content),
     )
-    checksums = (row_checksum(name + words), vector_checksum(vector))
-    return (*name, digest_of(record), length, *words, vector, terms, *checksums)
+    checksums = (checksum_row(name + words), checksum_vector(vector))
+    return (*name, compute_digest(record), length, *words, vector, terms, *checksums)
 
 
-def change_row(change: Change) -> Bindings:
+def build_change_row(change: Change) -> Bindings:
     """Everything a change's row holds, except its sequence and where its versions stand."""
-    return _well_formed(dict(zip((*CHANGE, "checksum"), _change(change), strict=True)))
+    return _check_row(dict(zip((*CHANGE, "checksum"), _change_values(change), strict=True)))
 
 
-def change_columns(changes: Sequence[Change]) -> Columns:
+def build_change_columns(changes: Sequence[Change]) -> Columns:
     """The same of many, column by column, without the names."""
-    return _all_well_formed((*CHANGE, "checksum"), [_change(change) for change in changes])
+    return _check_rows((*CHANGE, "checksum"), [_change_values(change) for change in changes])
 
 
-def _change(change: Change) -> Row:
+def _change_values(change: Change) -> Row:
     row = (
         change.id,
         change.scope.tenant,
@@ -165,10 +165,10 @@ def _change(change: Change) -> Row:
         change.about,
         len(change.put),
     )
-    return (*row, row_checksum(row))
+    return (*row, checksum_row(row))
 
 
-def scope_row(scope: Scope) -> Bindings:
+def bind_scope(scope: Scope) -> Bindings:
     return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
 
 
@@ -177,24 +177,24 @@ def _scope(tenant: str, agent: str, user: str | None) -> Scope:
     return Scope(tenant=tenant, agent=agent, user=user)
 
 
-Seen: TypeAlias = Callable[[Scope, str, int | None], int | None]
+LastRecalled: TypeAlias = Callable[[Scope, str, int | None], int | None]
 """Gives the time a record was last recalled, from its scope, its id and the time in its row."""
 
 
-def as_written(scope: Scope, id: str, recalled_at: int | None) -> int | None:
+def use_stored(scope: Scope, id: str, recalled_at: int | None) -> int | None:
     """The last recall as the row has it, where nothing else waits to be written."""
     return recalled_at
 
 
-def record_of(row: Row, seen: Seen = as_written) -> Record:
+def read_record(row: Row, seen: LastRecalled = use_stored) -> Record:
     """The record in a row of the view `record`; StoreCorrupt for a row that cannot be one."""
     try:
-        return _decoded(row, seen)
+        return _decode(row, seen)
     except (KeyError, ValueError, TypeError) as error:
         raise corrupt_row(row[_ID], error) from error
 
 
-def _decoded(row: Row, seen: Seen) -> Record:
+def _decode(row: Row, seen: LastRecalled) -> Record:
     # fmt: off
     (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
      expires_at, trust, source, session, is_object, tags, metadata, supersedes, merged_from, derived_from,
@@ -211,26 +211,26 @@ def _decoded(row: Row, seen: Seen) -> Record:
         version=number,
         confidence=confidence,
         metadata={} if metadata == _EMPTY else decoded(metadata),
-        tags=_names(tags),
+        tags=_load_list(tags),
         source=source,
         session_id=session,
         occurred_at=occurred_at,
         expires_at=expires_at,
         standing=_STANDINGS[standing],
-        supersedes=_names(supersedes),
-        merged_from=_names(merged_from),
-        derived_from=_names(derived_from),
+        supersedes=_load_list(supersedes),
+        merged_from=_load_list(merged_from),
+        derived_from=_load_list(derived_from),
         trust=_TRUSTS[trust],
         recalled_at=seen(scope, id, recalled_at),
     )
 
 
-def position_of(row: Row) -> int:
+def read_position(row: Row) -> int:
     """Where a row of the view `record` stands in the file."""
     return int(row[_POSITION])
 
 
-def version_of(row: Row) -> Version:
+def read_version(row: Row) -> Version:
     """The version in a row of the view `record`, followed by the moments and names of its two changes."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
     is_erased = row[_CONTENT] is None
@@ -239,7 +239,7 @@ def version_of(row: Row) -> Version:
     return Version(
         id=row[_ID],
         number=row[_NUMBER],
-        record=None if is_erased else replace(record_of(row), recalled_at=None),
+        record=None if is_erased else replace(read_record(row), recalled_at=None),
         began=began,
         began_at=began_at,
         began_by=began_by,
@@ -251,7 +251,7 @@ def version_of(row: Row) -> Version:
     )
 
 
-def change_of(row: Row) -> Change:
+def read_change(row: Row) -> Change:
     """A committed change, without what it put, ended and erased."""
     _, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about = row
     return Change(
@@ -268,39 +268,41 @@ def change_of(row: Row) -> Change:
 
 
 @lru_cache(maxsize=65_536)
-def _entries(word: str) -> tuple[bytes, ...]:
+def _hash_word(word: str) -> tuple[bytes, ...]:
     """The index entries of a word, as if it occurred once: words come again and again."""
     return tuple([_hash(term) + _ONCE for term in word_terms(word)])
 
 
-def indexed(record: Record) -> tuple[int, bytes]:
+def index_terms(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
-    entries = distinct = [*chain.from_iterable(map(_entries, spelled(record.text)))]
+    entries = distinct = [*chain.from_iterable(map(_hash_word, spelled(record.text)))]
     if len(set(entries)) < len(entries):
         counts: dict[bytes, int] = {}
         for entry in entries:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
-        distinct = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    return len(entries), b"".join(distinct if record.person is None else [*distinct, *_said(record)])
+        distinct = [entry if count == 1 else _with_count(entry, count) for entry, count in counts.items()]
+    return len(entries), b"".join(
+        distinct if record.person is None else [*distinct, *_speaker_entries(record)]
+    )
 
 
-def _counted(once: bytes, count: int) -> bytes:
+def _with_count(once: bytes, count: int) -> bytes:
     return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
 
 
-def _said(record: Record) -> Sequence[bytes]:
+def _speaker_entries(record: Record) -> Sequence[bytes]:
     """Index entries that tell who spoke, and how much of the text is questions."""
-    speaker, tenths = _spoken(record.person or ""), tenths_asked(record)
-    return (*speaker, _counted(_hash(ASKED), tenths)) if tenths else speaker
+    speaker, tenths = _hash_speaker(record.person or ""), tenths_asked(record)
+    return (*speaker, _with_count(_hash(ASKED), tenths)) if tenths else speaker
 
 
 @lru_cache(maxsize=4096)
-def _spoken(person: str) -> tuple[bytes, ...]:
+def _hash_speaker(person: str) -> tuple[bytes, ...]:
     """Index entries that tell who spoke; they are no words, so they do not count for the length."""
     return tuple([_hash(spoken_by(word)) + _ONCE for word in sorted(name_words(person))])
 
 
-def _half(vector: bytes | None, space: Space) -> bytes | None:
+def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
     if vector is None:
         return None
     if len(vector) != 4 * space.dimension:
@@ -317,45 +319,45 @@ def _narrowing() -> Callable[[bytes], bytes]:
     return to_float16
 
 
-def _listed(names: Sequence[str]) -> str:
+def _dump_list(names: Sequence[str]) -> str:
     return _dumps(names) if names else _NONE
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _load_list(text: str) -> tuple[str, ...]:
     return () if text == _NONE else tuple(decoded(text))
 
 
-def _well_formed(row: Bindings) -> Bindings:
+def _check_row(row: Bindings) -> Bindings:
     """Refuse what the engine cannot hold here, before it breaks a transaction that others share."""
     for name, value in row.items():
-        if type(value) in _SOUND:
+        if type(value) in _PLAIN_TYPES:
             continue
         if isinstance(value, str):
             if not value.isascii():
-                _refuse_halves(name, value)
+                _refuse_surrogates(name, value)
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise InvalidRequest("the number does not fit into 64 bits", field=name)
     return row
 
 
-def _refuse_halves(name: str, value: str) -> None:
+def _refuse_surrogates(name: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest("the text holds a lone surrogate", field=name) from error
 
 
-def _all_well_formed(names: Sequence[str], rows: list[Row]) -> Columns:
+def _check_rows(names: Sequence[str], rows: list[Row]) -> Columns:
     """The same of many rows, which are looked at column by column as long as there is nothing to see."""
     columns = [*zip(*rows, strict=True)]
-    if not all(map(_is_sound, columns)):
+    if not all(map(_is_plain_column, columns)):
         for row in rows:
-            _well_formed(dict(zip(names, row, strict=True)))
+            _check_row(dict(zip(names, row, strict=True)))
     return columns
 
 
-def _is_sound(column: Sequence[Any]) -> bool:
+def _is_plain_column(column: Sequence[Any]) -> bool:
     kinds = set(map(type, column))
     if kinds == _TEXT:
         return "".join(column).isascii()
-    return kinds <= _SOUND or (kinds == _WHOLE and -(2**63) <= min(column) <= max(column) < 2**63)
+    return kinds <= _PLAIN_TYPES or (kinds == _WHOLE and -(2**63) <= min(column) <= max(column) < 2**63)

@@ -20,7 +20,7 @@ from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.reads import at_positions, ids_at, positions
-from memorywire.stores.sqlite.rows import Bindings, Row, Seen, as_written, term_hash
+from memorywire.stores.sqlite.rows import Bindings, LastRecalled, Row, hash_term, use_stored
 from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ranges, read_segments
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -35,7 +35,7 @@ class SqliteIndex(AgentIndex):
         self._name: Bindings = {"tenant": tenant, "agent": agent}
 
     def key(self, term: str) -> int:
-        return term_hash(term)
+        return hash_term(term)
 
     def ids(self, source: apsw.Connection, rows: NDArray[Any]) -> Sequence[str]:
         return ids_at(source, self.positions[rows].tolist())
@@ -147,20 +147,20 @@ def search(
     space: Space,
     query: Query,
     limit: int,
-    seen: Seen = as_written,
+    last_recalled: LastRecalled = use_stored,
 ) -> list[Scored]:
-    """The best hits; `seen` tells when each was last recalled."""
+    """The best hits; `last_recalled` tells when each was last recalled."""
     _refuse_if_foreign(query, space)
     if query.where.as_of is not None:
         with snapshot(db):
             refuse_if_reembedded(db, space)
-            return _answer(db, _load_past(db, space, query.where), query, limit, seen)
+            return _answer(db, _load_past(db, space, query.where), query, limit, last_recalled)
     while True:
         owner = indexes.choose_owner(query.where.scope)
         with indexes.take(*owner) as index, snapshot(db):
             refuse_if_reembedded(db, space)
             if index.catch_up(db):
-                return _answer(db, index, query, limit, seen)
+                return _answer(db, index, query, limit, last_recalled)
         indexes.mark_large(owner)
 
 
@@ -171,7 +171,7 @@ def search_here(
     question: Query,
     ask: Callable[[], Query],
     bounds: tuple[int, Enough | None],
-    seen: Seen,
+    last_recalled: LastRecalled,
 ) -> list[Scored] | None:
     """As `search` for the present, on this thread; `ask` completes the question when vectors are needed.
 
@@ -191,7 +191,9 @@ def search_here(
         if not index.is_in_memory(question.where):
             return None
         limit, enough = bounds
-        return _answer(db, index, question, limit, seen, complete, enough if index.is_uniform else None)
+        return _answer(
+            db, index, question, limit, last_recalled, complete, enough if index.is_uniform else None
+        )
 
 
 def _refuse_if_foreign(query: Query, space: Space) -> None:
@@ -211,12 +213,12 @@ def _answer(
     index: SqliteIndex,
     query: Query,
     limit: int,
-    seen: Seen,
+    last_recalled: LastRecalled,
     complete: Callable[[], Query] | None = None,
     enough: Enough | None = None,
 ) -> list[Scored]:
     ranking = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
-    records = at_positions(db, [hit.position for hit in ranking], seen)
+    records = at_positions(db, [hit.position for hit in ranking], last_recalled)
     hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranking]
     if index.damaged:
         hits = [_add_damaged(hit, index.damaged) for hit in hits]

@@ -25,7 +25,7 @@ from memorywire.model.errors import StoreError
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
-from memorywire.stores.sqlite.rows import Bindings, Row, row_checksum
+from memorywire.stores.sqlite.rows import Bindings, Row, checksum_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 if TYPE_CHECKING:  # numpy is loaded when a segment is made or read
@@ -112,7 +112,7 @@ def write_segment(db: apsw.Connection, name: Bindings, segment: Segment) -> None
 def _checksum(segment: Segment, name: Bindings) -> bytes:
     """The checksum of a segment, its range, and the agent it belongs to."""
     head = (segment.since, segment.upto, segment.seen, name["tenant"], name["agent"])
-    return _CHECKSUM.pack(crc32(segment.data, row_checksum(head)))
+    return _CHECKSUM.pack(crc32(segment.data, checksum_row(head)))
 
 
 def _find_range(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:

@@ -15,14 +15,22 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite import reads
-from memorywire.stores.sqlite.apply import Settled, apply, apply_each, is_brief, prepare, prepare_each, tried
+from memorywire.stores.sqlite.apply import (
+    GroupResult,
+    apply,
+    apply_group,
+    is_brief,
+    prepare,
+    prepare_group,
+    run_in_savepoint,
+)
 from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.health import examine
-from memorywire.stores.sqlite.last_recalled import Touch, Touches, seen_on
+from memorywire.stores.sqlite.last_recalled import Recall, RecallBuffer, with_last_recalled
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
-from memorywire.stores.sqlite.rows import Seen
+from memorywire.stores.sqlite.rows import LastRecalled
 from memorywire.stores.sqlite.segments import Compactor
 from memorywire.stores.sqlite.writer import Work
 
@@ -30,15 +38,15 @@ if TYPE_CHECKING:  # numpy is loaded by the first search
     from memorywire.stores.sqlite.search import SqliteIndex
 
 # A change with more characters than this is prepared on a thread: an event loop would notice.
-_MANY = 20_000
+_MAX_CHARACTERS = 20_000
 
 # So many records are read on the event loop's thread: in less time than it takes to hand the work over.
-_FEW = 8
+_MAX_IDS = 8
 
 _TURN_SECONDS = 0.002
 
-_DURABLE = frozenset(Feature)
-_FLEETING = _DURABLE - {Feature.DURABLE}
+_ON_DISK = frozenset(Feature)
+_IN_MEMORY = _ON_DISK - {Feature.DURABLE}
 
 
 class SqliteStore:
@@ -58,24 +66,24 @@ class SqliteStore:
         space: Space,
         *,
         connect: Connect = connect,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         memory: int = MEMORY,
     ) -> None:
         """Open the file, bring it up to date and start the writer; blocks while it does."""
-        waiting = patience or RetryPolicy()
+        waiting = retry_policy or RetryPolicy()
         self._space = space
-        self._touches = Touches()
+        self._recalls = RecallBuffer()
         self._indexes: IndexCache[SqliteIndex] = IndexCache(self._make_index, memory)
         self.file = SqliteFile(
-            location, lambda db: migrate(db, location, space, waiting), connect=connect, patience=waiting
+            location, lambda db: migrate(db, location, space, waiting), connect=connect, retry_policy=waiting
         )
-        self.file.defer(self._touches)
+        self.file.defer(self._recalls)
         self._compactor = Compactor(self.file, self._indexes, space)
         self._last_turn = 0.0
 
     @property
     def features(self) -> frozenset[Feature]:
-        return _DURABLE if self.file.location.path is not None else _FLEETING
+        return _ON_DISK if self.file.location.path is not None else _IN_MEMORY
 
     def applying(self, change: Change) -> Work[int]:
         """The work of a change, for `file.write`: it gives the commit sequence, or raises as `write` does.
@@ -92,29 +100,29 @@ class SqliteStore:
         return work
 
     async def write(self, change: Change) -> int:
-        many = sum(len(put.record.text) for put in change.put) > _MANY
+        many = sum(len(put.record.text) for put in change.put) > _MAX_CHARACTERS
         work = await asyncio.to_thread(self.applying, change) if many else self.applying(change)
         return await self.file.write(work, brief=not many and is_brief(change))
 
-    def applying_each(self, changes: Sequence[Change]) -> Work[Settled] | None:
+    def applying_each(self, changes: Sequence[Change]) -> Work[GroupResult] | None:
         """The work of many changes by few statements, where each of them only begins a version; else None.
 
         It gives their commit sequences, or raises Unsettled when one of them has to be looked at alone.
         """
-        group = prepare_each(changes, self._space)
+        group = prepare_group(changes, self._space)
         if group is None:
             return None
         self._compactor.on_write(changes)
 
-        def work(db: apsw.Connection) -> Settled:
+        def work(db: apsw.Connection) -> GroupResult:
             refuse_if_reembedded(db, self._space)
-            return apply_each(db, group)
+            return apply_group(db, group)
 
         return work
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
-        def apart(db: apsw.Connection) -> Settled:
-            return [tried(db, partial(self._apply, change=change)) for change in changes]
+        def apart(db: apsw.Connection) -> GroupResult:
+            return [run_in_savepoint(db, partial(self._apply, change=change)) for change in changes]
 
         return await self.file.write(self.applying_each(changes) or apart, len(changes), alone=apart)
 
@@ -125,23 +133,23 @@ class SqliteStore:
         def work(db: apsw.Connection) -> list[Record]:  # by one statement, which is a snapshot by itself
             return reads.get(db, scope, ids)
 
-        seen, records = self._touches.seen(), None
-        if len(ids) <= _FEW:
+        last_recalled, records = self._recalls.last_recalled(), None
+        if len(ids) <= _MAX_IDS:
             records = self.file.run_here(work)
-            await self._let_others()
+            await self._yield_to_others()
         if records is None:
             records = await self.file.run(work)
-        return [seen_on(record, seen) for record in records]
+        return [with_last_recalled(record, last_recalled) for record in records]
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
         return await self.file.run(partial(reads.glance, scope=scope, ids=ids, name=name))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        await self._settle_touches(where)
+        await self._flush_recalls(where)
         return await self._records(lambda db: reads.find(db, where, after, limit))
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        await self._settle_touches(where)
+        await self._flush_recalls(where)
         work = partial(reads.find, where=where, after=before, limit=limit, backwards=True)
         return await self._records(work)
 
@@ -149,7 +157,7 @@ class SqliteStore:
         return await self.file.read(lambda db: reads.owners(db, tenant))
 
     async def count(self, where: Where) -> int:
-        await self._settle_touches(where)
+        await self._flush_recalls(where)
         return await self.file.read(lambda db: reads.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
@@ -165,15 +173,23 @@ class SqliteStore:
         enough: Enough | None = None,
     ) -> list[Scored]:
         where, hits = question.where, None
-        await self._settle_touches(where)
+        await self._flush_recalls(where)
         if brief:  # before the search, for the vectors may be on their way
-            await self._let_others()
-        seen = self._touches.seen()
+            await self._yield_to_others()
+        last_recalled = self._recalls.last_recalled()
         if brief and where.as_of is None and self._is_at_hand(where):
-            here = partial(self._search_here, question=question, ask=ask, wanted=(limit, enough), seen=seen)
+            here = partial(
+                self._search_here,
+                question=question,
+                ask=ask,
+                wanted=(limit, enough),
+                last_recalled=last_recalled,
+            )
             hits = self.file.run_here(here)
         if hits is None:
-            hits = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
+            hits = await self.file.run(
+                partial(self._search, ask=ask, limit=limit, last_recalled=last_recalled)
+            )
         self._compactor.on_search(where.scope.tenant, where.scope.agent)
         return hits
 
@@ -219,10 +235,10 @@ class SqliteStore:
         """
         if self.file.read_only:
             return
-        self.file.later(lambda: self._touches.add([Touch(scope, id, at) for id in ids]))
+        self.file.later(lambda: self._recalls.add([Recall(scope, id, at) for id in ids]))
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
-        pending = [self._touches.counted_on(record) for record in records]
+        pending = [self._recalls.count_pending(record) for record in records]
         stored = await self.file.read(lambda db: reads.recalls(db, records))
         return [sum(counts) for counts in zip(stored, pending, strict=True)]
 
@@ -240,10 +256,12 @@ class SqliteStore:
 
         return make_index(tenant, agent, user, self._space.dimension)
 
-    def _search(self, db: apsw.Connection, ask: Callable[[], Query], limit: int, seen: Seen) -> list[Scored]:
+    def _search(
+        self, db: apsw.Connection, ask: Callable[[], Query], limit: int, last_recalled: LastRecalled
+    ) -> list[Scored]:
         from memorywire.stores.sqlite.search import search
 
-        return search(db, self._indexes, self._space, ask(), limit, seen)
+        return search(db, self._indexes, self._space, ask(), limit, last_recalled)
 
     def _search_here(
         self,
@@ -251,33 +269,33 @@ class SqliteStore:
         question: Query,
         ask: Callable[[], Query],
         wanted: tuple[int, Enough | None],
-        seen: Seen,
+        last_recalled: LastRecalled,
     ) -> list[Scored] | None:
         from memorywire.stores.sqlite.search import search_here
 
-        return search_here(db, self._indexes, self._space, question, ask, wanted, seen)
+        return search_here(db, self._indexes, self._space, question, ask, wanted, last_recalled)
 
     def _is_at_hand(self, where: Where) -> bool:
         """Whether the matching rows are known in memory, so that the file need not be read."""
         return self._indexes.is_ready(where.scope) and not needs_rows(where)
 
-    async def _let_others(self) -> None:
+    async def _yield_to_others(self) -> None:
         """Give other tasks a turn now and then: a caller that only searches here would never wait."""
         now = asyncio.get_running_loop().time()
         if not 0 <= now - self._last_turn < _TURN_SECONDS:
             self._last_turn = now
             await asyncio.sleep(0)
 
-    async def _settle_touches(self, where: Where) -> None:
+    async def _flush_recalls(self, where: Where) -> None:
         """Write pending recalls first where idleness matters, because that is decided in the file."""
-        if where.idle_since is not None and self._touches.unsettled:
-            await self.file.write(_nothing)
+        if where.idle_since is not None and self._recalls.has_pending:
+            await self.file.write(_do_nothing)
 
     async def _records(self, work: Work[list[Record]]) -> list[Record]:
         """What a work reads, with the moments of recalls that are not written yet."""
-        seen = self._touches.seen()
-        return [seen_on(record, seen) for record in await self.file.read(work)]
+        last_recalled = self._recalls.last_recalled()
+        return [with_last_recalled(record, last_recalled) for record in await self.file.read(work)]
 
 
-def _nothing(_: apsw.Connection) -> None:
+def _do_nothing(_: apsw.Connection) -> None:
     """A work that only takes along what is deferred."""

@@ -31,12 +31,12 @@ from memorywire.stores.sqlite.connection import (
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
-_FEW = 256  # pages, which are moved in a millisecond
+_FEW_PAGES = 256  # pages, which are moved in a millisecond
 # After so many pages a new log begins anew for the first time, and a quarter later each time from then on:
 # a commit into a part that was written before takes two thirds as long as one that makes the log longer.
-_FIRST = 256
-_STEP = 1_000  # pages by which a log grows until the thread is called again
-_TIMES_TOO_LONG = 4
+_FIRST_RESTART = 256
+_WAKE_EVERY = 1_000  # pages by which a log grows until the thread is called again
+_MAX_LENGTHS = 4
 
 
 class Checkpoints:
@@ -50,64 +50,64 @@ class Checkpoints:
     def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
         """Watch the commits of one connection, in place of SQLite's own automatic checkpoints."""
         self._connect = connect
-        self._most: int = connection.execute("PRAGMA wal_autocheckpoint").get
-        self._often = min(_FIRST, self._most)
+        self._max_pages: int = connection.execute("PRAGMA wal_autocheckpoint").get
+        self._restart_at = min(_FIRST_RESTART, self._max_pages)
         self._pages = 0  # of the log, after the last commit
-        self._moved = 0  # of them
-        self._begun = 0  # how often the log began anew
-        self._next = self._often
-        self._door = threading.Lock()
-        self._called = threading.Semaphore(0)
+        self._pages_moved = 0  # of them
+        self._restarts = 0  # how often the log began anew
+        self._next = self._restart_at
+        self._lock = threading.Lock()
+        self._wake = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
-        connection.set_wal_hook(self._grown)
+        connection.set_wal_hook(self._on_commit)
 
     @property
     def due(self) -> bool:
         """Whether the writer should call `finish`, which takes a moment."""
-        if self._pages < self._often:
+        if self._pages < self._restart_at:
             return False
-        return self._pages - self._moved <= _FEW or self._pages >= _TIMES_TOO_LONG * self._most
+        return self._pages - self._pages_moved <= _FEW_PAGES or self._pages >= _MAX_LENGTHS * self._max_pages
 
     def finish(self, db: apsw.Connection) -> None:
         """Move what is left, as far as nobody needs it in the log."""
-        restarts = self._begun
+        restarts = self._restarts
         with suppress(apsw.Error):  # it stays where it is, and is safe there
             _, pages = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if restarts == self._begun:
-                self._moved = pages
+            if restarts == self._restarts:
+                self._pages_moved = pages
 
     def close(self) -> None:
         """End the thread."""
-        with self._door:
+        with self._lock:
             self._closed = True
-            self._called.release()
+            self._wake.release()
         if self._thread is not None:
             self._thread.join()
 
-    def _grown(self, db: apsw.Connection, schema: str, pages: int) -> int:
+    def _on_commit(self, db: apsw.Connection, schema: str, pages: int) -> int:
         """Hear of a commit, on the thread that committed."""
         if pages < self._pages:
-            self._often = min(self._often + self._often // 4, self._most)
-            self._moved, self._next = 0, self._often
-            self._begun += 1
+            self._restart_at = min(self._restart_at + self._restart_at // 4, self._max_pages)
+            self._pages_moved, self._next = 0, self._restart_at
+            self._restarts += 1
         self._pages = pages
         if pages >= self._next and not self.due:
-            self._next = pages + _STEP
-            self._call()
+            self._next = pages + _WAKE_EVERY
+            self._wake_thread()
         return apsw.SQLITE_OK
 
-    def _call(self) -> None:
-        with self._door:
+    def _wake_thread(self) -> None:
+        with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="memorywire checkpoints", daemon=True)
                 self._thread.start()
-            self._called.release()
+            self._wake.release()
 
     def _work(self) -> None:
         # Without it whoever writes does everything.
         with suppress(apsw.Error, OSError, MemorywireError), closing(self._connect()) as db:
-            while self._called.acquire() and not self._closed:
+            while self._wake.acquire() and not self._closed:
                 self.finish(db)
 
 
@@ -119,10 +119,10 @@ _ERASE_SECONDS = 0.5
 
 # An event loop may stand still for a work when those before took no longer than this on average, and for so
 # many notes of recalls that go along with it.
-_QUICK_SECONDS = 0.0015
+_FAST_SECONDS = 0.0015
 _SLOW_SECONDS = 0.02  # what takes longer counts as this, so that it is forgotten after a dozen works
-_REMEMBERED = 4  # works make the average
-_FEW_NOTES = 8
+_AVERAGE_OVER = 4  # works make the average
+_MAX_RECALLS = 8
 _ALONE_SECONDS = 0.005  # after the last sign of a second caller: whoever comes may share a commit again
 
 
@@ -154,11 +154,11 @@ class _Job(Struct, frozen=True):
     alone: Work[Any]  # instead of `work`, once this or another of the transaction was refused
 
 
-class _Refused(Exception):
+class _WorkRefused(Exception):
     """A work of the transaction was refused: do all of them again, so that it fails alone."""
 
 
-class _Answerable:
+class _Replies:
     """Sees to it that whoever waits for one of these jobs gets an answer, whatever goes wrong."""
 
     def __init__(self, jobs: Sequence[_Job]) -> None:
@@ -188,22 +188,22 @@ class Writer:
     """
 
     def __init__(
-        self, pool: Pool, *, location: Location, patience: RetryPolicy, checkpoints: Checkpoints
+        self, pool: Pool, *, location: Location, retry_policy: RetryPolicy, checkpoints: Checkpoints
     ) -> None:
         self._pool = pool
         self._checkpoints = checkpoints
         self._location = location
-        self._patience = patience
-        self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+        self._retry_policy = retry_policy
+        self._collected: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: look what else there is to do
         self._deferred: list[Deferred] = []
-        self._door = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
-        self._owed: int | None = 0  # by whoever had the file before us, until we have looked
-        self._under_way = 0  # jobs that the thread has or will have
+        self._pending_scrub: int | None = 0  # by whoever had the file before us, until we have looked
+        self._in_flight = 0  # jobs that the thread has or will have
         self._crowded_at = -inf
-        self._pace = 2 * _QUICK_SECONDS  # of lone works, until we have seen some
-        self._noted = 0
+        self._pace = 2 * _FAST_SECONDS  # of lone works, until we have seen some
+        self._recalls_pending = 0
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
@@ -217,10 +217,10 @@ class Writer:
         """
         loop = asyncio.get_running_loop()
         job = _Job(work, Reply(), changes, brief, alone or work)
-        with self._door:
+        with self._lock:
             self._must_be_open()
-            first = loop not in self._gathered
-            self._gathered.setdefault(loop, []).append(job)
+            first = loop not in self._collected
+            self._collected.setdefault(loop, []).append(job)
         if first:
             try:
                 await asyncio.sleep(0)
@@ -232,35 +232,39 @@ class Writer:
         return await job.reply.future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self._door:
-            jobs = self._gathered.pop(loop, [])
-            if not (self._is_lone(jobs) and self._served_here(jobs[0])):
+        with self._lock:
+            jobs = self._collected.pop(loop, [])
+            if not (self._is_lone(jobs) and self._try_here(jobs[0])):
                 self._leave_to_thread(jobs)
 
     def _leave_to_thread(self, jobs: Sequence[_Job]) -> None:
-        self._under_way += len(jobs)
+        self._in_flight += len(jobs)
         for job in jobs:
             self._waiting.put(job)
 
     def _is_lone(self, jobs: Sequence[_Job]) -> bool:
         """Whether there is one short job, nobody to share its commit with, and nothing that takes long."""
-        now = self._patience.clock()
-        if self._under_way or len(jobs) != 1:
+        now = self._retry_policy.clock()
+        if self._in_flight or len(jobs) != 1:
             self._crowded_at = now
             return False
         alone = now - self._crowded_at > _ALONE_SECONDS
-        quick = self._pace < _QUICK_SECONDS and self._noted <= _FEW_NOTES and not self._checkpoints.due
+        quick = (
+            self._pace < _FAST_SECONDS and self._recalls_pending <= _MAX_RECALLS and not self._checkpoints.due
+        )
         return alone and quick and jobs[0].brief
 
-    def _served_here(self, job: _Job) -> bool:
+    def _try_here(self, job: _Job) -> bool:
         """Do the job on this thread; False when it would have to wait for somebody.
 
         The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
         with job.reply as reply, map_errors(self._location), self._pool.borrow(wait=False) as db:
             erasure = self._commit(db, [job], None)
-            if self._owed is None and erasure is not None:  # by another process: for the thread to look after
-                self._owed = erasure
+            if (
+                self._pending_scrub is None and erasure is not None
+            ):  # by another process: for the thread to look after
+                self._pending_scrub = erasure
                 self._waiting.put(None)
         if isinstance(reply.error, Empty | StoreBusy):
             reply.error = None
@@ -274,20 +278,20 @@ class Writer:
 
     def later(self, collect: Callable[[], None]) -> None:
         """Let one of the deferred collect more; it is written with the next group, or after a moment."""
-        with self._door:
+        with self._lock:
             self._must_be_open()
             is_awake = any(self._deferred)
             collect()
-            self._noted += 1
+            self._recalls_pending += 1
             if not is_awake:  # else a recall need not wake the thread again
                 self._waiting.put(None)
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
-        with self._door:
+        with self._lock:
             self._closed = True
-            self._leave_to_thread([*chain.from_iterable(self._gathered.values())])
-            self._gathered.clear()
+            self._leave_to_thread([*chain.from_iterable(self._collected.values())])
+            self._collected.clear()
             self._waiting.put(None)
         self._thread.join()
 
@@ -302,11 +306,11 @@ class Writer:
             ending = self._closed and self._waiting.empty()
             if jobs or ending or not was_woken:
                 self._serve(jobs)
-                self._tidy()
+                self._checkpoint()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
         """The jobs that wait, at most a group of them; and whether any came before the idle time was over."""
-        due = any(self._deferred) or self._owed is not None
+        due = any(self._deferred) or self._pending_scrub is not None
         jobs: list[_Job] = []
         room = _GROUP
         with suppress(Empty):
@@ -320,49 +324,51 @@ class Writer:
         return jobs, bool(jobs)
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
-        with _Answerable(jobs) as answerable, map_errors(self._location), self._pool.borrow() as db:
-            erasure = self._commit(db, jobs, self._patience)
+        with _Replies(jobs) as answerable, map_errors(self._location), self._pool.borrow() as db:
+            erasure = self._commit(db, jobs, self._retry_policy)
             answerable.committed = True
             self._scrub(db, erasure)
-        with self._door:  # before anybody hears of it, and comes again
-            self._under_way -= len(jobs)
+        with self._lock:  # before anybody hears of it, and comes again
+            self._in_flight -= len(jobs)
         tell(answerable.replies)
 
-    def _tidy(self) -> None:
+    def _checkpoint(self) -> None:
         if self._checkpoints.due:
             with self._pool.borrow() as db:
                 self._checkpoints.finish(db)
 
-    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: RetryPolicy | None) -> int | None:
+    def _commit(
+        self, db: apsw.Connection, jobs: Sequence[_Job], retry_policy: RetryPolicy | None
+    ) -> int | None:
         """Do these jobs and what is deferred; gives the erasure that the log must still be scrubbed of."""
-        start = self._patience.clock()
+        start = self._retry_policy.clock()
         try:
-            erasure = self._transact(db, jobs, patience, _do_together)
-        except _Refused:
-            erasure = self._transact(db, jobs, patience, _do_apart)
+            erasure = self._transact(db, jobs, retry_policy, _do_together)
+        except _WorkRefused:
+            erasure = self._transact(db, jobs, retry_policy, _do_apart)
         if len(jobs) == 1 and jobs[0].brief:
-            seconds = min(self._patience.clock() - start, _SLOW_SECONDS)
-            self._pace += (seconds - self._pace) / _REMEMBERED
+            seconds = min(self._retry_policy.clock() - start, _SLOW_SECONDS)
+            self._pace += (seconds - self._pace) / _AVERAGE_OVER
         return erasure
 
     def _transact(
         self,
         db: apsw.Connection,
         jobs: Sequence[_Job],
-        patience: RetryPolicy | None,
+        retry_policy: RetryPolicy | None,
         do: Callable[[apsw.Connection, Sequence[_Job]], None],
     ) -> int | None:
         """Do these and what is deferred in one transaction."""
         pending = [buffer for buffer in self._deferred if buffer]
         if not jobs and not pending:
-            return _owed(db)
-        self._noted = 0
+            return _pending_scrub(db)
+        self._recalls_pending = 0
         try:
-            with writing(db, patience):
+            with writing(db, retry_policy):
                 for buffer in pending:
                     buffer.write(db)
                 do(db, jobs)
-                erasure = _owed(db)
+                erasure = _pending_scrub(db)
         except BaseException:
             for buffer in pending:
                 buffer.give_back()
@@ -377,20 +383,20 @@ class Writer:
         What readers of another process prevent stays owed, in the file, and is tried again with every
         group and after every idle moment; a debt is waited for only when it is new.
         """
-        previous, self._owed = self._owed, erasure
+        previous, self._pending_scrub = self._pending_scrub, erasure
         if erasure is None:
             return
         seconds = 0 if erasure == previous else _ERASE_SECONDS
         try:
-            replace(self._patience, budget=seconds).try_for("truncate the log", lambda: _truncate_log(db))
+            replace(self._retry_policy, budget=seconds).try_for("truncate the log", lambda: _truncate_log(db))
         except StoreBusy:
             return
-        with writing(db, self._patience):
+        with writing(db, self._retry_policy):
             db.execute(QUERIES["scrub_paid"], {"owed": erasure})
-        self._owed = None
+        self._pending_scrub = None
 
 
-def _owed(db: apsw.Connection) -> int | None:
+def _pending_scrub(db: apsw.Connection) -> int | None:
     """The number of the newest erasure after which the log was not truncated, if there is one."""
     erasure = db.execute(QUERIES["scrub_owed"]).get
     return None if erasure is None else int(erasure)
@@ -403,7 +409,7 @@ def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
     except BaseException as error:
         other_way = len(jobs) > 1 or jobs[0].alone is not jobs[0].work
         if other_way and not concerns_all(error):
-            raise _Refused from error
+            raise _WorkRefused from error
         raise
 
 
