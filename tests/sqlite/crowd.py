@@ -72,7 +72,7 @@ def write_some(path: Path, writer: str, count: int, pipe: Connection) -> None:
     """Write `count` changes; say the name of each that was acknowledged, or what went wrong."""
 
     async def main() -> None:
-        async with opened(path, patience=ENDLESS) as store:
+        async with opened(path, retry_policy=ENDLESS) as store:
             waiting = [f"{writer}-{number}" for number in range(count)]
             await asyncio.gather(*(_work_off(store, waiting, pipe) for _ in range(AT_ONCE)))
 
@@ -99,7 +99,7 @@ def read_on(path: Path, pipe: Connection) -> None:
     """Read in every way until killed; say what went wrong."""
 
     async def main() -> None:
-        async with opened(path, patience=ENDLESS) as store:
+        async with opened(path, retry_policy=ENDLESS) as store:
             pipe.send("reading")
             while True:
                 try:
@@ -125,7 +125,7 @@ def write_for_ever(path: Path, writer: str, how: Connect, pipe: Connection) -> N
             number += AT_ONCE
 
     async def main() -> None:
-        async with opened(path, connect=how, patience=ENDLESS) as store:
+        async with opened(path, connect=how, retry_policy=ENDLESS) as store:
             await asyncio.gather(*(one(store, stripe) for stripe in range(AT_ONCE)))
 
     asyncio.run(main())

@@ -71,7 +71,7 @@ def vector_of(text: str) -> bytes:
 @asynccontextmanager
 async def a_house(path: Path, how: Connect = connect) -> AsyncIterator[Container]:
     """A governed house on this file, as the clients open one."""
-    async with opened(path, connect=how, patience=ENDLESS) as store:
+    async with opened(path, connect=how, retry_policy=ENDLESS) as store:
         container = await open_container(
             stores=[store],
             embedder=Signature(),

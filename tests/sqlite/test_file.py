@@ -227,7 +227,7 @@ def test_what_is_deferred_is_not_lost_when_the_file_is_busy(tmp_path: Path) -> N
     path = tmp_path / "n.db"
 
     async def main() -> None:
-        file = SqliteFile(Location(path=path), _tables, patience=RetryPolicy(budget=0.05))
+        file = SqliteFile(Location(path=path), _tables, retry_policy=RetryPolicy(budget=0.05))
         notes = Notes()
         file.defer(notes)
         other = apsw.Connection(str(path))

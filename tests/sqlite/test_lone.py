@@ -40,7 +40,7 @@ def _tables(db: apsw.Connection) -> None:
 
 
 def _file(path: Path | None, step: float = 0.0002, **options: Any) -> SqliteFile:
-    return SqliteFile(Location(path=path), _tables, patience=RetryPolicy(clock=_Time(step)), **options)
+    return SqliteFile(Location(path=path), _tables, retry_policy=RetryPolicy(clock=_Time(step)), **options)
 
 
 def _noting(said: str) -> Work[int]:
@@ -127,7 +127,7 @@ def test_what_is_refused_where_it_was_asked_leaves_nothing_behind(tmp_path: Path
     scope, taken = a_scope(), a_record(a_scope(), id="taken")
 
     async def main() -> None:
-        async with opened(tmp_path / "m.db", patience=RetryPolicy(clock=_Time(0.0002))) as store:
+        async with opened(tmp_path / "m.db", retry_policy=RetryPolicy(clock=_Time(0.0002))) as store:
             await keep(store, taken)
             for number in range(ENOUGH):
                 await keep(store, a_record(scope, id=f"k{number}"))
@@ -152,7 +152,7 @@ def test_a_change_with_its_ledger_entry_is_brief_unless_it_erases(tmp_path: Path
         async with opened(
             tmp_path / "m.db",
             connect=lambda location: configure(Telling(str(location.path)), location),
-            patience=RetryPolicy(clock=_Time(0.0002)),
+            retry_policy=RetryPolicy(clock=_Time(0.0002)),
         ) as store:
             journal = await open_journal(store, None, clock=lambda: NOW)
             for number in range(ENOUGH):
@@ -197,7 +197,7 @@ def test_what_another_left_in_the_log_is_taken_out_of_it(tmp_path: Path) -> None
     async def main() -> None:
         file = _file(path)
         assert await _settled(file)
-        assert file._writer._owed is None  # it has looked, and waits for nothing
+        assert file._writer._pending_scrub is None  # it has looked, and waits for nothing
         other = apsw.Connection(str(path))
         request_scrub(other)
         other.close()
@@ -253,7 +253,7 @@ def test_a_busy_file_is_busy_for_a_lone_write_too(tmp_path: Path) -> None:
 
     async def main() -> None:
         patience = RetryPolicy(budget=0.01, clock=_Time(0.0002))
-        file = SqliteFile(Location(path=path), _tables, patience=patience)
+        file = SqliteFile(Location(path=path), _tables, retry_policy=patience)
         assert await _settled(file)
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")

@@ -205,7 +205,7 @@ def test_a_file_held_too_long_by_another_is_busy_and_can_still_be_read(tmp_path:
     scope = a_scope()
 
     async def main() -> None:
-        async with opened(path, patience=RetryPolicy(budget=0.3)) as store:
+        async with opened(path, retry_policy=RetryPolicy(budget=0.3)) as store:
             await keep(store, a_record(scope, id="before"))
             other = apsw.Connection(str(path))
             other.execute("BEGIN IMMEDIATE")
@@ -328,7 +328,7 @@ def test_recalls_that_could_not_be_written_are_not_lost(tmp_path: Path) -> None:
     kept = a_record(a_scope())
 
     async def main() -> None:
-        async with opened(path, patience=RetryPolicy(budget=0.05)) as store:
+        async with opened(path, retry_policy=RetryPolicy(budget=0.05)) as store:
             await keep(store, kept)
             other = apsw.Connection(str(path))
             other.execute("BEGIN IMMEDIATE")
