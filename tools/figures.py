@@ -180,7 +180,7 @@ def read_names(modules: list[Module]) -> Names:
             ):
                 name = node.arg if isinstance(node, ast.arg) else node.id
                 names.bound += 1
-                if is_participle(name.strip("_").lower()):
+                if is_participle(name.strip("_").lower()) and "_" not in name.strip("_"):
                     names.participles.append((name, place))
     return names
 

@@ -114,8 +114,8 @@ class _Files:
             lines = entry.value.split("\n")
             if len(lines) > _LINES_MAX:
                 raise ToolError(f"File {command.path} exceeds maximum line limit of {_LINES_MAX:,} lines.")
-            shown = _numbered(lines, getattr(command, "view_range", None))
-            return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(shown)
+            text = _numbered(lines, getattr(command, "view_range", None))
+            return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(text)
         files = await self._below(path)
         if not files and path != ROOT:
             raise _missing(command.path, " Please provide a valid path.")
@@ -144,13 +144,13 @@ class _Files:
         if content.count(old) != 1:
             raise ToolError(_not_once(content, old, command.path))
         place = content.index(old)
-        changed = content.replace(old, getattr(command, "new_str", None) or "")
-        await self._set(self._path_of(entry), changed, if_version=entry.version)
+        new_content = content.replace(old, getattr(command, "new_str", None) or "")
+        await self._set(self._path_of(entry), new_content, if_version=entry.version)
         line = content[:place].count("\n") + 1
-        shown = _numbered(changed.split("\n"), [line - _AROUND, line + _AROUND])
+        snippet = _numbered(new_content.split("\n"), [line - _AROUND, line + _AROUND])
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            + ("\n".join(shown))
+            + ("\n".join(snippet))
         )
 
     async def insert(self, command: Any) -> str:
@@ -267,8 +267,8 @@ def _missing(path: str, advice: str = "") -> ToolError:
 def _numbered(lines: Sequence[str], span: Sequence[int] | None) -> list[str]:
     first = max(1, span[0]) if span else 1
     last = len(lines) if not span or span[1] == -1 else span[1]
-    shown = enumerate(lines[first - 1 : last], start=first)
-    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in shown]
+    numbers = enumerate(lines[first - 1 : last], start=first)
+    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in numbers]
 
 
 def _not_once(content: str, old: str, path: str) -> str:

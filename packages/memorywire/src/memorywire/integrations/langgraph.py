@@ -81,9 +81,9 @@ class MemorywireStore(BaseStore):
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Answer what is asked, then put, as stores of LangGraph do; the last of several puts wins."""
-        asked = list(ops)
-        answers = [None if isinstance(op, PutOp) else self._answer(op) for op in asked]
-        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        operations = list(ops)
+        answers = [None if isinstance(op, PutOp) else self._answer(op) for op in operations]
+        puts = {(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
         for put in puts.values():
             self._put(put)
         return answers
@@ -157,12 +157,12 @@ class MemorywireStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         every = {self._place(entry.key)[0] for entry in self._entries(self._root)}
-        wanted = {
+        conditions = {
             space[: op.max_depth]
             for space in every
             if all(_matches(condition, space) for condition in op.match_conditions or ())
         }
-        return sorted(wanted)[op.offset : op.offset + op.limit]
+        return sorted(conditions)[op.offset : op.offset + op.limit]
 
     def _entries(self, prefix: str) -> Iterator[Entry]:
         after: str | None = None
@@ -233,25 +233,25 @@ def _lists(value: Json) -> Json:
     return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _fits(value: Mapping[str, Json], wanted: Mapping[str, Json]) -> bool:
-    return all(_meets(value.get(name), condition) for name, condition in wanted.items())
+def _fits(value: Mapping[str, Json], filter: Mapping[str, Json]) -> bool:
+    return all(_meets(value.get(name), condition) for name, condition in filter.items())
 
 
-def _meets(value: Json, wanted: Json) -> bool:
-    if not isinstance(wanted, dict):
-        return bool(value == wanted)
-    if any(name.startswith("$") for name in wanted):
-        return all(_compares(value, name, bound) for name, bound in wanted.items())
-    return isinstance(value, dict) and _fits(value, wanted)
+def _meets(value: Json, condition: Json) -> bool:
+    if not isinstance(condition, dict):
+        return bool(value == condition)
+    if any(name.startswith("$") for name in condition):
+        return all(_compares(value, name, operand) for name, operand in condition.items())
+    return isinstance(value, dict) and _fits(value, condition)
 
 
-def _compares(value: Json, name: str, bound: Json) -> bool:
+def _compares(value: Json, name: str, operand: Json) -> bool:
     if name in ("$eq", "$ne"):
-        return bool((value == bound) is (name == "$eq"))
+        return bool((value == operand) is (name == "$eq"))
     if name not in _COMPARISONS:
         raise ValueError(f"unknown operator {name}")
     try:
-        return _COMPARISONS[name](float(value), float(bound))
+        return _COMPARISONS[name](float(value), float(operand))
     except (TypeError, ValueError):  # what is no number is neither more nor less
         return False
 
@@ -265,4 +265,4 @@ def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
         if condition.match_type == "prefix"
         else namespace[len(namespace) - len(path) :]
     )
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(pattern in ("*", label) for pattern, label in zip(path, part, strict=True))

@@ -65,8 +65,8 @@ class MemorywireSession(SessionABC):
         """All items, or the last ones, oldest first."""
         most = self.session_settings.limit if limit is None else limit
         entries = await self._caller.run(self._entries())
-        shown = entries if most is None else entries[max(0, len(entries) - most) :]
-        return [entry.value for entry in shown]
+        recent = entries if most is None else entries[max(0, len(entries) - most) :]
+        return [entry.value for entry in recent]
 
     async def add_items(self, items: Sequence[Mapping[str, Json]]) -> None:
         """Append all of them, or none if one cannot be kept."""
@@ -103,20 +103,20 @@ class MemorywireSession(SessionABC):
 
     async def _pop(self) -> Any | None:
         while entries := await self._entries():
-            deleted = await self._keys.delete(entries[-1].key)
-            if deleted.proposal_id is not None:
+            receipt = await self._keys.delete(entries[-1].key)
+            if receipt.proposal_id is not None:
                 return None
-            if deleted.existed:  # else another caller has popped it
+            if receipt.existed:  # else another caller has popped it
                 return entries[-1].value
         return None
 
     async def _clear(self) -> None:
         receipts = [await self._keys.delete(entry.key) for entry in await self._entries()]
-        held = next((one.proposal_id for one in receipts if one.proposal_id is not None), None)
-        if held is not None:
+        proposal_id = next((one.proposal_id for one in receipts if one.proposal_id is not None), None)
+        if proposal_id is not None:
             raise ApprovalPending(
                 "a person has to agree before the session is cleared",
-                proposal_id=held,
+                proposal_id=proposal_id,
                 fix="decide with `memorywire review`",
             )
 

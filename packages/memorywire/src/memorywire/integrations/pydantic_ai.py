@@ -44,12 +44,10 @@ class _Tools:
             question: What you want to know, in plain words.
             most: How many memories at most.
         """
-        recalled = await self._answer(self._caller.memory.recall(question, k=max(1, min(most, _MOST))))
-        if isinstance(recalled, MemorywireError):
-            return f"Memory could not be asked: {recalled.detail}" + (
-                f"; {recalled.fix}" if recalled.fix else ""
-            )
-        return render(recalled.hits) or "Nothing in memory answers that."
+        answer = await self._answer(self._caller.memory.recall(question, k=max(1, min(most, _MOST))))
+        if isinstance(answer, MemorywireError):
+            return f"Memory could not be asked: {answer.detail}" + (f"; {answer.fix}" if answer.fix else "")
+        return render(answer.hits) or "Nothing in memory answers that."
 
     async def forget(self, id: str) -> dict[str, Any]:
         """Forget one memory by the id that recall showed; a person can take it back.

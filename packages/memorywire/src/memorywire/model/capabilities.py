@@ -105,42 +105,47 @@ class Host(Struct, frozen=True, kw_only=True):
         return self.execution_model >= REPLAYABLE
 
 
-def host_over(wired: Capabilities) -> Host:
+def host_over(capabilities: Capabilities) -> Host:
     """What a host serves over what is wired: runs, and what they do, need a store with history."""
-    runs = Feature.HISTORY in wired.features
+    runs = Feature.HISTORY in capabilities.features
     model = REPLAYABLE if runs else 1
     return Host(compacts=runs, attributes=runs, consolidates=runs, execution_model=model)
 
 
-def probe(wired: Capabilities) -> dict[str, bool]:
+def probe(capabilities: Capabilities) -> dict[str, bool]:
     """What the key-value and the layer contract ask before they ask anything else.
 
     Whatever is false here is refused at every door. `stats` are of vectors, by provider and model.
     """
-    vectors = Feature.VECTOR in wired.features
-    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": wired.extracts}
+    vectors = Feature.VECTOR in capabilities.features
+    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": capabilities.extracts}
 
 
-def openwop(wired: Capabilities) -> dict[str, Json]:
+def openwop(capabilities: Capabilities) -> dict[str, Json]:
     """What an OpenWOP host over what is wired provides, and whether one is open here."""
-    host = host_over(wired)
-    memory, agents = openwop_memory(wired, host), openwop_agents(wired, host)
+    host = host_over(capabilities)
+    memory, agents = openwop_memory(capabilities, host), openwop_agents(capabilities, host)
     dimensions = openwop_dimensions(memory, agents, host)
-    return {"served": wired.hosting, "memory": memory, "agents": agents, "dimensions": list(dimensions)}
+    return {
+        "served": capabilities.hosting,
+        "memory": memory,
+        "agents": agents,
+        "dimensions": list(dimensions),
+    }
 
 
-def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
+def openwop_memory(capabilities: Capabilities, host: Host) -> dict[str, Json]:
     """The `memory` family. Without a journal there is no host; without runs, who put, it can only be read."""
-    if not wired.overseen:
+    if not capabilities.overseen:
         return {"supported": False, "writable": False}
-    semantic = ["semantic"] if Feature.VECTOR in wired.features else []
+    semantic = ["semantic"] if Feature.VECTOR in capabilities.features else []
     family: dict[str, Json] = {
         "supported": True,
         "writable": host.has_runs,
         "maxEntrySizeBytes": host.max_entry_bytes,
         "ttlSupported": True,
         "search": {"supported": True, "modes": [*semantic, "filter"]},
-        "retention": {"ttl": True, "forget": Feature.HARD_DELETE in wired.features},
+        "retention": {"ttl": True, "forget": Feature.HARD_DELETE in capabilities.features},
         "compaction": {"supported": host.compacts},
     }
     if host.compacts:
@@ -151,14 +156,14 @@ def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
     return family
 
 
-def openwop_agents(wired: Capabilities, host: Host) -> dict[str, Json]:
+def openwop_agents(capabilities: Capabilities, host: Host) -> dict[str, Json]:
     """The `agents` family. Long-term memory is claimed only where it lasts and secrets are kept out of it."""
-    lasting = Feature.DURABLE in wired.features and wired.overseen and host.has_runs
+    lasting = Feature.DURABLE in capabilities.features and capabilities.overseen and host.has_runs
     family: dict[str, Json] = {
-        "supported": wired.overseen,
+        "supported": capabilities.overseen,
         "memoryBackends": [LONG_TERM] if lasting else [],
     }
-    if host.consolidates and wired.overseen:
+    if host.consolidates and capabilities.overseen:
         family["memoryConsolidation"] = {"supported": True, "schedule": "on-demand"}
     return family
 
@@ -170,7 +175,7 @@ def openwop_dimensions(
     if not memory["supported"]:
         return ()
     lasting = LONG_TERM in agents["memoryBackends"]
-    satisfied = {
+    support = {
         "read": memory["supported"],
         "write": memory["supported"] and memory["writable"],
         "search": memory["search"]["supported"],
@@ -180,13 +185,13 @@ def openwop_dimensions(
         "replay-snapshot": lasting and host.has_runs,
         "retention": memory["retention"]["ttl"] or memory["retention"]["forget"],
     }
-    return tuple(name for name, holds in satisfied.items() if holds)
+    return tuple(name for name, holds in support.items() if holds)
 
 
 def degraded(
-    shape: Mapping[str, Json], satisfied: tuple[str, ...], *, long_term: str = LONG_TERM
+    shape: Mapping[str, Json], dimensions: tuple[str, ...], *, long_term: str = LONG_TERM
 ) -> tuple[str, ...]:
     """What an agent's `memoryShape` asks for and is not there; empty when nothing is missing."""
-    asked = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
-    asked += [long_term] if shape.get("longTerm") is True else []
-    return tuple(dimension for dimension in asked if dimension not in satisfied)
+    operations = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
+    operations += [long_term] if shape.get("longTerm") is True else []
+    return tuple(dimension for dimension in operations if dimension not in dimensions)

@@ -23,8 +23,8 @@ def encoder(*, sort_keys: bool = False, ensure_ascii: bool = False, spaced: bool
     made_of = getattr(json.encoder, "c_make_encoder", None)
     if made_of is None:  # an interpreter without the library's extension
         return usual.encode
-    quoted = json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
-    pieces = made_of(None, usual.default, quoted, None, key, item, sort_keys, False, True)
+    quote = json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
+    pieces = made_of(None, usual.default, quote, None, key, item, sort_keys, False, True)
     return lambda value: "".join(pieces(value, 0))
 
 
@@ -62,8 +62,8 @@ def dumps(value: object) -> str:
 
 def loads(kind: type[T], text: str) -> T:
     """The value of that kind which `dumps` wrote."""
-    loaded: T = load(kind, json.loads(text))
-    return loaded
+    value: T = load(kind, json.loads(text))
+    return value
 
 
 def dump(value: Any) -> Any:
@@ -91,12 +91,12 @@ def _way(kind: type) -> Callable[[Any], Any]:
 
 
 def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -> Any:
-    said = {_KIND: kind}
+    document = {_KIND: kind}
     for name, default in defaults:
         inner = getattr(value, name)
         if default is NODEFAULT or (inner is not default and inner != default):
-            said[name] = inner if type(inner) in _PLAIN else dump(inner)
-    return said
+            document[name] = inner if type(inner) in _PLAIN else dump(inner)
+    return document
 
 
 @cache

@@ -41,8 +41,8 @@ class Tenancy(Struct, frozen=True, kw_only=True):
 
     def variable(self, tenant: str) -> str:
         """The name of the variable with this tenant's key."""
-        known = re.sub(r"[^A-Z0-9]", "_", tenant.upper())
-        return self.pattern.replace(_TENANT, known)
+        name = re.sub(r"[^A-Z0-9]", "_", tenant.upper())
+        return self.pattern.replace(_TENANT, name)
 
 
 class Definition(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Definition(Struct, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Json]:
         """As JSON: what the digest is of, and what is kept."""
-        said: dict[str, Json] = {
+        document: dict[str, Json] = {
             "name": self.name,
             "url": self.url,
             "tenancy": {"kind": self.tenancy.kind.value, "pattern": self.tenancy.pattern},
@@ -78,7 +78,7 @@ class Definition(Struct, frozen=True, kw_only=True):
             "preview": self.preview,
             "description": self.description,
         }
-        return said if self.key_env is None else {**said, "key_env": self.key_env}
+        return document if self.key_env is None else {**document, "key_env": self.key_env}
 
     def masked_document(self) -> dict[str, Json]:
         """As JSON for display: an older release accepted a key in the URL, and it is masked."""
@@ -106,7 +106,7 @@ def definition_of(document: Mapping[str, Json]) -> Definition:
     if not isinstance(tenancy, Mapping) or set(tenancy) != {"kind", "pattern"}:
         raise InvalidRequest("tenancy has a kind and a pattern, and nothing else", field="tenancy")
     try:
-        made = Definition(
+        definition = Definition(
             tenancy=Tenancy(kind=TenancyKind(tenancy["kind"]), pattern=tenancy["pattern"]), **rest
         )
     except TypeError:
@@ -119,23 +119,24 @@ def definition_of(document: Mapping[str, Json]) -> Definition:
         raise InvalidRequest(
             "there is no such tenancy", field="tenancy.kind", fix=f"one of: {kinds}"
         ) from None
-    for place, holds in _claims(made).items():
+    for place, holds in _claims(definition).items():
         if not holds:
             raise InvalidRequest(f"{place} is not as it has to be", field=place, fix=_WANTED[place])
-    return made
+    return definition
 
 
-def _claims(made: Definition) -> dict[str, bool]:
-    pattern, variable = made.tenancy.pattern, made.key_env
+def _claims(definition: Definition) -> dict[str, bool]:
+    pattern, variable = definition.tenancy.pattern, definition.key_env
     return {
-        "name": _is_text(made.name) and bool(_NAME.fullmatch(made.name)),
-        "url": _is_text(made.url) and "://" in made.url and len(made.url) <= _LONGEST_URL,
-        "description": _is_text(made.description),
+        "name": _is_text(definition.name) and bool(_NAME.fullmatch(definition.name)),
+        "url": _is_text(definition.url) and "://" in definition.url and len(definition.url) <= _LONGEST_URL,
+        "description": _is_text(definition.description),
         "tenancy.pattern": _is_text(pattern) and bool(_PATTERN.fullmatch(pattern)),
         "key_env": variable is None or (_is_text(variable) and bool(_VARIABLE.fullmatch(variable))),
-        "fallback": isinstance(made.fallback, bool),
-        "health_seconds": type(made.health_seconds) is int and 0 <= made.health_seconds <= _LONGEST_HEALTH,
-        "preview": isinstance(made.preview, bool),
+        "fallback": isinstance(definition.fallback, bool),
+        "health_seconds": type(definition.health_seconds) is int
+        and 0 <= definition.health_seconds <= _LONGEST_HEALTH,
+        "preview": isinstance(definition.preview, bool),
     }
 
 

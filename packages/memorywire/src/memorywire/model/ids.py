@@ -33,8 +33,8 @@ def part_of(whole: str, place: int) -> str:
     return _written(head | place << _PLACES | tail)
 
 
-def _minted(moment: int, counter: int, drawn: bytes) -> str:
-    time, tail = f"{moment & 0xFFFF_FFFF_FFFF:012x}", drawn.hex()
+def _minted(moment: int, counter: int, random_bytes: bytes) -> str:
+    time, tail = f"{moment & 0xFFFF_FFFF_FFFF:012x}", random_bytes.hex()
     return f"{time[:8]}-{time[8:]}-7{counter:03x}-{VARIANT[tail[0]]}{tail[1:4]}-{tail[4:]}"
 
 
@@ -59,11 +59,11 @@ class IdMint:
 
     def many(self, count: int) -> list[str]:
         """That many ids of one moment, with one draw of random bits."""
-        drawn = BytesIO(self._entropy(_TAIL_BYTES * count))
+        entropy = BytesIO(self._entropy(_TAIL_BYTES * count))
         now = self._clock()
         with self._lock:
             places = [self._advance(now) for _ in range(count)]
-        return [_minted(moment, counter, drawn.read(_TAIL_BYTES)) for moment, counter in places]
+        return [_minted(moment, counter, entropy.read(_TAIL_BYTES)) for moment, counter in places]
 
     def _advance(self, now: int) -> tuple[int, int]:
         if now > self._last:

@@ -69,10 +69,12 @@ class Owner(Struct, frozen=True, kw_only=True):
     def address(self, key: str, generation: int | str = 0) -> str:
         """The id of the record of a key. A key whose record was erased goes on in the next generation."""
         nth = "0" if generation == 0 else _listed(generation)
-        said = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
-        found = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-        variant = VARIANT[found[16]]
-        return f"{found[:8]}-{found[8:12]}-{ENTRY_FORM}{found[13:16]}-{variant}{found[17:20]}-{found[20:]}"
+        text = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
+        digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        variant = VARIANT[digest[16]]
+        return (
+            f"{digest[:8]}-{digest[8:12]}-{ENTRY_FORM}{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:]}"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -255,10 +257,10 @@ def entry_of(record: Record) -> Entry:
     """The entry that a record keeps; if a person edited a held entry to plain words, those are its value."""
     mark = record.metadata[MARK]
     key = mark["key"]
-    held = record.content
+    content = record.content
     return Entry(
         key=key,
-        value=held[key] if isinstance(held, Mapping) and key in held else held,
+        value=content[key] if isinstance(content, Mapping) and key in content else content,
         version=record.version,
         created_at=record.created_at,
         updated_at=record.updated_at,

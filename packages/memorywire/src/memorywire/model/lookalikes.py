@@ -87,9 +87,9 @@ def skeleton(text: str) -> str:
 
 def skeleton_places(text: str) -> tuple[str, Sequence[int]]:
     """Return the skeleton of a text, and for each of its characters the place in the text."""
-    folded = [text[at].translate(SKELETON) for at in range(len(text))]
-    places = [at for at, char in enumerate(folded) if char]
-    return "".join(folded), places
+    skeletons = [text[at].translate(SKELETON) for at in range(len(text))]
+    places = [at for at, char in enumerate(skeletons) if char]
+    return "".join(skeletons), places
 
 
 class _Seen(dict[int, str | None]):
@@ -106,7 +106,7 @@ _SEEN = _Seen()
 
 def seen(text: str) -> tuple[str, Sequence[int]]:
     """Return the faces of a text without what is hidden in it, each with its place; white space stays."""
-    shown = text.translate(_SEEN)
-    if len(shown) == len(text):
-        return shown, range(len(text))
-    return shown, [at for at, char in enumerate(text) if _SEEN[ord(char)]]
+    visible = text.translate(_SEEN)
+    if len(visible) == len(text):
+        return visible, range(len(text))
+    return visible, [at for at, char in enumerate(text) if _SEEN[ord(char)]]

@@ -92,8 +92,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
         if self.secrets or self.instructions or (change is not None and change.erase):
             return Risk.HIGH
         replaces = change is not None and any(put.base is not Base.NOTHING for put in change.put)
-        doubted = change is not None and any(put.record.trust is Trust.UNTRUSTED for put in change.put)
-        return Risk.MEDIUM if change is not None and (change.end or replaces or doubted) else Risk.LOW
+        is_untrusted = change is not None and any(put.record.trust is Trust.UNTRUSTED for put in change.put)
+        return Risk.MEDIUM if change is not None and (change.end or replaces or is_untrusted) else Risk.LOW
 
     @property
     def erases(self) -> bool:
@@ -106,8 +106,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
         change = self.change
         if change is None:
             return frozenset()
-        begun = (put.record.id for put in change.put)
-        return frozenset((*begun, *(end.id for end in change.end), *change.erase))
+        put_ids = (put.record.id for put in change.put)
+        return frozenset((*put_ids, *(end.id for end in change.end), *change.erase))
 
 
 class Debt(Struct, frozen=True, kw_only=True):

@@ -133,64 +133,64 @@ def _read(record: Record, path: tuple[str, ...]) -> Json:
     return value
 
 
-def _holds(operator: Operator, actual: Json, wanted: Json) -> bool:
+def _holds(operator: Operator, actual: Json, operand: Json) -> bool:
     match operator:
         case Operator.EQ:
-            return _equal(actual, wanted)
+            return _equal(actual, operand)
         case Operator.NE:
-            return not _equal(actual, wanted)
+            return not _equal(actual, operand)
         case Operator.IN:
-            return any(_equal(actual, choice) for choice in wanted)
+            return any(_equal(actual, choice) for choice in operand)
         case Operator.NIN:
-            return not any(_equal(actual, choice) for choice in wanted)
+            return not any(_equal(actual, choice) for choice in operand)
         case Operator.EXISTS:
-            return bool((actual is not None and actual != []) == wanted)
+            return bool((actual is not None and actual != []) == operand)
         case Operator.CONTAINS:
-            return _contains(actual, wanted)
+            return _contains(actual, operand)
         case Operator.PREFIX:
-            return isinstance(actual, str) and actual.startswith(wanted)
+            return isinstance(actual, str) and actual.startswith(operand)
         case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-            return _ordered(operator, actual, wanted)
+            return _ordered(operator, actual, operand)
 
 
-def _equal(actual: Json, wanted: Json) -> bool:
+def _equal(actual: Json, operand: Json) -> bool:
     """Equality of JSON values; a list also equals each of its elements, so that a tag is found by name."""
-    if isinstance(actual, list) and not isinstance(wanted, list):
-        return any(_equal(element, wanted) for element in actual)
-    return _same(actual, wanted)
+    if isinstance(actual, list) and not isinstance(operand, list):
+        return any(_equal(element, operand) for element in actual)
+    return _same(actual, operand)
 
 
-def _same(actual: Json, wanted: Json) -> bool:
-    if isinstance(actual, bool) or isinstance(wanted, bool):
-        return actual is wanted  # JSON true is not 1, however deep it lies
-    if isinstance(actual, list) and isinstance(wanted, list):
-        return len(actual) == len(wanted) and all(map(_same, actual, wanted))
-    if isinstance(actual, Mapping) and isinstance(wanted, Mapping):
-        return actual.keys() == wanted.keys() and all(_same(actual[name], wanted[name]) for name in actual)
-    return bool(actual == wanted)
+def _same(actual: Json, operand: Json) -> bool:
+    if isinstance(actual, bool) or isinstance(operand, bool):
+        return actual is operand  # JSON true is not 1, however deep it lies
+    if isinstance(actual, list) and isinstance(operand, list):
+        return len(actual) == len(operand) and all(map(_same, actual, operand))
+    if isinstance(actual, Mapping) and isinstance(operand, Mapping):
+        return actual.keys() == operand.keys() and all(_same(actual[name], operand[name]) for name in actual)
+    return bool(actual == operand)
 
 
-def _contains(actual: Json, wanted: Json) -> bool:
+def _contains(actual: Json, operand: Json) -> bool:
     if isinstance(actual, str):
-        return isinstance(wanted, str) and wanted in actual
-    return isinstance(actual, list) and _equal(actual, wanted)
+        return isinstance(operand, str) and operand in actual
+    return isinstance(actual, list) and _equal(actual, operand)
 
 
-def _ordered(operator: Operator, actual: Json, wanted: Json) -> bool:
+def _ordered(operator: Operator, actual: Json, operand: Json) -> bool:
     """Order holds only between two numbers or two strings; anything else is simply not ordered."""
-    if not (_is_number(actual) and _is_number(wanted)) and not (
-        isinstance(actual, str) and isinstance(wanted, str)
+    if not (_is_number(actual) and _is_number(operand)) and not (
+        isinstance(actual, str) and isinstance(operand, str)
     ):
         return False
     match operator:
         case Operator.GT:
-            return bool(actual > wanted)
+            return bool(actual > operand)
         case Operator.GTE:
-            return bool(actual >= wanted)
+            return bool(actual >= operand)
         case Operator.LT:
-            return bool(actual < wanted)
+            return bool(actual < operand)
         case _:
-            return bool(actual <= wanted)
+            return bool(actual <= operand)
 
 
 def _is_number(value: Json) -> bool:

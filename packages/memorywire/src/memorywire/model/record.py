@@ -131,23 +131,23 @@ class Record(Struct, frozen=True, kw_only=True):
         """The content as text; of an object, its keys and strings."""
         if isinstance(self.content, str):
             return self.content
-        found: list[str] = []
-        _gather(self.content, found)
-        return " ".join(found)
+        words: list[str] = []
+        _gather(self.content, words)
+        return " ".join(words)
 
     @property
     def text(self) -> str:
         """The words to index: the content, behind its time and its speaker where they are known."""
-        speaker, said = self.speaker, self._indexed_words
+        speaker, words = self.speaker, self._indexed_words
         if speaker:
-            said = f"{speaker}: {said}"
-        return said if self.occurred_at is None else f"{_spoken(self.occurred_at)}{said}"
+            words = f"{speaker}: {words}"
+        return words if self.occurred_at is None else f"{_spoken(self.occurred_at)}{words}"
 
     @property
     def meaning(self) -> str:
         """The words to embed: the content, behind the name of who said it. Times and roles blur a vector."""
-        person, said = self.person, self._indexed_words
-        return f"{person}: {said}" if person else said
+        person, words = self.person, self._indexed_words
+        return f"{person}: {words}" if person else words
 
     @property
     def _indexed_words(self) -> str:
@@ -165,10 +165,10 @@ class Record(Struct, frozen=True, kw_only=True):
         """Equal for memories that say the same thing: type, normalised content and event time."""
         content, moment = _normalised(self.content), self.occurred_at
         if type(content) is str:  # spelled as the encoder would, for most memories are words
-            said = f'["{self.type}", {quoted(content)}, {"null" if moment is None else moment}]'
+            text = f'["{self.type}", {quoted(content)}, {"null" if moment is None else moment}]'
         else:
-            said = _in_order([self.type, content, moment])
-        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+            text = _in_order([self.type, content, moment])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _spoken(moment: int) -> str:
@@ -186,16 +186,16 @@ def _normalised(content: Json) -> Json:
     return content
 
 
-def _gather(value: Json, found: list[str]) -> None:
+def _gather(value: Json, words: list[str]) -> None:
     if isinstance(value, str):
-        found.append(value)
+        words.append(value)
     elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
         for key, inner in value.items():
-            found.append(key)
+            words.append(key)
             if type(inner) is str:
-                found.append(inner)
+                words.append(inner)
             elif type(inner) not in _SILENT:
-                _gather(inner, found)
+                _gather(inner, words)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _gather(inner, found)
+            _gather(inner, words)

@@ -45,10 +45,10 @@ def in_parts(text: str) -> Iterator[str]:
     if len(text) <= CONTENT_CHARS_MAX:
         yield text
         return
-    left = text.strip()
-    while len(left) > CONTENT_CHARS_MAX:
-        end = max(left.rfind(blank, 1, CONTENT_CHARS_MAX) for blank in _BLANKS)
+    remainder = text.strip()
+    while len(remainder) > CONTENT_CHARS_MAX:
+        end = max(remainder.rfind(blank, 1, CONTENT_CHARS_MAX) for blank in _BLANKS)
         end = CONTENT_CHARS_MAX if end < 0 else end
-        yield left[:end].rstrip()
-        left = left[end:].strip()
-    yield left
+        yield remainder[:end].rstrip()
+        remainder = remainder[end:].strip()
+    yield remainder

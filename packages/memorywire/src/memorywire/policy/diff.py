@@ -37,10 +37,10 @@ def segments(before: str, after: str) -> tuple[Segment, ...]:
     to the last.
     """
     for units, compare in ((_words, _shortest), (_sentences, _shortest), (_words, _replaced)):
-        joined = _joined(_script(units(before), units(after), compare) or ())
-        kept = sum(len(text) for mark, text in joined if mark == KEPT)
-        if kept > _KEPT_LEAST * min(len(before), len(after)):
-            return joined
+        parts = _joined(_script(units(before), units(after), compare) or ())
+        same_length = sum(len(text) for mark, text in parts if mark == KEPT)
+        if same_length > _KEPT_LEAST * min(len(before), len(after)):
+            return parts
     return tuple(_settled([(GONE, before), (CAME, after)]))
 
 
@@ -114,24 +114,24 @@ def _walked_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str
 
 def _joined(script: Iterable[Segment]) -> tuple[Segment, ...]:
     """The script with neighbours of one kind joined; a single space between two changes is not kept apart."""
-    joined: list[Segment] = []
-    changed: list[Segment] = []
-    for kept, run in groupby(script, key=lambda step: step[0] == KEPT):
+    segments: list[Segment] = []
+    changes: list[Segment] = []
+    for is_same, run in groupby(script, key=lambda step: step[0] == KEPT):
         steps = list(run)
         text = "".join(word for _, word in steps)
-        if not kept:
-            changed += steps
-        elif changed and not text.strip():
-            changed += [(GONE, text), (CAME, text)]
+        if not is_same:
+            changes += steps
+        elif changes and not text.strip():
+            changes += [(GONE, text), (CAME, text)]
         else:
-            joined += [*_settled(changed), (KEPT, text)]
-            changed = []
-    return (*joined, *_settled(changed))
+            segments += [*_settled(changes), (KEPT, text)]
+            changes = []
+    return (*segments, *_settled(changes))
 
 
-def _settled(changed: Iterable[Segment]) -> list[Segment]:
+def _settled(changes: Iterable[Segment]) -> list[Segment]:
     """The changes with all removals before all additions."""
-    steps = list(changed)
+    steps = list(changes)
     sides = ((side, "".join(text for mark, text in steps if mark == side)) for side in (GONE, CAME))
     return [(side, text) for side, text in sides if text]
 
@@ -182,16 +182,16 @@ def _unseen(char: str) -> bool:
 
 def _foreign(text: str) -> frozenset[int]:
     """Places of letters from another alphabet than most letters of their word."""
-    found: set[int] = set()
+    offsets: set[int] = set()
     for word in _VISIBLE_WORD.finditer(text):
         if word.group().isascii():
             continue
         scripts = {at: _word_script(char) for at, char in enumerate(word.group(), word.start())}
-        counted = Counter(script for script in scripts.values() if script)
-        if len(counted) > 1:
-            main = max(counted, key=lambda script: (counted[script], -_ALIKE.index(script)))
-            found.update(at for at, script in scripts.items() if script and script != main)
-    return frozenset(found)
+        counts = Counter(script for script in scripts.values() if script)
+        if len(counts) > 1:
+            main = max(counts, key=lambda script: (counts[script], -_ALIKE.index(script)))
+            offsets.update(at for at, script in scripts.items() if script and script != main)
+    return frozenset(offsets)
 
 
 def _word_script(char: str) -> str | None:
@@ -244,23 +244,23 @@ def diff_change(change: Change, before: Mapping[str, Record]) -> dict[str, list[
     `before` holds the current versions of what the change touches; what is not in it is new, or is
     removed without a word of what it said.
     """
-    added: list[dict[str, Json]] = []
-    modified: list[dict[str, Json]] = []
+    additions: list[dict[str, Json]] = []
+    modifications: list[dict[str, Json]] = []
     for put in change.put:
-        told = {"id": visible(put.record.id), "version": put.record.version}
+        entry = {"id": visible(put.record.id), "version": put.record.version}
         if put.record.id in before:
-            told["from_version"] = before[put.record.id].version
-            modified.append(told | diff_to(diff(before[put.record.id], put.record)))
+            entry["from_version"] = before[put.record.id].version
+            modifications.append(entry | diff_to(diff(before[put.record.id], put.record)))
         else:
-            added.append(told | {"fields": visible_json(diff(None, put.record).added)})
-    return {"added": added, "removed": list(_removed(change, before)), "modified": modified}
+            additions.append(entry | {"fields": visible_json(diff(None, put.record).added)})
+    return {"added": additions, "removed": list(_removed(change, before)), "modified": modifications}
 
 
-def diff_to(found: Diff) -> dict[str, Json]:
+def diff_to(diff: Diff) -> dict[str, Json]:
     """The difference as JSON for a reviewer's eyes: nothing in it is invisible, nothing is cut short."""
     return {
-        "added": visible_json(found.added),
-        "removed": visible_json(found.removed),
+        "added": visible_json(diff.added),
+        "removed": visible_json(diff.removed),
         "modified": [
             {
                 "field": visible(one.field),
@@ -268,7 +268,7 @@ def diff_to(found: Diff) -> dict[str, Json]:
                 "after": visible_json(one.after),
                 **({"segments": visible_json(one.segments)} if one.segments else {}),
             }
-            for one in found.modified
+            for one in diff.modified
         ],
     }
 

@@ -88,13 +88,13 @@ def with_rules(base: Policy, *lists: Json) -> Policy:
 
     Lists are given by different people, who may use the same names.
     """
-    given: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = ()
     for tables in lists:
         own = rules_from(tables)
         _refuse_shadowed(own)
         _refuse_namesakes(own + base.rules)
-        given += own
-    return replace(base, rules=given + base.rules)
+        rules += own
+    return replace(base, rules=rules + base.rules)
 
 
 @cache
@@ -154,15 +154,15 @@ def _without(rules: Sequence[Rule], disabled: Json) -> tuple[Rule, ...]:
 
 
 def _refuse_namesakes(rules: Sequence[Rule]) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for rule in rules:
-        if rule.name in seen:
+        if rule.name in names:
             raise InvalidRequest(
                 f"two rules are called {rule.name}",
                 field=f"rule.{rule.name}",
                 fix="rename one; a rule of the profile is switched off by disable = [...]",
             )
-        seen.add(rule.name)
+        names.add(rule.name)
 
 
 def _refuse_shadowed(rules: Sequence[Rule]) -> None:
@@ -198,8 +198,8 @@ def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
                 field="sources",
                 fix=f'write "{kind_of(kind)}", or [trust] "{kind}" = "standard"',
             )
-    shipped = () if "default_trust" in table else base.sources
-    return tuple(dict.fromkeys((*own, *shipped)))
+    default_sources = () if "default_trust" in table else base.sources
+    return tuple(dict.fromkeys((*own, *default_sources)))
 
 
 def _list_of(words: Json, place: str) -> tuple[str, ...]:
@@ -218,13 +218,13 @@ def _share(number: Json) -> float:
 
 
 def _scopes(table: Json) -> dict[str, SecretAction]:
-    found = _levels(table, SecretAction, "secrets")
-    for pattern in found:
+    levels = _levels(table, SecretAction, "secrets")
+    for pattern in levels:
         if pattern.count("/") not in (0, 2):
             raise InvalidRequest(
                 f"secrets.{pattern} is not a scope", field="secrets", fix="write agent, or tenant/agent/user"
             )
-    return found
+    return levels
 
 
 def _budgets(table: Json) -> dict[str, Budget]:

@@ -92,8 +92,8 @@ def matches(rule: Rule, case: Case) -> bool:
     memories = case.records or case.ending
     if len(memories) == 1:
         return _meets(rule.when, case, memories[0])
-    met = (_meets(rule.when, case, record) for record in memories)
-    return bool(memories) and (all(met) if rule.verdict is Verdict.ALLOW else any(met))
+    results = (_meets(rule.when, case, record) for record in memories)
+    return bool(memories) and (all(results) if rule.verdict is Verdict.ALLOW else any(results))
 
 
 def speaks_of(rule: Rule, operation: str) -> bool:
@@ -103,14 +103,14 @@ def speaks_of(rule: Rule, operation: str) -> bool:
 
 
 def _meets(when: Condition, case: Case, record: Record | None) -> bool:
-    for name, wanted in when.given.items():
+    for name, expected_value in when.given.items():
         if name in RECORD_CHECKS:
-            met = record is not None and RECORD_CHECKS[name].passes(wanted, record)
+            is_met = record is not None and RECORD_CHECKS[name].passes(expected_value, record)
         elif name == "unless":
-            met = not _meets(wanted, case, record)
+            is_met = not _meets(expected_value, case, record)
         else:
-            met = CASE_CHECKS[name].passes(wanted, case)
-        if not met:
+            is_met = CASE_CHECKS[name].passes(expected_value, case)
+        if not is_met:
             return False
     return True
 
@@ -131,8 +131,8 @@ class Check(NamedTuple):
     fields: tuple[str, ...]
     test: Callable[..., bool]
 
-    def passes(self, wanted: Any, subject: object) -> bool:
-        return self.test(wanted, *[getattr(subject, name) for name in self.fields])
+    def passes(self, value: Any, subject: object) -> bool:
+        return self.test(value, *[getattr(subject, name) for name in self.fields])
 
 
 RECORD_CHECKS: Mapping[str, Check] = {
@@ -265,9 +265,9 @@ class Backtest(Struct, frozen=True, kw_only=True):
     changed: tuple[tuple[str, Verdict, Verdict], ...]
 
     def __str__(self) -> str:
-        done = {Verdict.ALLOW: "allowed", Verdict.HOLD: "held", Verdict.REFUSE: "refused"}[self.verdict]
-        matched = f"{self.rule} would have {done} {len(self.matched)} of {self.total}"
-        return f"{matched}, {len(self.changed)} of them against what happened"
+        verb = {Verdict.ALLOW: "allowed", Verdict.HOLD: "held", Verdict.REFUSE: "refused"}[self.verdict]
+        sentence = f"{self.rule} would have {verb} {len(self.matched)} of {self.total}"
+        return f"{sentence}, {len(self.changed)} of them against what happened"
 
 
 class VerdictMemo:
@@ -357,18 +357,18 @@ def backtest(
     """What the rule would have done, had it been the first one, to cases given as (id, case, what it was)."""
     trial = replace(policy or Policy(profile=DEFAULT), rules=(replace(rule, enabled=True),), learned=True)
     total = 0
-    matched: list[str] = []
-    changed: list[tuple[str, Verdict, Verdict]] = []
+    matching_ids: list[str] = []
+    changes: list[tuple[str, Verdict, Verdict]] = []
     for id, case, was in cases:
         total += 1
         if not _takes_part(trial.rules[0], case, trial):
             continue
-        matched.append(id)
+        matching_ids.append(id)
         would = judge(case, trial).verdict
         if would is not was:
-            changed.append((id, was, would))
+            changes.append((id, was, would))
     return Backtest(
-        rule=rule.name, verdict=rule.verdict, total=total, matched=tuple(matched), changed=tuple(changed)
+        rule=rule.name, verdict=rule.verdict, total=total, matched=tuple(matching_ids), changed=tuple(changes)
     )
 
 
@@ -410,8 +410,8 @@ def _by_intent(case: Case) -> Judgement | None:
     if case.privacy_intent is None:
         return None
     verdict = one_of(Verdict, case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
-    asked = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
-    rule = Rule(name=INTENT, verdict=verdict, when=condition_from(asked, INTENT))
+    intent = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
+    rule = Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT))
     if not matches(rule, case):
         return None
     return Judgement(verdict=verdict, rule=INTENT, reason="the request's privacy_intent asks for it")
@@ -426,5 +426,5 @@ def _in_scope(pattern: str, scope: Scope) -> bool:
     """Whether a scope fits a pattern, compared part by part, so that no slash in a name can deceive."""
     parts = pattern.split("/")
     tenant, agent, user = parts if len(parts) == 3 else ("*", pattern, "*")
-    wanted = ((tenant, scope.tenant), (agent, scope.agent), (user, scope.user))
-    return all(names((part,), name) for part, name in wanted)
+    pairs = ((tenant, scope.tenant), (agent, scope.agent), (user, scope.user))
+    return all(names((part,), name) for part, name in pairs)

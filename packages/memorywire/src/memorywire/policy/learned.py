@@ -67,8 +67,8 @@ class _Pattern(NamedTuple):
     @property
     def key(self) -> tuple[str, ...]:
         """A key to sort and to name by; the more specific pattern comes first."""
-        told = ("~" if part is None else f"={part}" for part in self[3:])
-        return (*self[:3], str(self.count(None)), *told)
+        parts = ("~" if part is None else f"={part}" for part in self[3:])
+        return (*self[:3], str(self.count(None)), *parts)
 
     def wider(self) -> Iterator["_Pattern"]:
         """Every pattern that leaves one part of this one open."""
@@ -107,9 +107,9 @@ def features(case: Case) -> Features:
     )
 
 
-def features_to(shown: Features) -> dict[str, Json]:
+def features_to(features: Features) -> dict[str, Json]:
     """The features as JSON, to be kept."""
-    return asdict(shown) | {"tags": sorted(shown.tags)}
+    return asdict(features) | {"tags": sorted(features.tags)}
 
 
 def features_from(data: Mapping[str, Json]) -> Features:
@@ -135,34 +135,34 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
     closest: dict[tuple[str, ...], _Pattern] = {}
     for pattern in sorted(sure, key=lambda one: one.key):
         closest.setdefault(tuple(sure[pattern].evidence), pattern)
-    found = [
+    suggestions = [
         Suggestion(rule=_rule(pattern, sure[pattern]), evidence=evidence)
         for evidence, pattern in closest.items()
         if not any(len(sure[other].evidence) > len(evidence) for other in pattern.wider() if other in sure)
     ]
-    return sorted(found, key=lambda one: (-len(one.evidence), one.rule.name))
+    return sorted(suggestions, key=lambda one: (-len(one.evidence), one.rule.name))
 
 
 def _tallied(decisions: Sequence[Decided]) -> dict[_Pattern, _Tally]:
     tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
-    people = (decided for decided in decisions if not decided.automatic)
-    for decided in sorted(people, key=lambda one: (one.at, one.id)):
-        for pattern in _patterns(decided.features):
+    people = (decision for decision in decisions if not decision.automatic)
+    for decision in sorted(people, key=lambda one: (one.at, one.id)):
+        for pattern in _patterns(decision.features):
             tally = tallies[pattern]
-            (tally.approved if decided.approved else tally.rejected).append(decided.id)
-            tally.may_be_automatic &= decided.features.may_be_automatic
+            (tally.approved if decision.approved else tally.rejected).append(decision.id)
+            tally.may_be_automatic &= decision.features.may_be_automatic
     return tallies
 
 
-def _patterns(shown: Features) -> Iterator[_Pattern]:
+def _patterns(features: Features) -> Iterator[_Pattern]:
     """Every pattern the decision is an instance of. A `*` in a name would mean more than was decided."""
-    if "*" in f"{shown.tenant}{shown.agent}":
+    if "*" in f"{features.tenant}{features.agent}":
         return
-    types = {None, shown.type}
-    sources = {None, shown.source if "*" not in (shown.source or "") else None}
-    tags = (None, *(tag for tag in shown.tags if "*" not in tag))
+    types = {None, features.type}
+    sources = {None, features.source if "*" not in (features.source or "") else None}
+    tags = (None, *(tag for tag in features.tags if "*" not in tag))
     for type, source, tag in product(types, sources, tags):
-        yield _Pattern(shown.tenant, shown.agent, shown.operation, type, source, tag)
+        yield _Pattern(features.tenant, features.agent, features.operation, type, source, tag)
 
 
 def _may_be_suggested(pattern: _Pattern, tally: _Tally) -> bool:

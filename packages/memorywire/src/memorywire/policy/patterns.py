@@ -46,10 +46,10 @@ def _matches(parts: Sequence[str], text: str) -> bool:
         return False
     at = len(first)
     for part in middle:
-        found = text.find(part, at)
-        if found < 0:
+        index = text.find(part, at)
+        if index < 0:
             return False
-        at = found + len(part)
+        at = index + len(part)
     return text.endswith(last) and len(text) - len(last) >= at
 
 
@@ -79,28 +79,28 @@ def kind_of(source: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def refuse_lookalike(source: str, known: frozenset[str]) -> None:
+def refuse_lookalike(source: str, schemes: frozenset[str]) -> None:
     """Raise InvalidRequest where the kind of a source is written to be read as another one.
 
     That is a kind whose letters are ASCII once width, invisible characters and look-alike letters are
     undone. A word that is wholly of another alphabet may be a word of that language; it is refused only
-    where it reads like one of the `known` kinds.
+    where it reads like one of the `schemes` kinds.
     """
     colon = _COLONS.search(source)
     kind = kind_of(source)
     if kind.isascii() and (colon is None or colon.group() == ":"):
         return
     plain = _undisguised(kind)
-    drawn = plain.translate(_AS_ASCII)
-    if not drawn.isascii() or not drawn:
+    ascii_form = plain.translate(_AS_ASCII)
+    if not ascii_form.isascii() or not ascii_form:
         return
     whole_word = not plain.isascii() and not re.search("[a-z]", plain)
-    if whole_word and drawn not in known:
+    if whole_word and ascii_form not in schemes:
         return
     raise InvalidRequest(
-        f"the kind of source {kind!a} is written to look like {drawn!r}",
+        f"the kind of source {kind!a} is written to look like {ascii_form!r}",
         field="source",
-        fix=f"write it with the plain letters, as {drawn}:..., or give it a name of its own",
+        fix=f"write it with the plain letters, as {ascii_form}:..., or give it a name of its own",
     )
 
 
@@ -111,15 +111,15 @@ def kinds_in(patterns: Iterable[str]) -> frozenset[str]:
 
 def source_group(source: str | None) -> str:
     """Who a source is, without the place inside it: `web:forum.example/a` and `/b` are one forum."""
-    found = None if source is None else _SITE.match(source)
-    return found.group() if found else ""
+    match = None if source is None else _SITE.match(source)
+    return match.group() if match else ""
 
 
 def _undisguised(text: str) -> str:
     """The text in one width and case, without characters that are not drawn."""
     wide = unicodedata.normalize("NFKC", text)
-    shown = (char for char in wide if not (char in _BLANKS or _is_invisible(char)))
-    return "".join(shown).casefold()
+    visible = (char for char in wide if not (char in _BLANKS or _is_invisible(char)))
+    return "".join(visible).casefold()
 
 
 def _is_invisible(char: str) -> bool:

@@ -130,10 +130,10 @@ def rule_from(data: Json) -> Rule:
     table = mapping(data, "rule")
     name = _name(table.get("name"), "rule.name")
     here = f"rule.{name}"
-    known = {"name", *_OWN, *_READERS}
+    keys = {"name", *_OWN, *_READERS}
     for key in table:
-        if key not in known:
-            raise unknown_key(key, known, f"{here}.{key}")
+        if key not in keys:
+            raise unknown_key(key, keys, f"{here}.{key}")
     if "verdict" not in table:
         raise InvalidRequest(f"rule {name} has no verdict", field=here, fix="write allow, hold or refuse")
     own = {key: read(table[key], f"{here}.{key}") for key, read in _OWN.items() if key in table}
@@ -156,36 +156,38 @@ def condition_from(data: Json, place: str) -> Condition:
     for key in table:
         if key not in _READERS:
             raise unknown_key(key, _READERS, f"{place}.{key}")
-    found = {_ATTRIBUTE.get(key, key): _READERS[key](value, f"{place}.{key}") for key, value in table.items()}
-    return Condition(**found)
+    fields = {
+        _ATTRIBUTE.get(key, key): _READERS[key](value, f"{place}.{key}") for key, value in table.items()
+    }
+    return Condition(**fields)
 
 
 def condition_to(when: Condition) -> dict[str, Json]:
-    told: dict[str, Json] = {}
+    document: dict[str, Json] = {}
     for name, value in when.given.items():
         if isinstance(value, Condition):
-            told["not"] = condition_to(value)
+            document["not"] = condition_to(value)
         else:
-            told[name] = [str(word) for word in value] if isinstance(value, tuple) else value
-    return told
+            document[name] = [str(word) for word in value] if isinstance(value, tuple) else value
+    return document
 
 
 def check_rule(rule: Rule, place: str) -> None:
     """Raise InvalidRequest for a rule that can never match, or that matches everything unannounced."""
-    given = rule.when.given
-    if rule.when.everything and len(given) > 1:
+    conditions = rule.when.given
+    if rule.when.everything and len(conditions) > 1:
         raise InvalidRequest(
             f"rule {rule.name} says everything and something besides",
             field=f"{place}.everything",
             fix="drop everything, or the other conditions",
         )
-    if not any(_narrows(name, value) for name, value in given.items()):
+    if not any(_narrows(name, value) for name, value in conditions.items()):
         raise InvalidRequest(
             f"rule {rule.name} matches everything",
             field=place,
             fix="add a condition, or write everything = true if that is meant",
         )
-    _refuse_impossible(rule, given, place)
+    _refuse_impossible(rule, conditions, place)
 
 
 def implies(inner: Condition, outer: Condition) -> bool:
@@ -194,12 +196,15 @@ def implies(inner: Condition, outer: Condition) -> bool:
         return False
     if outer.everything:
         return True
-    given = inner.given
-    return all(name in given and _within(name, given[name], wanted) for name, wanted in outer.given.items())
+    conditions = inner.given
+    return all(
+        name in conditions and _within(name, conditions[name], outer_value)
+        for name, outer_value in outer.given.items()
+    )
 
 
-def unknown_key(key: str, known: Iterable[str], field: str) -> InvalidRequest:
-    names = sorted(known)
+def unknown_key(key: str, keys: Iterable[str], field: str) -> InvalidRequest:
+    names = sorted(keys)
     near = get_close_matches(str(key), names, n=1, cutoff=0.7)
     fix = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(names)}"
     return InvalidRequest(f"{field} is not a key here", field=field, fix=fix)
@@ -240,9 +245,9 @@ def count(value: Json, place: str) -> int:
     return value
 
 
-def _refuse_impossible(rule: Rule, given: Mapping[str, Any], place: str) -> None:
+def _refuse_impossible(rule: Rule, conditions: Mapping[str, Any], place: str) -> None:
     operations = rule.when.operation or tuple(_MUTATIONS)
-    needs = [name for name, value in given.items() if name in _POSSIBLE and value is not False]
+    needs = [name for name, value in conditions.items() if name in _POSSIBLE and value is not False]
     if not any(all(operation in _POSSIBLE[name] for name in needs) for operation in operations):
         verbs = " or ".join(sorted(operations))
         raise InvalidRequest(
@@ -277,8 +282,8 @@ def _within(name: str, inner: Json, outer: Json) -> bool:
     if name == "content_contains":
         return all(any(folded(part) in folded(word) for part in outer) for word in inner)
     if isinstance(inner, tuple):
-        compared = names if name in _NAMES else fits
-        return all(compared(outer, word) for word in inner)
+        compare = names if name in _NAMES else fits
+        return all(compare(outer, word) for word in inner)
     return bool(inner == outer)
 
 
@@ -317,12 +322,12 @@ def _everything(value: Json, place: str) -> bool:
 
 
 def _unless(value: Json, place: str) -> Condition:
-    found = condition_from(value, place)
-    if not found.given or found.unless is not None or found.everything:
+    condition = condition_from(value, place)
+    if not condition.given or condition.unless is not None or condition.everything:
         raise InvalidRequest(
             f"{place} is not a table of plain conditions", field=place, fix="one level of not, never empty"
         )
-    return found
+    return condition
 
 
 def _several(kinds: type[E]) -> "_Reader":
@@ -414,28 +419,28 @@ def _recent(usage: Usage, now: int) -> Usage:
     return Usage(minute=_since(usage.minute, MINUTE_MS, now), day=_since(usage.day, DAY_MS, now))
 
 
-def _since(spent: Slices, window: int, now: int) -> Slices:
+def _since(slices: Slices, window: int, now: int) -> Slices:
     """What was spent within the window that ends now.
 
     After the clock stepped back, what lies ahead counts, so that no step refills a budget. What lies more
     than a window ahead was written by a wrong clock, and is dropped.
     """
     width = window // _SLICES
-    return tuple(part for part in spent if now - window - width < part[0] <= now + window)
+    return tuple(part for part in slices if now - window - width < part[0] <= now + window)
 
 
-def _added(spent: Slices, n: int, window: int, now: int) -> Slices:
+def _added(slices: Slices, n: int, window: int, now: int) -> Slices:
     width = window // _SLICES
     start = now - now % width
     if n == 0:
-        return spent
-    if spent and spent[-1][0] >= start:
-        return (*spent[:-1], (spent[-1][0], spent[-1][1] + n))
-    return (*spent, (start, n))
+        return slices
+    if slices and slices[-1][0] >= start:
+        return (*slices[:-1], (slices[-1][0], slices[-1][1] + n))
+    return (*slices, (start, n))
 
 
-def _shortage(n: int, limit: int | None, spent: Slices, window: int, now: int) -> BudgetExceeded | None:
-    if limit is None or _sum(spent) + n <= limit:
+def _shortage(n: int, limit: int | None, slices: Slices, window: int, now: int) -> BudgetExceeded | None:
+    if limit is None or _sum(slices) + n <= limit:
         return None
     span = "minute" if window == MINUTE_MS else "day"
     if n > limit:
@@ -444,23 +449,23 @@ def _shortage(n: int, limit: int | None, spent: Slices, window: int, now: int) -
             retry_after=None,
             fix="ask for fewer with a smaller k, or have the budget raised",
         )
-    wait = _wait(n, limit, spent, window, now)
+    wait = _wait(n, limit, slices, window, now)
     return BudgetExceeded(
-        f"{_sum(spent)} of the {limit} that may be recalled in a {span} are spent",
+        f"{_sum(slices)} of the {limit} that may be recalled in a {span} are spent",
         retry_after=wait,
         fix=f"try again in {wait} s, ask for fewer, or have the budget raised",
     )
 
 
-def _wait(n: int, limit: int, spent: Slices, window: int, now: int) -> int:
+def _wait(n: int, limit: int, slices: Slices, window: int, now: int) -> int:
     """Seconds until enough of what was spent has left the window."""
-    excess = _sum(spent) + n - limit
-    for start, amount in spent:
+    excess = _sum(slices) + n - limit
+    for start, amount in slices:
         excess -= amount
         if excess <= 0:
             return math.ceil((start + window // _SLICES + window - now) / 1000)
     raise AssertionError("unreachable: an empty window has room for what fits the limit")
 
 
-def _sum(spent: Slices) -> int:
-    return sum(n for _, n in spent)
+def _sum(slices: Slices) -> int:
+    return sum(n for _, n in slices)

@@ -97,15 +97,15 @@ def decode_oversight(
     """The typed request of somebody who oversees memory; without an agent it is about all of them."""
     kind = OVERSIGHT[operation]
     agent, user = payload.get("agent_id"), payload.get("user_id")
-    given: dict[str, Any] = _values(payload)
+    fields: dict[str, Any] = _values(payload)
     names = kind.__struct_fields__
     if "reach" in names:
-        given["reach"] = Reach(tenant=tenant, agent=agent, user=user)
+        fields["reach"] = Reach(tenant=tenant, agent=agent, user=user)
     elif "scope" in names:
-        given["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
+        fields["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
     else:
-        given["tenant"] = tenant
-    return kind(**given)
+        fields["tenant"] = tenant
+    return kind(**fields)
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
@@ -225,8 +225,8 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
     document = _owned(proposal)
     for internal in _INTERNAL:
         document.pop(internal, None)
-    for found in ("secrets", "instructions"):
-        document[found] = [{"kind": kind, "place": place} for kind, place in document[found]]
+    for name in ("secrets", "instructions"):
+        document[name] = [{"kind": kind, "place": place} for kind, place in document[name]]
     document["risk"] = proposal.risk.value
     document["memories"] = sorted(proposal.touched)
     if proposal.erases:
@@ -236,18 +236,18 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
     return {"id": document.pop("id"), **document}
 
 
-def _encode_reviewed(reviewed: Reviewed) -> dict[str, Json]:
+def _encode_reviewed(review: Reviewed) -> dict[str, Json]:
     """The proposal under review, with the request as it could be sent again, if it can be edited."""
-    document = _encode_fields(reviewed)
-    if isinstance(reviewed.proposal.request, Remember):
-        asked = _owned(reviewed.proposal.request)
-        document["request"] = {name: value for name, value in asked.items() if value != []}
+    document = _encode_fields(review)
+    if isinstance(review.proposal.request, Remember):
+        request = _owned(review.proposal.request)
+        document["request"] = {name: value for name, value in request.items() if value != []}
     return document
 
 
 def _encode_fields(value: Any) -> dict[str, Json]:
-    found = ((name, getattr(value, name)) for name in value.__struct_fields__)
-    return {name: encode(inner) for name, inner in found if inner is not None or name in _NULLABLE}
+    fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return {name: encode(inner) for name, inner in fields if inner is not None or name in _NULLABLE}
 
 
 _HIT_FIELDS = (
@@ -289,9 +289,9 @@ def _encode_version(version: Version) -> dict[str, Json]:
 
 
 def _encode_change(change: Change) -> dict[str, Json]:
-    named = {"id": change.id, "operation": change.operation, "at": change.at}
-    named |= {"user_id": change.scope.user, "reason": change.reason, "undoes": change.undoes}
-    return {name: value for name, value in named.items() if value is not None}
+    document = {"id": change.id, "operation": change.operation, "at": change.at}
+    document |= {"user_id": change.scope.user, "reason": change.reason, "undoes": change.undoes}
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
@@ -318,8 +318,8 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
     }
 
 
-def _encode_recalled(recalled: Recalled) -> dict[str, Json]:
-    document = _encode_fields(recalled)
+def _encode_recalled(answer: Recalled) -> dict[str, Json]:
+    document = _encode_fields(answer)
     document["results"] = document.pop("hits")
     return document
 

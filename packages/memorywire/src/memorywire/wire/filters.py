@@ -43,7 +43,7 @@ def _decode_entry(key: str, value: Json, place: str) -> Filter:
     if not isinstance(value, Mapping):
         return _compared(path, Operator.EQ, value, place)
     comparisons = tuple(
-        _compared(path, Operator(name), wanted, f"{place}.{name}") for name, wanted in value.items()
+        _compared(path, Operator(name), operand, f"{place}.{name}") for name, operand in value.items()
     )
     return comparisons[0] if len(comparisons) == 1 else And(comparisons)
 
@@ -52,11 +52,11 @@ def _each(filters: Sequence[Mapping[str, Json]], place: str) -> tuple[Filter, ..
     return tuple(decode_filter(part, f"{place}.{at}") for at, part in enumerate(filters))
 
 
-def _compared(path: tuple[str, ...], operator: Operator, wanted: Json, place: str) -> Compare:
+def _compared(path: tuple[str, ...], operator: Operator, operand: Json, place: str) -> Compare:
     if path[0] in _MOMENTS:
-        for value in wanted if isinstance(wanted, list) else (wanted,):
+        for value in operand if isinstance(operand, list) else (operand,):
             check_moment(value, place)
-    return Compare(path, operator, wanted)
+    return Compare(path, operator, operand)
 
 
 def _path(key: str) -> tuple[str, ...]:
@@ -71,25 +71,25 @@ _JOINTS = ("and", "or", "not")
 _ALIKE = 0.7  # `user` is taken for user_id, `sorce` for source
 
 
-def doubts(wanted: Json) -> tuple[str, ...]:
+def doubts(filter: Json) -> tuple[str, ...]:
     """A sentence for each such name: it is looked for in the metadata, and nobody is stopped."""
     return tuple(
-        f"the filter looks for {name} in the metadata; did you mean the field {meant}?"
-        for name, meant in dict(_doubtful(wanted)).items()
+        f"the filter looks for {name} in the metadata; did you mean the field {suggestion}?"
+        for name, suggestion in dict(_doubtful(filter)).items()
     )
 
 
-def _doubtful(wanted: Json) -> Iterator[tuple[str, str]]:
-    if isinstance(wanted, list):
-        for part in wanted:
+def _doubtful(filter: Json) -> Iterator[tuple[str, str]]:
+    if isinstance(filter, list):
+        for part in filter:
             yield from _doubtful(part)
-    if not isinstance(wanted, dict):
+    if not isinstance(filter, dict):
         return
-    for name, value in wanted.items():
+    for name, value in filter.items():
         if name in _JOINTS:
             yield from _doubtful(value)
         elif name not in FIELDS and "." not in name:
             from difflib import get_close_matches  # few filters name anything but fields
 
-            for meant in get_close_matches(name.lower(), FIELDS, n=1, cutoff=_ALIKE):
-                yield name, meant
+            for suggestion in get_close_matches(name.lower(), FIELDS, n=1, cutoff=_ALIKE):
+                yield name, suggestion

@@ -111,12 +111,12 @@ def _text_fault(text: str) -> str | None:
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidJson("the same key appears twice in one object", field=twice)
-    return found
+    return members
 
 
 def _integer(digits: str) -> int:

@@ -107,8 +107,8 @@ def _describe(fault: Fault) -> InvalidRequest:
             return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
         case "not" if fault.schema["not"].get("$ref", "").endswith(_SECONDS):
             return in_seconds(where)
-    said = _EMPTY if _is_emptiness(fault) else _SAYINGS.get(fault.keyword, "is not valid")
-    return InvalidRequest(f"{where or 'the request'} {said}{_bound(fault)}", field=where or None)
+    message = _EMPTY if _is_emptiness(fault) else _SAYINGS.get(fault.keyword, "is not valid")
+    return InvalidRequest(f"{where or 'the request'} {message}{_bound(fault)}", field=where or None)
 
 
 def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
@@ -117,16 +117,16 @@ def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
     if fields.keys() != {*Operator}:
         return unknown_field(name, list(fields), path)
     field = _dotted([*path, name])
-    known = ", ".join(Operator)
-    fix = _spelling(name, list(Operator)) or f"use one of: {known}"
-    return InvalidRequest(f"{field} is not an operator; there are {known}", field=field, fix=fix)
+    names = ", ".join(Operator)
+    fix = _spelling(name, list(Operator)) or f"use one of: {names}"
+    return InvalidRequest(f"{field} is not an operator; there are {names}", field=field, fix=fix)
 
 
-def unknown_field(name: str, known: list[str], path: Sequence[str] = ()) -> InvalidRequest:
+def unknown_field(name: str, fields: list[str], path: Sequence[str] = ()) -> InvalidRequest:
     """The problem of a field that is not among the known ones, with the one that may be meant."""
     field = _dotted([*path, name])
-    listed = f"there are: {', '.join(known)}" if known else None
-    return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, known) or listed)
+    fix = f"there are: {', '.join(fields)}" if fields else None
+    return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, fields) or fix)
 
 
 def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
@@ -143,33 +143,35 @@ def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
 
 
 def _bound(fault: Fault) -> str:
-    said = fault.schema[fault.keyword]
+    bound = fault.schema[fault.keyword]
     if _is_emptiness(fault):
         return ""
     if fault.keyword in _LIMITS:
-        return f" (limit {said})"
+        return f" (limit {bound})"
     if fault.keyword == "exclusiveMinimum":
-        return f" {said}"
+        return f" {bound}"
     if fault.keyword == "enum":
-        return f": {', '.join(map(str, said))}"
+        return f": {', '.join(map(str, bound))}"
     if fault.keyword == "type":
-        return f": expected {said if isinstance(said, str) else ' or '.join(sorted(said, key=_TYPES.index))}"
+        return (
+            f": expected {bound if isinstance(bound, str) else ' or '.join(sorted(bound, key=_TYPES.index))}"
+        )
     return ""
 
 
-def _spelling(unknown: str, known: list[str]) -> str | None:
-    near = get_close_matches(unknown, known, n=1, cutoff=_ALIKE)
+def _spelling(unknown: str, fields: list[str]) -> str | None:
+    near = get_close_matches(unknown, fields, n=1, cutoff=_ALIKE)
     return f"did you mean {near[0]}?" if near else None
 
 
 def _meaning(field: str, schema: Json) -> str | None:
     """What the request's field of that name is, in the words of its schema, or of the one around it."""
-    meant, steps = None, field.split(".")
+    shape, steps = None, field.split(".")
     for depth, step in enumerate(steps, start=1):
         schema = schema.get("properties", {}).get(step, {})
         if "description" in schema:
-            meant = f"{_dotted(steps[:depth])}: {schema['description']}"
-    return meant
+            shape = f"{_dotted(steps[:depth])}: {schema['description']}"
+    return shape
 
 
 def _is_emptiness(fault: Fault) -> bool:

@@ -66,44 +66,44 @@ class Briefing(Struct, frozen=True, kw_only=True):
 def parsed(text: str | bytes) -> Call:
     """The call that a host made; raises InvalidRequest for what no host says."""
     try:
-        told = parse_json(text)
+        payload = parse_json(text)
     except ValueError as error:
         raise InvalidRequest("the input of a hook is one JSON object", field="stdin") from error
-    if not isinstance(told, dict):
+    if not isinstance(payload, dict):
         raise InvalidRequest("the input of a hook is one JSON object", field="stdin")
-    event = _text(told, "hook_event_name")
+    event = _text(payload, "hook_event_name")
     moment = (_CLAUDE | _CURSOR).get(event)
-    session = _text(told, "session_id") or _text(told, "conversation_id")
+    session = _text(payload, "session_id") or _text(payload, "conversation_id")
     if moment is None or not session:
-        known = ", ".join(_CLAUDE | _CURSOR)
+        names = ", ".join(_CLAUDE | _CURSOR)
         raise InvalidRequest(
             "hook_event_name or session_id is not known here",
             field="hook_event_name",
-            fix=f"the events are: {known}",
+            fix=f"the events are: {names}",
         )
-    log = _text(told, "transcript_path")
+    log = _text(payload, "transcript_path")
     return Call(
         event=event,
         moment=moment,
         session=session,
         log=Path(log).expanduser() if log else None,
-        prompt=_text(told, "prompt"),
-        fresh=moment is Moment.START and told.get("source", "startup") in _FRESH,
+        prompt=_text(payload, "prompt"),
+        fresh=moment is Moment.START and payload.get("source", "startup") in _FRESH,
     )
 
 
-def answer(call: Call, told: Briefing) -> dict[str, Json]:
+def answer(call: Call, briefing: Briefing) -> dict[str, Json]:
     """What to print; nothing to say is an empty object."""
     if call.event in _CURSOR:
-        return {"additional_context": told.context} if told.context else {}
-    said: dict[str, Json] = {"systemMessage": told.notice} if told.notice else {}
-    if told.context:
-        said["hookSpecificOutput"] = {"hookEventName": call.event, "additionalContext": told.context}
-    return said
+        return {"additional_context": briefing.context} if briefing.context else {}
+    output: dict[str, Json] = {"systemMessage": briefing.notice} if briefing.notice else {}
+    if briefing.context:
+        output["hookSpecificOutput"] = {"hookEventName": call.event, "additionalContext": briefing.context}
+    return output
 
 
-def _text(told: Mapping[str, Json], name: str) -> str:
-    value = told.get(name)
+def _text(payload: Mapping[str, Json], name: str) -> str:
+    value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
@@ -150,9 +150,9 @@ class Sessions:
     def load(self, id: str) -> Session:
         """As it was saved; a file that cannot be read is a session that begins."""
         try:
-            kept = json.loads(self._file(id).read_bytes())
+            state = json.loads(self._file(id).read_bytes())
             return Session(
-                id=id, cursor=int(kept["cursor"]), head=str(kept["head"]), shown=tuple(kept["shown"])
+                id=id, cursor=int(state["cursor"]), head=str(state["head"]), shown=tuple(state["shown"])
             )
         except (OSError, ValueError, KeyError, TypeError):
             return Session(id=id)
@@ -186,14 +186,16 @@ class Sessions:
             # Named by its place: who copies the same lines again writes the same file again.
             name = f"{_name(session.id)}.{start}-{start + len(new)}.spool"
             write_whole(self._folder / name, json.dumps({"session": session.id}).encode() + b"\n" + new)
-        moved = Session(id=session.id, cursor=start + len(new), head=_digest(head), shown=session.shown)
-        self.save(moved)
-        return moved
+        next_session = Session(
+            id=session.id, cursor=start + len(new), head=_digest(head), shown=session.shown
+        )
+        self.save(next_session)
+        return next_session
 
     def spooled(self) -> list[Spooled]:
         """What waits, in the order of each session's log."""
-        found = [(path, *_place(path)) for path in self._folder.glob("*.spool")]
-        in_order = sorted(found, key=lambda one: one[1:])
+        files = [(path, *_place(path)) for path in self._folder.glob("*.spool")]
+        in_order = sorted(files, key=lambda one: one[1:])
         return [Spooled(path=path, session=_session_of(path)) for path, *_ in in_order]
 
     def tidy(self, before: int) -> None:
@@ -258,8 +260,8 @@ def _place(path: Path) -> tuple[str, int]:
 
 def _same(head: bytes, session: Session) -> bool:
     """Whether the log still begins as it did when the cursor was set."""
-    known = min(session.cursor, _HEAD_BYTES)
-    return len(head) >= known and _digest(head[:known]) == session.head
+    length = min(session.cursor, _HEAD_BYTES)
+    return len(head) >= length and _digest(head[:length]) == session.head
 
 
 def _whole_lines(read: bytes) -> bytes:
@@ -280,10 +282,10 @@ _RELATIVE = ("sqlite:///./", "sqlite:///../")
 _GOOD_FOR_MS = 6 * 3_600_000
 
 
-def circumstances(env: Mapping[str, str], typed: Sequence[str]) -> str:
+def circumstances(env: Mapping[str, str], arguments: Sequence[str]) -> str:
     """A digest of what decides which memory is meant: the environment's settings and typed options."""
-    named = sorted((name, value) for name, value in env.items() if name.startswith("MEMORYWIRE_"))
-    return hashlib.blake2b(json.dumps([named, list(typed)]).encode(), digest_size=16).hexdigest()
+    variables = sorted((name, value) for name, value in env.items() if name.startswith("MEMORYWIRE_"))
+    return hashlib.blake2b(json.dumps([variables, list(arguments)]).encode(), digest_size=16).hexdigest()
 
 
 def files_of(stores: Sequence[str], config: Path) -> list[Path] | None:

@@ -36,19 +36,19 @@ def messages(lines: Iterable[bytes]) -> list[dict[str, Json]]:
 
 def _document(line: bytes) -> Mapping[str, Json] | None:
     try:
-        found = parse_json(line)
+        document = parse_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _message(document: Mapping[str, Json]) -> dict[str, Json] | None:
     if document.get("isMeta") or document.get("isSidechain"):
         return None
     inner = document.get("payload") if document.get("type") == "response_item" else document.get("message")
-    said = inner if isinstance(inner, dict) else document
-    role = said.get("role", document.get("role"))
-    words = _words(said.get("content"))
+    message = inner if isinstance(inner, dict) else document
+    role = message.get("role", document.get("role"))
+    words = _words(message.get("content"))
     if role not in _SPEAKERS or not words:
         return None
     at = _moment(document.get("timestamp"))
@@ -90,11 +90,11 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
     if not total and not waiting:
         return Briefing()
     counts = f"memorywire keeps {_counted(total)}; the tool `recall` finds the others."
-    believed = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
-    hits = [Hit(record=record, score=1.0, stores=()) for record in believed]
-    block, shown = _fitting(hits, START_TOKENS - cost(counts))
+    trusted_records = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
+    hits = [Hit(record=record, score=1.0, stores=()) for record in trusted_records]
+    block, ids = _fitting(hits, START_TOKENS - cost(counts))
     return Briefing(
-        context="\n".join(part for part in (counts, block) if part), shown=shown, notice=_banner(waiting)
+        context="\n".join(part for part in (counts, block) if part), shown=ids, notice=_banner(waiting)
     )
 
 
@@ -105,8 +105,8 @@ def _urgency(record: Record) -> int:
 
 def answering(hits: Sequence[Hit], *, already: Collection[str]) -> Briefing:
     """Those of the hits that the model has not been shown, within the budget."""
-    block, shown = _fitting([hit for hit in hits if hit.id not in already], PROMPT_TOKENS)
-    return Briefing(context=block, shown=shown)
+    block, ids = _fitting([hit for hit in hits if hit.id not in already], PROMPT_TOKENS)
+    return Briefing(context=block, shown=ids)
 
 
 def _fitting(hits: Sequence[Hit], budget: int) -> tuple[str, tuple[str, ...]]:

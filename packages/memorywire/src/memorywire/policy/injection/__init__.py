@@ -66,8 +66,8 @@ UNREAD = (*_SPELLED, *_CODES)
 
 def plain(text: str) -> str:
     """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
-    seen = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_invisible()))
-    return seen.lower()
+    visible = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_invisible()))
+    return visible.lower()
 
 
 @cache
@@ -87,22 +87,24 @@ def _all_lookalikes() -> dict[int, str]:
 
 def words(text: str) -> str:
     """The words of a plain text between single spaces, sentences between full stops."""
-    ended, plain_ascii = text, text.isascii()
+    sentences, plain_ascii = text, text.isascii()
     for mark in _SILENT if plain_ascii else (*_SILENT, *_MORE_SILENT):
-        ended = ended.replace(mark, "")
+        sentences = sentences.replace(mark, "")
     for mark in _ENDS if plain_ascii else (*_ENDS, *_MORE_ENDS):
-        ended = ended.replace(mark, f" {_STOP} ")
-    return f" . {' '.join(ended.translate(_WORDLY).split())} . "
+        sentences = sentences.replace(mark, f" {_STOP} ")
+    return f" . {' '.join(sentences.translate(_WORDLY).split())} . "
 
 
-def glance(shown: bytes) -> bytes:
+def glance(text: bytes) -> bytes:
     """The `words` of a plain ASCII text, followed by its readings with each letter disguise undone."""
-    ended = shown.translate(None, _SILENT_BYTES)
+    sentences = text.translate(None, _SILENT_BYTES)
     for mark in _ENDS_BYTES:
-        ended = ended.replace(mark, _STOP_BYTES)
-    said = b" . %b . " % b" ".join(ended.translate(_WORDLY_BYTES).split())
-    folded = said.translate(_LOOKALIKE_BYTES)
-    return b"".join((said, b"" if folded == said else folded, said.translate(_ROT13_BYTES), said[::-1]))
+        sentences = sentences.replace(mark, _STOP_BYTES)
+    words = b" . %b . " % b" ".join(sentences.translate(_WORDLY_BYTES).split())
+    skeleton = words.translate(_LOOKALIKE_BYTES)
+    return b"".join(
+        (words, b"" if skeleton == words else skeleton, words.translate(_ROT13_BYTES), words[::-1])
+    )
 
 
 class _Wordly(dict[int, str]):
@@ -110,8 +112,8 @@ class _Wordly(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        kept = character.isalnum() or unicodedata.category(character)[0] == "M"
-        self[code] = character if kept else "." if character == _STOP else " "
+        is_word = character.isalnum() or unicodedata.category(character)[0] == "M"
+        self[code] = character if is_word else "." if character == _STOP else " "
         return self[code]
 
 
@@ -128,20 +130,20 @@ _ENDS_BYTES = tuple(mark.encode() for mark in _ENDS)
 _WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALIKES), _table(_ROT13)
 
 
-def disguises(said: str, shown: str) -> Iterator[str]:
-    """The words of a text with each letter disguise undone; `shown` is the text that `said` comes from."""
-    if _fitting(_SPELLED, shown):
-        yield words(_spelled(shown))
+def disguises(said: str, text: str) -> Iterator[str]:
+    """The words of a text with each letter disguise undone; `text` is the text that `said` comes from."""
+    if _fitting(_SPELLED, text):
+        yield words(_spelled(text))
     yield from turned(said)
 
 
-def turned(said: str) -> Iterator[str]:
+def turned(words: str) -> Iterator[str]:
     """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
-    folded = said.translate(_LOOKALIKES if said.isascii() else _all_lookalikes())
-    if folded != said:
-        yield folded
-    yield said.translate(_ROT13)
-    yield said[::-1]
+    skeleton = words.translate(_LOOKALIKES if words.isascii() else _all_lookalikes())
+    if skeleton != words:
+        yield skeleton
+    yield words.translate(_ROT13)
+    yield words[::-1]
 
 
 def _spelled(text: str) -> str:
@@ -244,9 +246,9 @@ def marked(text: str) -> set[str]:
     return _marks().found(text)
 
 
-def spoken(said: str) -> set[str]:
+def spoken(words: str) -> set[str]:
     """The signs in the words of a text."""
-    return _phrases().found(said)
+    return _phrases().found(words)
 
 
 def reserved(name: str) -> set[str]:
@@ -254,9 +256,9 @@ def reserved(name: str) -> set[str]:
     return _reserved().found(name.strip().lower())
 
 
-def unremarkable(shown: bytes, said: bytes) -> bool:
+def unremarkable(text: bytes, words: bytes) -> bool:
     """Whether neither a plain ASCII text nor its words hold a sign, or anything that must be decoded."""
-    return not (_anything().automaton.Match(shown) or _phrases().automaton.Match(said))
+    return not (_anything().automaton.Match(text) or _phrases().automaton.Match(words))
 
 
 @cache
@@ -290,8 +292,8 @@ def _anything() -> _Table:
 
 def _spelt(phrase: str, groups: Mapping[str, str]) -> str:
     """A phrase as a regular expression."""
-    named = re.sub(r"\{([a-z]+)\}", lambda name: groups[name[1]], phrase)
-    return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", named)
+    pattern = re.sub(r"\{([a-z]+)\}", lambda name: groups[name[1]], phrase)
+    return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", pattern)
 
 
 def _compiled(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
@@ -300,11 +302,11 @@ def _compiled(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) ->
     options = re2.Options()
     options.max_mem = _MEMORY
     automaton = re2.Set.SearchSet(options)
-    known = [(sign, pattern) for sign, patterns in signs.items() for pattern in patterns]
-    for _, pattern in known:
+    pairs = [(sign, pattern) for sign, patterns in signs.items() for pattern in patterns]
+    for _, pattern in pairs:
         automaton.Add(form(pattern))
     automaton.Compile()
-    return _Table(automaton, tuple(sign for sign, _ in known))
+    return _Table(automaton, tuple(sign for sign, _ in pairs))
 
 
 ENCODED = "encoded"
@@ -322,15 +324,15 @@ def instructions(text: str) -> tuple[str, ...]:
     if len(text) < _CODE and text.isalnum():
         return ()
     valid = text.encode(errors="replace").decode()  # half of a surrogate pair is no character
-    shown = plain(valid)
-    said = words(shown)
-    found = marked(shown) | spoken(said)
-    disguised = _disguised(valid, shown, said) - found
-    if disguised:
-        found |= disguised | {ENCODED}
+    visible = plain(valid)
+    sentence = words(visible)
+    signs = marked(visible) | spoken(sentence)
+    hidden_signs = _disguised(valid, visible, sentence) - signs
+    if hidden_signs:
+        signs |= hidden_signs | {ENCODED}
     if hidden_text(valid):
-        found.add(HIDDEN)
-    return tuple(sorted(found))
+        signs.add(HIDDEN)
+    return tuple(sorted(signs))
 
 
 def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -358,8 +360,8 @@ def _is_plain(text: str) -> bool:
     """
     if not text.isascii() or hidden_text(text):
         return False
-    shown = plain(text).encode()
-    return unremarkable(shown, glance(shown))
+    visible = plain(text).encode()
+    return unremarkable(visible, glance(visible))
 
 
 _is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come again and again
@@ -377,11 +379,11 @@ def _named(place: str) -> frozenset[str]:
     return frozenset((*instructions(place), *reserved(place)))
 
 
-def _disguised(text: str, shown: str, said: str) -> set[str]:
+def _disguised(text: str, visible: str, sentence: str) -> set[str]:
     # Each of them ends as a sentence does, so no phrase goes on in the next.
-    found = spoken("".join(disguises(said, shown)))
+    signs = spoken("".join(disguises(sentence, visible)))
     inner = [plain(code) for code in decoded(text)]
-    return found.union(*(marked(code) | spoken(words(code)) for code in inner))
+    return signs.union(*(marked(code) | spoken(words(code)) for code in inner))
 
 
 def screen_record(record: Record) -> tuple[tuple[str, str], ...]:

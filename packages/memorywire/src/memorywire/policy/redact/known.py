@@ -31,10 +31,10 @@ def is_escaped(text: str) -> bool:
 def decode_escapes(text: str) -> str:
     """Return the text with JSON, C, percent and HTML escapes decoded, up to three deep."""
     for _ in range(_LAYERS):
-        decoded = _ESCAPE.sub(lambda escape: _decoded(escape.group()), text)
-        if decoded == text:
+        plain = _ESCAPE.sub(lambda escape: _decoded(escape.group()), text)
+        if plain == text:
             break
-        text = decoded
+        text = plain
     return text
 
 
@@ -43,20 +43,20 @@ def disguised_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
     spans: list[tuple[int, int]] = [(at, at + 1) for at in range(len(text))]
     for _ in range(_LAYERS):
         pieces: list[str] = []
-        moved: list[tuple[int, int]] = []
+        offsets: list[tuple[int, int]] = []
         end = 0
         for escape in _ESCAPE.finditer(text):
             start, stop = escape.span()
             inside = _decoded(escape.group())
             pieces += [text[end:start], inside]
-            moved += spans[end:start]
-            moved += [(spans[start][0], spans[stop - 1][1])] * len(inside)
+            offsets += spans[end:start]
+            offsets += [(spans[start][0], spans[stop - 1][1])] * len(inside)
             end = stop
         if not pieces:
             break
-        text, spans = "".join((*pieces, text[end:])), moved + spans[end:]
-    folded, places = skeleton_places(text)
-    return folded, [spans[at] for at in places]
+        text, spans = "".join((*pieces, text[end:])), offsets + spans[end:]
+    skeleton, places = skeleton_places(text)
+    return skeleton, [spans[at] for at in places]
 
 
 def _decoded(escape: str) -> str:
@@ -127,8 +127,8 @@ class Known:
         if self._gate is None or not self._gate.search(text):
             return
         for label, pattern in self._each.items():
-            for found in pattern.finditer(text):
-                yield Span(found.start(), found.end(), label, Rank.REGISTERED)
+            for match in pattern.finditer(text):
+                yield Span(match.start(), match.end(), label, Rank.REGISTERED)
 
     def find_disguised(self, text: str) -> Iterator[Span]:
         """Every place of every value behind escapes, hidden characters, white space and look-alikes."""
@@ -140,12 +140,12 @@ class Known:
         if is_escaped(text) and self._skeletons.search(skeleton(decode_escapes(text))):
             yield from self._unfolded(*disguised_places(text), text)
 
-    def _unfolded(self, folded: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
-        for label, (plain, coded) in self._each_skeleton.items():
-            for pattern in filter(None, (plain, coded)):
-                for found in pattern.finditer(folded):
-                    span = places[found.start()][0], places[found.end() - 1][1]
-                    if pattern is coded:
+    def _unfolded(self, skeleton: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
+        for label, (plain, encodings) in self._each_skeleton.items():
+            for pattern in filter(None, (plain, encodings)):
+                for match in pattern.finditer(skeleton):
+                    span = places[match.start()][0], places[match.end() - 1][1]
+                    if pattern is encodings:
                         span = widen(span, text, _RUN_CHARACTERS.__contains__)
                     yield Span(*span, label, Rank.REGISTERED)
 
@@ -157,8 +157,8 @@ class Known:
     @cached_property
     def _each_skeleton(self) -> dict[str, tuple[Any, Any]]:
         return {
-            label: (_compiled_any(plain), _compiled_any(coded))
-            for label, (plain, coded) in ((name, _skeletons(one)) for name, one in self._secrets.items())
+            label: (_compiled_any(plain), _compiled_any(encodings))
+            for label, (plain, encodings) in ((name, _skeletons(one)) for name, one in self._secrets.items())
         }
 
 
@@ -170,8 +170,8 @@ def _skeletons(secret: str) -> tuple[set[str], set[str]]:
     data = secret.encode()
     digits = [f"{byte:02x}" for byte in data]
     plain = {secret, secret[::-1], decode_escapes(secret)}
-    coded = {*cores(data), *cores_of_base32(data), *(joint.join(digits) for joint in _JOINTS)}
-    return _long_enough(plain), _long_enough(coded)
+    encodings = {*cores(data), *cores_of_base32(data), *(joint.join(digits) for joint in _JOINTS)}
+    return _long_enough(plain), _long_enough(encodings)
 
 
 def _long_enough(spellings: Iterable[str]) -> set[str]:
@@ -196,21 +196,21 @@ def forms(secret: str) -> set[str]:
 
 def cores(data: bytes) -> set[str]:
     """What base64 makes of the bytes in each of the three alignments, whatever stands around them."""
-    found = set()
+    encodings = set()
     for shift in range(3):
-        coded = base64.b64encode(b"\0" * shift + data).decode()
-        core = coded[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
-        found |= {core, core.replace("+", "-").replace("/", "_")}
-    return found
+        encoding = base64.b64encode(b"\0" * shift + data).decode()
+        core = encoding[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
+        encodings |= {core, core.replace("+", "-").replace("/", "_")}
+    return encodings
 
 
 def cores_of_base32(data: bytes) -> set[str]:
     """What base32 makes of the bytes in each of the five alignments, whatever stands around them."""
-    found = set()
+    encodings = set()
     for shift in range(5):
-        coded = base64.b32encode(b"\0" * shift + data).decode()
-        found.add(coded[-(-shift * 8 // 5) : (shift + len(data)) * 8 // 5])
-    return found
+        encoding = base64.b32encode(b"\0" * shift + data).decode()
+        encodings.add(encoding[-(-shift * 8 // 5) : (shift + len(data)) * 8 // 5])
+    return encodings
 
 
 def _pattern(secret: str) -> str:

@@ -146,7 +146,7 @@ def _is_short_key(value: str) -> bool:
 def is_login(value: str) -> bool:
     """Whether it is `user:password` in base64."""
     try:
-        said = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+        login = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return False
-    return ":" in said and said.isprintable()
+    return ":" in login and login.isprintable()

@@ -56,15 +56,15 @@ def find_personal(text: str) -> Iterator[Span]:
     yield from _spans(_NUMBERS, text, "national-id", _is_national_number)
     yield from _spans(_LETTERED, text, "national-id", _is_lettered_id)
     yield from _spans(_PHONE, text, "phone-number", _is_phone)
-    for found in _PHONE_WORDS.finditer(text):
-        if _is_phone(found.group(1)):
-            yield Span(found.start(1), found.end(1), "phone-number", Rank.CONTEXT)
+    for match in _PHONE_WORDS.finditer(text):
+        if _is_phone(match.group(1)):
+            yield Span(match.start(1), match.end(1), "phone-number", Rank.CONTEXT)
 
 
 def _spans(pattern: re.Pattern[str], text: str, label: str, accepts: Callable[[str], bool]) -> Iterator[Span]:
-    for found in pattern.finditer(text):
-        if accepts(found.group()):
-            yield Span(found.start(), found.end(), label, Rank.ISSUER)
+    for match in pattern.finditer(text):
+        if accepts(match.group()):
+            yield Span(match.start(), match.end(), label, Rank.ISSUER)
 
 
 def _digits(value: str) -> list[int]:
@@ -86,8 +86,8 @@ def _is_card(value: str) -> bool:
     """Whether a card network begins numbers so, and the check digit is right."""
     digits = _digits(value)
     start = value.replace(" ", "").replace("-", "")
-    issued = re.match(r"4|5[1-5]|2[2-7]|3[47]|6(?:011|5|4[4-9])|35|30[0-5]|3[689]|62|220", start)
-    return bool(issued) and len(digits) >= _SHORT_CARD and len(set(digits)) > 1 and _is_luhn(digits)
+    issuer = re.match(r"4|5[1-5]|2[2-7]|3[47]|6(?:011|5|4[4-9])|35|30[0-5]|3[689]|62|220", start)
+    return bool(issuer) and len(digits) >= _SHORT_CARD and len(set(digits)) > 1 and _is_luhn(digits)
 
 
 def _is_iban(value: str) -> bool:
@@ -184,11 +184,11 @@ def _is_verhoeff(digits: list[int]) -> bool:
     return check == 0
 
 
-def _dihedral(left: int, right: int) -> int:
+def _dihedral(first: int, right: int) -> int:
     """The product of two elements of the group of a pentagon's symmetries."""
-    if left < 5:
-        return (left + right) % 5 if right < 5 else (left + right - 5) % 5 + 5
-    return (left - 5 - right) % 5 + 5 if right < 5 else (left - right) % 5
+    if first < 5:
+        return (first + right) % 5 if right < 5 else (first + right - 5) % 5 + 5
+    return (first - 5 - right) % 5 + 5 if right < 5 else (first - right) % 5
 
 
 def _is_french(value: str) -> bool:
@@ -206,8 +206,8 @@ def _is_chinese(value: str) -> bool:
         return False
     if not _is_date(int(plain[6:10]), int(plain[10:12]), int(plain[12:14])):
         return False
-    weighted = sum(int(char) * pow(2, 17 - place, 11) for place, char in enumerate(plain[:17]))
-    return "10X98765432"[weighted % 11] == plain[17]
+    checksum = sum(int(char) * pow(2, 17 - place, 11) for place, char in enumerate(plain[:17]))
+    return "10X98765432"[checksum % 11] == plain[17]
 
 
 def _is_lettered_id(value: str) -> bool:

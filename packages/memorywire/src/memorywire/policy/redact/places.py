@@ -172,16 +172,16 @@ def _anywhere() -> Any:
     return either(PLACES)
 
 
-def find_placed(text: str, seen: bytes) -> Iterator[Span]:
-    """Every place where a secret is expected and something like one stands; `seen` is the text's image."""
-    if not _anywhere().search(seen):
+def find_placed(text: str, view: bytes) -> Iterator[Span]:
+    """Every place where a secret is expected and something like one stands; `view` is the text's image."""
+    if not _anywhere().search(view):
         return
     lower = text.lower()
     for rule in PLACES:
         if not any(word in lower for word in rule.near):
             continue
-        for found in compiled(rule.pattern).finditer(seen):
-            yield from rule.judge(found.span(1), text, Rank.CONTEXT)
+        for match in compiled(rule.pattern).finditer(view):
+            yield from rule.judge(match.span(1), text, Rank.CONTEXT)
 
 
 def is_ordinary(name: str) -> bool:
@@ -273,12 +273,12 @@ def _value_after(text: str, start: int, following: int, *, is_password: bool) ->
     """The value between a word and the next one, if it begins in the same line, and near."""
     line_end = text.find("\n", start, start + _WINDOW)
     stop = min(following, line_end if line_end >= 0 else start + _WINDOW)
-    for found in _TOKEN.finditer(text, start, _token_end(text, stop)):
-        if found.start() > stop or _ORDINARY.search(text, start, found.start()):
+    for match in _TOKEN.finditer(text, start, _token_end(text, stop)):
+        if match.start() > stop or _ORDINARY.search(text, start, match.start()):
             return None
-        if _MARKER in found.group():
+        if _MARKER in match.group():
             return None
-        value, at = _bare(found.group(), found.start())
+        value, at = _bare(match.group(), match.start())
         if _is_credential(value, is_password=is_password):
             return Span(at, at + len(value), "announced-secret", Rank.SHAPE)
     return None
@@ -286,8 +286,8 @@ def _value_after(text: str, start: int, following: int, *, is_password: bool) ->
 
 def _is_marker(text: str, at: int) -> bool:
     """Whether the place is inside a marker of an earlier redaction."""
-    begun = text.rfind(_MARKER, max(0, at - _LONGEST_MARKER), at)
-    return begun >= 0 and "]" not in text[begun:at]
+    start = text.rfind(_MARKER, max(0, at - _LONGEST_MARKER), at)
+    return start >= 0 and "]" not in text[start:at]
 
 
 def _in_address(text: str, at: int) -> bool:

@@ -72,7 +72,7 @@ def unmasked(text: str) -> View | None:
     """Without invisible characters, in one width and one script; None where no word is so disguised."""
     if text.isascii() or not _disguised().search(text):
         return None
-    return _without_breaks([found.span() for found in _invisible().finditer(text)], text.translate(_faces()))
+    return _without_breaks([match.span() for match in _invisible().finditer(text)], text.translate(_faces()))
 
 
 def is_broken(text: str) -> bool:
@@ -83,8 +83,8 @@ def is_broken(text: str) -> bool:
 def joined(text: str) -> View | None:
     """The lines joined, without what stands between their words; None for a single line."""
     gaps = []
-    for found in _BREAK.finditer(text):
-        start, end = found.span()
+    for match in _BREAK.finditer(text):
+        start, end = match.span()
         while start and text[start - 1] in _BEFORE_BREAK:
             start -= 1
         gaps.append((start, end))
@@ -123,9 +123,11 @@ def _invisible() -> re.Pattern[str]:
 def _disguised() -> Any:
     import re2
 
-    hidden = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
+    characters = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
     foreign = "".join(f"\\x{{{code:x}}}" for code, face in _faces().items() if face.isalnum())
-    return re2.compile(f"[!-~][{hidden}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_]-?[{foreign}]|[{foreign}]-?[0-9A-Za-z_]")
+    return re2.compile(
+        f"[!-~][{characters}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_]-?[{foreign}]|[{foreign}]-?[0-9A-Za-z_]"
+    )
 
 
 @cache
@@ -155,31 +157,31 @@ def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
     whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised: then False.
     """
     keys = [name for name in names if name is not None]
-    said: list[str] = []
+    texts: list[str] = []
     for value in values:
         if value:  # most of what a request can say it does not
-            _gather(value, "", keys, said)
-    words, identifiers = _LINE.join(said), _LINE.join(dict.fromkeys(keys))
+            _gather(value, "", keys, texts)
+    words, identifiers = _LINE.join(texts), _LINE.join(dict.fromkeys(keys))
     if not (words.isascii() and identifiers.isascii()) or _telling().Match(words.encode()):
         return False
     return not identifiers or not _telling_names().Match(identifiers.encode())
 
 
-def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
+def _gather(value: Json, name: str, keys: list[str], texts: list[str]) -> None:
     """Collect texts, each behind its name; apart from them keys and joined lines, for issuers' forms only."""
     if isinstance(value, str):
         text = f"{name}: {value}" if name else value
-        said.append(text)
+        texts.append(text)
         if is_broken(text):
             keys.append(unbroken(text))
     elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
         for key, inner in value.items():
             keys.append(key)
             if type(inner) not in _SILENT:
-                _gather(inner, key, keys, said)
+                _gather(inner, key, keys, texts)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _gather(inner, name, keys, said)
+            _gather(inner, name, keys, texts)
 
 
 @cache
@@ -251,43 +253,43 @@ class Redactor:
         """As `text`, for a name or an id, which may be random: only certain secrets are taken out."""
         if text in self._clean_names:
             return text, ()
-        shown = legible(text)
-        clean, kinds = _without(text, [*self._certain(shown), *self._known.find_disguised(shown)])
+        visible = legible(text)
+        clean, kinds = _without(text, [*self._certain(visible), *self._known.find_disguised(visible)])
         if not kinds:
             _learn((text,), self._clean_names)
         return clean, kinds
 
     def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
         """The value without its secrets at any depth, in values and in keys."""
-        found: list[Finding] = []
-        clean = self._clean(value, place, "", found)
-        return clean, tuple(dict.fromkeys(found))
+        findings: list[Finding] = []
+        clean = self._clean(value, place, "", findings)
+        return clean, tuple(dict.fromkeys(findings))
 
-    def _clean(self, value: Json, place: str, name: str, found: list[Finding]) -> Json:
+    def _clean(self, value: Json, place: str, name: str, findings: list[Finding]) -> Json:
         if isinstance(value, str):
             clean, kinds = self._field(name, value)
-            found += [Finding(kind, place) for kind in kinds]
+            findings += [Finding(kind, place) for kind in kinds]
             return clean
         if isinstance(value, Mapping):
-            return self._clean_mapping(value, place, found)
+            return self._clean_mapping(value, place, findings)
         if isinstance(value, list | tuple):
-            return [self._clean(inner, f"{place}[{at}]", name, found) for at, inner in enumerate(value)]
-        return self._clean_number(value, place, found)
+            return [self._clean(inner, f"{place}[{at}]", name, findings) for at, inner in enumerate(value)]
+        return self._clean_number(value, place, findings)
 
-    def _clean_mapping(self, value: Mapping[str, Json], place: str, found: list[Finding]) -> Json:
+    def _clean_mapping(self, value: Mapping[str, Json], place: str, findings: list[Finding]) -> Json:
         clean: dict[str, Json] = {}
         for key, inner in value.items():
-            shown, kinds = self.identifier(key)
-            found += [Finding(kind, f"{place} keys") for kind in kinds]
-            clean[_free(shown, clean)] = self._clean(inner, f"{place}.{shown}", key, found)
+            visible, kinds = self.identifier(key)
+            findings += [Finding(kind, f"{place} keys") for kind in kinds]
+            clean[_free(visible, clean)] = self._clean(inner, f"{place}.{visible}", key, findings)
         return clean
 
-    def _clean_number(self, value: Json, place: str, found: list[Finding]) -> Json:
+    def _clean_number(self, value: Json, place: str, findings: list[Finding]) -> Json:
         """Redact a number that is a registered secret: one of digits only may arrive as a number."""
         if isinstance(value, bool) or value is None:
             return value
         clean, kinds = _without(str(value), list(self._known.find(str(value))))
-        found += [Finding(kind, place) for kind in kinds]
+        findings += [Finding(kind, place) for kind in kinds]
         return clean if kinds else value
 
     def _field(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
@@ -307,16 +309,16 @@ class Redactor:
     def _found(self, text: str) -> list[Span]:
         """All spans in the text as it stands, and with its disguises undone."""
         text = legible(text)
-        found = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
+        spans = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
         if self._personal:
-            found += find_personal(text)
-        unveiled = unmasked(text)
-        if unveiled is not None:
-            found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))
+            spans += find_personal(text)
+        view = unmasked(text)
+        if view is not None:
+            spans += map(view.back, (*self._certain(view.text), *self._likely(view.text)))
         lines = joined(text) if is_broken(text) and any(self._certain(unbroken(text))) else None
         if lines is not None:
-            found += _only_across(map(lines.back, self._certain(lines.text)), found, len(text))
-        return found
+            spans += _only_across(map(lines.back, self._certain(lines.text)), spans, len(text))
+        return spans
 
     def _certain(self, text: str) -> Iterator[Span]:
         """Spans of registered secrets, and of forms that only one issuer makes."""
@@ -328,50 +330,50 @@ class Redactor:
         """Spans that a place or a shape gives away."""
         if not self._patterns:
             return
-        seen = image(text)
-        yield from find_placed(text, seen)
-        yield from find_shapes(text, seen)
+        view = image(text)
+        yield from find_placed(text, view)
+        yield from find_shapes(text, view)
         yield from find_announced(text)
-        yield from _encoded(text, seen)
+        yield from _encoded(text, view)
 
 
-def _learn(names: Iterable[str], known: set[str]) -> None:
+def _learn(names: Iterable[str], vocabulary: set[str]) -> None:
     """Remember short names in which nothing was found."""
     for name in names:
         if len(name) <= _SHORT_NAME:
-            if len(known) >= _MOST_NAMES:
-                known.clear()
-            known.add(name)
+            if len(vocabulary) >= _MOST_NAMES:
+                vocabulary.clear()
+            vocabulary.add(name)
 
 
-def _only_across(spans: Iterable[Span], found: Iterable[Span], length: int) -> list[Span]:
+def _only_across(spans: Iterable[Span], inner: Iterable[Span], length: int) -> list[Span]:
     """The spans of joined lines that no line shows by itself; registered secrets count in any case."""
     whole = bytearray(length)
-    for span in found:
+    for span in inner:
         if span.rank >= Rank.ISSUER:
             whole[span.start : span.end] = b"\1" * (span.end - span.start)
     return [span for span in spans if span.rank is Rank.REGISTERED or 1 not in whole[span.start : span.end]]
 
 
-def _encoded(text: str, seen: bytes) -> Iterator[Span]:
+def _encoded(text: str, view: bytes) -> Iterator[Span]:
     """Runs of base64 that hold a text in which a secret shows."""
-    for found in compiled(_ENCODED).finditer(seen):
-        said = _decoded(found.group())
-        if not said:
+    for match in compiled(_ENCODED).finditer(view):
+        plain = _decoded(match.group())
+        if not plain:
             continue
-        inside = (*find_issued(said, image(said)), *find_placed(said, image(said)))
+        inside = (*find_issued(plain, image(plain)), *find_placed(plain, image(plain)))
         for span in inside[:1]:
-            yield replace(span, start=found.start(), end=found.end())
+            yield replace(span, start=match.start(), end=match.end())
 
 
 def _decoded(run: bytes) -> str:
     """The text that base64 hides; nothing if it hides none."""
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
-        said = base64.b64decode(body + b"=" * (-len(body) % 4)).decode("ascii")
+        plain = base64.b64decode(body + b"=" * (-len(body) % 4)).decode("ascii")
     except (binascii.Error, UnicodeDecodeError):
         return ""
-    return said if all(char.isprintable() or char.isspace() for char in said) else ""
+    return plain if all(char.isprintable() or char.isspace() for char in plain) else ""
 
 
 def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
@@ -399,11 +401,11 @@ def _merged(spans: list[Span]) -> Iterator[Span]:
         yield waiting
 
 
-def _free(key: str, taken: Mapping[str, Json]) -> str:
+def _free(key: str, mapping: Mapping[str, Json]) -> str:
     """The key, numbered if another key reads the same after redaction."""
-    if key not in taken:
+    if key not in mapping:
         return key
-    return next(name for number in range(2, len(taken) + 3) if (name := f"{key} {number}") not in taken)
+    return next(name for number in range(2, len(mapping) + 3) if (name := f"{key} {number}") not in mapping)
 
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
@@ -411,16 +413,16 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
     if redactor.finds_nothing(_names(request), _said(request)):
         return request, ()
     _refuse_in_names(request, redactor)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     clean = {
-        "content": _words(request.content, "content", redactor, found),
-        "metadata": _words(request.metadata, "metadata", redactor, found),
-        "tags": _labels(request.tags, redactor, found),
-        "source": _name(request.source, "source", redactor, found),
-        "session_id": _name(request.session_id, "session_id", redactor, found),
-        "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, found),
+        "content": _words(request.content, "content", redactor, findings),
+        "metadata": _words(request.metadata, "metadata", redactor, findings),
+        "tags": _labels(request.tags, redactor, findings),
+        "source": _name(request.source, "source", redactor, findings),
+        "session_id": _name(request.session_id, "session_id", redactor, findings),
+        "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, findings),
     }
-    return (replace(request, **clean) if found else request), tuple(found)
+    return (replace(request, **clean) if findings else request), tuple(findings)
 
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
@@ -430,8 +432,8 @@ def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
 
 
 def _names(request: Remember) -> tuple[str | None, ...]:
-    scope, given = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
-    return (scope.agent, scope.user, *given, *request.supersedes, *request.derived_from)
+    scope, names = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
+    return (scope.agent, scope.user, *names, *request.supersedes, *request.derived_from)
 
 
 def _said(request: Remember) -> tuple[Json, ...]:
@@ -440,14 +442,14 @@ def _said(request: Remember) -> tuple[Json, ...]:
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
     """What a record that is already kept holds, ids included."""
-    found: list[Finding] = []
-    _words(record.content, "content", redactor, found)
-    _words(record.metadata, "metadata", redactor, found)
-    _labels(record.tags, redactor, found)
+    findings: list[Finding] = []
+    _words(record.content, "content", redactor, findings)
+    _words(record.metadata, "metadata", redactor, findings)
+    _labels(record.tags, redactor, findings)
     names = {"source": record.source, "session_id": record.session_id, "id": record.id}
     for place, name in (names | _owners(record)).items():
-        _name(name, place, redactor, found)
-    return tuple(found)
+        _name(name, place, redactor, findings)
+    return tuple(findings)
 
 
 def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
@@ -464,8 +466,8 @@ def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
             )
 
 
-def _owners(owned: Remember | Record) -> dict[str, str | None]:
-    return {"agent_id": owned.scope.agent, "user_id": owned.scope.user}
+def _owners(subject: Remember | Record) -> dict[str, str | None]:
+    return {"agent_id": subject.scope.agent, "user_id": subject.scope.user}
 
 
 def _words(value: Json, place: str, redactor: Redactor, found: list[Finding]) -> Json:
@@ -474,15 +476,15 @@ def _words(value: Json, place: str, redactor: Redactor, found: list[Finding]) ->
     return clean
 
 
-def _labels(tags: Iterable[str], redactor: Redactor, found: list[Finding]) -> tuple[str, ...]:
+def _labels(tags: Iterable[str], redactor: Redactor, findings: list[Finding]) -> tuple[str, ...]:
     """The tags, each still once."""
-    clean = _words(list(tags), "tags", redactor, found)
+    clean = _words(list(tags), "tags", redactor, findings)
     return tuple(dict.fromkeys(clean))
 
 
-def _name(name: str | None, place: str, redactor: Redactor, found: list[Finding]) -> str | None:
+def _name(name: str | None, place: str, redactor: Redactor, findings: list[Finding]) -> str | None:
     if name is None:
         return None
     clean, kinds = redactor.identifier(name)
-    found += [Finding(kind, place) for kind in kinds]
+    findings += [Finding(kind, place) for kind in kinds]
     return clean

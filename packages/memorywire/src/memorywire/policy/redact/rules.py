@@ -160,11 +160,11 @@ def _issued() -> Any:
     return either(ISSUERS)
 
 
-def find_issued(text: str, seen: bytes) -> Iterator[Span]:
-    """Every place of a secret with a form of its own; `seen` is the text's image, so that places agree."""
-    for found in _issued().finditer(seen):
-        rule = next(rule for rule in ISSUERS if compiled(rule.pattern).fullmatch(found.group()))
-        yield from rule.judge(found.span(), text, Rank.ISSUER)
+def find_issued(text: str, view: bytes) -> Iterator[Span]:
+    """Every place of a secret with a form of its own; `view` is the text's image, so that places agree."""
+    for match in _issued().finditer(view):
+        rule = next(rule for rule in ISSUERS if compiled(rule.pattern).fullmatch(match.group()))
+        yield from rule.judge(match.span(), text, Rank.ISSUER)
 
 
 KIND = "key-like"
@@ -225,9 +225,9 @@ def _candidates() -> Any:
 class _Surroundings:
     """The telling words of a text, found once, when the first candidate asks."""
 
-    def __init__(self, seen: bytes) -> None:
-        self._telling = [found.span() for found in compiled(_TELLING).finditer(seen)]
-        self._ordinary = [found.span() for found in compiled(_ORDINARY).finditer(seen)]
+    def __init__(self, view: bytes) -> None:
+        self._telling = [match.span() for match in compiled(_TELLING).finditer(view)]
+        self._ordinary = [match.span() for match in compiled(_ORDINARY).finditer(view)]
 
     def tell(self, start: int, end: int) -> int:
         """1 when the words nearby speak of a credential, -1 when they name something ordinary, else 0."""
@@ -248,18 +248,18 @@ def _after(words: Sequence[tuple[int, int]], at: int) -> bool:
     return position < len(words) and words[position][1] <= at + _AFTER
 
 
-def find_shapes(text: str, seen: bytes) -> Iterator[Span]:
-    """Every place in `text` that looks like a key of some issuer; `seen` is the text's image."""
+def find_shapes(text: str, view: bytes) -> Iterator[Span]:
+    """Every place in `text` that looks like a key of some issuer; `view` is the text's image."""
     surroundings: _Surroundings | None = None
-    for found in _candidates().finditer(seen):
-        start, end = found.span()
+    for match in _candidates().finditer(view):
+        start, end = match.span()
         token = text[start:end].rstrip(".-/_+~")
         by_words, by_itself = _looks(token)
         if not (by_words or by_itself) or _in_data(token, text[max(0, start - _ADDRESS) : start]):
             continue
-        surroundings = surroundings or _Surroundings(seen)
-        told = surroundings.tell(start, end)
-        if by_words if told > 0 else by_itself and told == 0:
+        surroundings = surroundings or _Surroundings(view)
+        hint = surroundings.tell(start, end)
+        if by_words if hint > 0 else by_itself and hint == 0:
             yield Span(start, start + len(token), KIND, Rank.SHAPE)
 
 

@@ -78,8 +78,8 @@ def _documents(place: Path) -> dict[str, dict[str, Any]]:
 
 
 def _document(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(file.read_bytes())
-    return found
+    document: dict[str, Any] = json.loads(file.read_bytes())
+    return document
 
 
 def _names(place: Path) -> list[str]:

@@ -89,9 +89,9 @@ class Shape(dict[type, Check]):
 
     def __missing__(self, kind: type) -> Check:
         """The checks for a subclass, such as an enumeration of texts: those of the type it is made of."""
-        for known in KINDS:
-            if issubclass(kind, known):
-                return self[known]
+        for base in KINDS:
+            if issubclass(kind, base):
+                return self[base]
         raise TypeError(f"{kind.__name__} is not a JSON value")
 
     def faults(self, value: object) -> Faults:
@@ -122,28 +122,28 @@ def _inside(step: str | int, faults: Faults) -> Iterator[Fault]:
 
 def _types(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
     """Checks of `type`: the type decides, except for numbers, because to a schema 2.0 is an integer."""
-    said, broken = schema["type"], (Fault(keyword="type", schema=schema),)
-    allowed = {said} if isinstance(said, str) else {*said}
-    if "number" in allowed:
-        allowed.add("integer")
-    elif "integer" in allowed:
-        allowed.add("number")
-        yield ("number",), lambda value: FINE if value.is_integer() else broken
-    yield [kind for kind in _ANY if kind not in allowed], lambda _: broken
+    types, faults = schema["type"], (Fault(keyword="type", schema=schema),)
+    names = {types} if isinstance(types, str) else {*types}
+    if "number" in names:
+        names.add("integer")
+    elif "integer" in names:
+        names.add("number")
+        yield ("number",), lambda value: FINE if value.is_integer() else faults
+    yield [kind for kind in _ANY if kind not in names], lambda _: faults
 
 
 def _options(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    broken = (Fault(keyword="enum", schema=schema),)
+    faults = (Fault(keyword="enum", schema=schema),)
     texts = frozenset(one for one in schema["enum"] if isinstance(one, str))
     rest = [one for one in schema["enum"] if not isinstance(one, str)]
-    yield _TEXT, lambda value: FINE if value in texts else broken
+    yield _TEXT, lambda value: FINE if value in texts else faults
     others = [kind for kind in _ANY if kind not in _TEXT]
-    yield others, lambda value: FINE if any(_same(value, one) for one in rest) else broken
+    yield others, lambda value: FINE if any(_same(value, one) for one in rest) else faults
 
 
 def _constant(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    said, broken = schema["const"], (Fault(keyword="const", schema=schema),)
-    yield _ANY, lambda value: FINE if _same(value, said) else broken
+    constant, faults = schema["const"], (Fault(keyword="const", schema=schema),)
+    yield _ANY, lambda value: FINE if _same(value, constant) else faults
 
 
 def _sized(low: str, high: str, kinds: Sequence[str]) -> Build:
@@ -167,43 +167,43 @@ def _ranged(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
     def check(value: float) -> Faults:
         if least <= value <= most and below < value:
             return FINE
-        broken = "minimum" if value < least else "maximum" if value > most else "exclusiveMinimum"
-        return (Fault(keyword=broken, schema=schema),)
+        keyword = "minimum" if value < least else "maximum" if value > most else "exclusiveMinimum"
+        return (Fault(keyword=keyword, schema=schema),)
 
     yield _NUMBERS, check
 
 
 def _pattern(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    search, broken = searching(schema["pattern"]), (Fault(keyword="pattern", schema=schema),)
-    yield _TEXT, lambda value: FINE if search(value) else broken
+    search, faults = searching(schema["pattern"]), (Fault(keyword="pattern", schema=schema),)
+    yield _TEXT, lambda value: FINE if search(value) else faults
 
 
 def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
     """`properties`, `patternProperties` and `additionalProperties`, which divide what there is."""
-    known = {name: shapes.of(one, home) for name, one in schema.get("properties", {}).items()}
+    properties = {name: shapes.of(one, home) for name, one in schema.get("properties", {}).items()}
     patterns = schema.get("patternProperties", {})
     alike = [(searching(pattern), shapes.of(one, home)) for pattern, one in patterns.items()]
     rest = schema.get("additionalProperties", True)
     if rest is True and not alike:
-        yield _OBJECT, _some(known)
+        yield _OBJECT, _some(properties)
         return
     others = [] if rest is False else [shapes.of(rest, home)]
 
     def meant(name: str) -> list[Shape]:
         """The checks for a member of this name; empty if it must not be there."""
-        named = [known[name]] if name in known else []
-        return [*named, *(one for search, one in alike if search(name))] or others
+        matches = [properties[name]] if name in properties else []
+        return [*matches, *(one for search, one in alike if search(name))] or others
 
-    by_name = {name: meant(name) for name in known}
+    by_name = {name: meant(name) for name in properties}
 
     def check(value: Mapping[str, Any]) -> Faults:
         found: list[Fault] = []
         unknown: list[str] = []
         for name, inner in value.items():
-            said = by_name.get(name) or meant(name)
-            if not said:
+            shapes_of_name = by_name.get(name) or meant(name)
+            if not shapes_of_name:
                 unknown.append(name)
-            for one in said:
+            for one in shapes_of_name:
                 faults = one[type(inner)](inner)
                 if faults:
                     found += _inside(name, faults)
@@ -214,12 +214,12 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
     yield _OBJECT, check
 
 
-def _some(known: Mapping[str, Shape]) -> Check:
+def _some(properties: Mapping[str, Shape]) -> Check:
     """Checks of named members only; others are ignored."""
 
     def check(value: Mapping[str, Any]) -> Faults:
         found: Faults = FINE
-        for name, shape in known.items():
+        for name, shape in properties.items():
             if name in value:
                 faults = shape[type(value[name])](value[name])
                 if faults:
@@ -230,9 +230,9 @@ def _some(known: Mapping[str, Shape]) -> Check:
 
 
 def _property_names(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
-    named = shapes.of(schema["propertyNames"], home)
-    broken = Fault(keyword="propertyNames", schema=schema)
-    yield _OBJECT, lambda value: [broken for name in value if named.faults(name)]
+    name_shape = shapes.of(schema["propertyNames"], home)
+    fault = Fault(keyword="propertyNames", schema=schema)
+    yield _OBJECT, lambda value: [fault for name in value if name_shape.faults(name)]
 
 
 def _items(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
@@ -250,9 +250,9 @@ def _items(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[P
 
 
 def _unique(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    broken = (Fault(keyword="uniqueItems", schema=schema),)
+    faults = (Fault(keyword="uniqueItems", schema=schema),)
     if schema["uniqueItems"]:
-        yield _LIST, lambda value: FINE if _all_differ(value) else broken
+        yield _LIST, lambda value: FINE if _all_differ(value) else faults
 
 
 def _all_differ(value: Sequence[Any]) -> bool:
@@ -262,19 +262,19 @@ def _all_differ(value: Sequence[Any]) -> bool:
 
 
 def _required(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    needed = {name: _missing(name, schema) for name in schema["required"]}
+    names = {name: _missing(name, schema) for name in schema["required"]}
 
     def check(value: Mapping[str, Any]) -> Faults:
-        return FINE if value.keys() >= needed.keys() else [needed[one] for one in needed if one not in value]
+        return FINE if value.keys() >= names.keys() else [names[one] for one in names if one not in value]
 
     yield _OBJECT, check
 
 
 def _dependent(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    needed = [(name, other) for name, others in schema["dependentRequired"].items() for other in others]
+    pairs = [(name, other) for name, others in schema["dependentRequired"].items() for other in others]
 
     def check(value: Mapping[str, Any]) -> Faults:
-        return [_missing(other, schema) for name, other in needed if name in value and other not in value]
+        return [_missing(other, schema) for name, other in pairs if name in value and other not in value]
 
     yield _OBJECT, check
 
@@ -287,9 +287,9 @@ def _ref(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Par
     document, mark, pointer = schema["$ref"].partition("#")
     if document and ":" not in document:
         document = home[: home.rindex("/") + 1] + document
-    meant = shapes.refer(f"{document or home}{mark}{pointer}")
+    target = shapes.refer(f"{document or home}{mark}{pointer}")
     for kind, name in KINDS.items():
-        yield (name,), meant.of(kind)
+        yield (name,), target.of(kind)
 
 
 def _if(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
@@ -298,8 +298,8 @@ def _if(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part
 
 
 def _not(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
-    denied, broken = shapes.of(schema["not"], home), (Fault(keyword="not", schema=schema),)
-    yield _ANY, lambda value: FINE if denied[type(value)](value) else broken
+    inner, faults = shapes.of(schema["not"], home), (Fault(keyword="not", schema=schema),)
+    yield _ANY, lambda value: FINE if inner[type(value)](value) else faults
 
 
 def _alternatives(keyword: str) -> Build:

@@ -35,18 +35,18 @@ class Shapes:
 
     def at(self, address: str) -> Shape:
         """The schema at an address, which may end in a pointer: `document#/$defs/name`."""
-        found = self._compiled.get(address)
-        if found is None:
+        shape = self._compiled.get(address)
+        if shape is None:
             document, _, pointer = address.partition("#")
             self._begun.add(address)
-            found = self._compiled[address] = self.of(_pointed(self._read(document), pointer), document)
-        return found
+            shape = self._compiled[address] = self.of(_pointed(self._read(document), pointer), document)
+        return shape
 
     def of(self, schema: Schema, home: str) -> Shape:
         """A schema that stands in the document `home`."""
         if isinstance(schema, bool):
-            said = FINE if schema else (Fault(keyword=FALSE, schema=schema),)
-            return Shape(dict.fromkeys(KINDS, lambda _: said))
+            faults = FINE if schema else (Fault(keyword=FALSE, schema=schema),)
+            return Shape(dict.fromkeys(KINDS, lambda _: faults))
         parts = list(self._parts(schema, home))
         return Shape(
             (kind, _joined([one for kinds, one in parts if name in kinds])) for kind, name in KINDS.items()
@@ -62,16 +62,16 @@ class Shapes:
 
         Keywords that belong together are checked where the first of them stands.
         """
-        done: set[Build] = set()
+        builds: set[Build] = set()
         for keyword in sorted(schema, key="$ref".__eq__):
             if keyword in SAYS_NOTHING:
                 continue
             if keyword not in KEYWORDS:
                 raise ValueError(f"{keyword} is a keyword that is not known here")
             build = KEYWORDS[keyword]
-            if build not in done:
+            if build not in builds:
                 yield from build(schema, self, home)
-            done.add(build)
+            builds.add(build)
 
 
 class _Later(Shape):
