@@ -107,35 +107,47 @@ async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
     """What the policy judges about each plan: only what one of its rules asks about is looked up."""
     signs = iter(screen_each([put.record for plan in plans for put in plan.change.put]))
-    looks_for_similar = "similar_to_existing" in policy.asked
-    rejected = context.governance.rejected if "rejected_before" in policy.asked else None
-    if rejected is not None:
-        await rejected.refresh()
+    office, looks_for_similar = context.governance, "similar_to_existing" in policy.asked
+    if "rejected_before" in policy.asked:
+        await office.rejected.refresh()
+    has_rejected = "rejected_before" in policy.asked and not office.rejected.is_empty
     cases = []
     for plan in plans:
-        change = plan.change
-        some = tuple([put.record for put in change.put])
-        request = plan.request if isinstance(plan.request, Remember) else None
-        cases.append(
-            Case(
-                operation=change.operation,
-                scope=change.scope,
-                caller=context.governance.caller,
-                records=some,
-                ended=len(change.end),
-                erased=len(change.erase),
-                by_filter=plan.by_filter,
-                secrets=plan.secrets,
-                instructions=tuple([sign for _ in some for sign in next(signs)]),
-                similar=await _find_similar(some, context) if looks_for_similar and request else (),
-                approval_required=request is not None and request.approval_required,
-                privacy_intent=None if request is None else request.privacy_intent,
-                ending=await _read_ending(change, context) if change.end or change.erase else (),
-                rejected=rejected is not None and rejected.has_any(some),
-                undoes_person=change.undoes is not None and await _undoes_person(change, context),
-            )
+        change, request = plan.change, plan.request
+        records = tuple([put.record for put in change.put])
+        instructions = next(signs) if len(records) == 1 else tuple(s for _ in records for s in next(signs))
+        case = Case(
+            operation=change.operation,
+            scope=change.scope,
+            caller=office.caller,
+            records=records,
+            by_filter=plan.by_filter,
+            secrets=plan.secrets,
+            instructions=instructions,
+            rejected=has_rejected and office.rejected.has_any(records),
         )
+        if change.end or change.erase or change.undoes is not None:
+            case = await _add_ending(case, change, context)
+        if isinstance(request, Remember):
+            if looks_for_similar:
+                case = replace(case, similar=await _find_similar(records, context))
+            if request.approval_required or request.privacy_intent is not None:
+                intent = request.privacy_intent
+                case = replace(case, approval_required=request.approval_required, privacy_intent=intent)
+        cases.append(case)
     return cases
+
+
+async def _add_ending(case: Case, change: Change, context: Context) -> Case:
+    """The case, with what the change ends, erases or takes back."""
+    ids = [*(end.id for end in change.end), *change.erase]
+    return replace(
+        case,
+        ended=len(change.end),
+        erased=len(change.erase),
+        ending=tuple(await context.store.get(change.scope, ids)) if ids else (),
+        undoes_person=change.undoes is not None and await _undoes_person(change, context),
+    )
 
 
 async def _undoes_person(change: Change, context: Context) -> bool:
@@ -151,11 +163,6 @@ async def _undoes_person(change: Change, context: Context) -> bool:
 async def _find_similar(records: tuple[Record, ...], context: Context) -> tuple[str, ...]:
     """Live memories that nearly say what these say, best first."""
     return tuple([hit.record.id for record in records for hit in await find_similar(record, context)])
-
-
-async def _read_ending(change: Change, context: Context) -> tuple[Record, ...]:
-    ids = [*(end.id for end in change.end), *change.erase]
-    return tuple(await context.store.get(change.scope, ids))
 
 
 async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Write]:

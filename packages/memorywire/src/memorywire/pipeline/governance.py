@@ -84,9 +84,14 @@ class RejectedWords:
         self._mark: tuple[int, int] | None = None
         self._read_at: int | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no words were rejected, as of the last `refresh`."""
+        return not self._digests
+
     def has_any(self, records: Sequence[Record]) -> bool:
         """Whether a person rejected what one of these records says, as of the last `refresh`."""
-        return bool(self._digests) and any(_digest(record, self._key) in self._digests for record in records)
+        return any(_digest(record, self._key) in self._digests for record in records)
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person rejects."""
