@@ -131,8 +131,9 @@ def test_of_many_changes_each_is_written_with_its_entry_or_not_at_all(beside: Be
                 replace(an_entry(), subject=change.id, contents=contents_of(change)) for change in changes
             ]
             # In a database they are written side by side, so the first is there before its rival comes.
-            first = await journal.write_many(changes[:1], entries[:1])
-            done = [*first, *await journal.write_many(changes[1:], entries[1:])]
+            acts = [Act(entries=(entry,)) for entry in entries]
+            first = await journal.commit(acts[:1], changes[:1])
+            done = [*first, *await journal.commit(acts[1:], changes[1:])]
             assert [type(one) for one in done] == [int, int, int, Conflict, int, int]
             assert await store.get(SCOPE, [one.id for one in kept]) == kept
             written = await journal.backend.read(lambda db: [row.said for row in ledger.read_entries(db)])

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memorywire.journal import ledger, people, row_digests
 from memorywire.journal.backend import Row, Session, bind_scope
 from memorywire.journal.contract import Act, Edition, Known, Wanted
-from memorywire.journal.entries import Draft
+from memorywire.journal.entries import Draft, build_drafts
 from memorywire.journal.ledger import Person
 from memorywire.journal.row_digests import RowKey
 from memorywire.model.change import Change
@@ -28,9 +28,24 @@ _KEY_BYTES = 32
 _NEVER_AGAIN = 2**62  # no version follows this one
 
 
-class PreparedAct(Struct, frozen=True, kw_only=True):
-    """An act with the text of its entries, so that the transaction only writes."""
+class PreparedActs:
+    """Acts with the text of their entries, so that the transaction only writes."""
 
+    def __init__(self, acts: Sequence[Act]) -> None:
+        drafts = iter(build_drafts([entry for act in acts for entry in act.entries]))
+        self._acts = [_PreparedAct(act, [next(drafts) for _ in act.entries]) for act in acts]
+
+    def write(self, db: Session, indexes: Sequence[int]) -> None:
+        """Write the acts with these indexes, in order."""
+        chosen = [self._acts[index] for index in indexes]
+        if len(chosen) > 1 and all(one.act == Act(entries=one.act.entries) for one in chosen):
+            ledger.append(db, [draft for one in chosen for draft in one.drafts])  # by few statements
+            return
+        for one in chosen:
+            one.write(db)
+
+
+class _PreparedAct(Struct, frozen=True):
     act: Act
     drafts: Sequence[Draft]
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memorywire.journal import acts, ledger, people, recall_log, row_digests, status
 from memorywire.journal.backend import JournalBackend, Session, Work, bind_scope
 from memorywire.journal.contract import Act, Edition, Known, Wanted
-from memorywire.journal.entries import Entry, build_draft, build_drafts
+from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import Event, Filters, Person, Row
 from memorywire.journal.recall_log import RecallBuffer
 from memorywire.journal.row_digests import RowKey
@@ -64,30 +64,27 @@ class Journal:
         return self.backend.shares(store)
 
     async def write(self, act: Act, change: Change | None = None) -> int:
-        """Commit the act, and the change with it, which only a store that shares can have; its sequence."""
+        """Commit an act, and the change with it, which only a store that shares can have; its sequence."""
+        if change is not None:
+            [result] = await self.commit([act], [change])
+            if isinstance(result, Exception):
+                raise result
+            return result
         if act.erased:
             await self.settle()  # a recall in the buffer may name the user whom this erases
-        prepared = acts.PreparedAct(act=act, drafts=[build_draft(entry) for entry in act.entries])
-        if change is None:
-            await self.backend.write(prepared.write)
-            self._count(1)
-            return 0
-        [result] = await self.backend.commit([change], lambda db, _: prepared.write(db))
+        prepared = acts.PreparedActs([act])
+        await self.backend.write(lambda db: prepared.write(db, (0,)))
         self._count(1)
-        return _unwrap(result)
+        return 0
 
-    async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
-        """Commit each change and its entry as `write` would, in order; what one raises concerns it alone.
+    async def commit(self, several: Sequence[Act], changes: Sequence[Change]) -> list[int | Exception]:
+        """Commit each change with its act, in order: the commit sequence of each, or what stood in its way.
 
-        Only a store that shares can have them.
+        An error concerns its change alone. Only a store that shares can have the changes.
         """
-        drafts = build_drafts(entries)
-        del entries  # a group of them is many values for the collector to look at while it is written
-
-        def write(db: Session, indexes: Sequence[int]) -> None:
-            ledger.append(db, [drafts[index] for index in indexes])
-
-        results = await self.backend.commit(changes, write)
+        if any(act.erased for act in several):
+            await self.settle()
+        results = await self.backend.commit(changes, acts.PreparedActs(several).write)
         self._count(len(changes))
         return results
 
@@ -357,12 +354,6 @@ class Journal:
 
     async def _value(self, statement: str, bindings: Mapping[str, Any]) -> Any:
         return await self.backend.read(lambda db: db.value(statement, bindings))
-
-
-def _unwrap(result: int | Exception) -> int:
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def _do_nothing(_: Session) -> None:

@@ -112,17 +112,17 @@ class Transaction:
         return await gather_results(map(write, changes))
 
     async def _commit_group(self, writes: Sequence[Write], changes: Sequence[Change]) -> list[Result]:
-        """Commit what only adds ledger entries as one group; each other write has its own transaction."""
+        """Commit all writes as one group; an erasing change may need no store, so it is committed alone."""
         journal = self._context.governance.journal
-        plain = [at for at, write in enumerate(writes) if _adds_one_entry(write.act)]
-        others = [at for at in range(len(writes)) if not _adds_one_entry(writes[at].act)]
+        grouped = [at for at, change in enumerate(changes) if not change.erase]
+        erasing = [at for at, change in enumerate(changes) if change.erase]
         results: dict[int, Result] = {}
-        if plain:
-            group = [changes[at] for at in plain]
-            work = journal.write_many(group, [writes[at].act.entries[0] for at in plain])
-            results |= zip(plain, await self._time_group(group, work), strict=True)
-        alone = await gather_results([self._commit_shared(writes[at], changes[at]) for at in others])
-        results |= zip(others, alone, strict=True)
+        if grouped:
+            group = [changes[at] for at in grouped]
+            work = journal.commit([writes[at].act for at in grouped], group)
+            results |= zip(grouped, await self._time_group(group, work), strict=True)
+        alone = await gather_results([self._commit_shared(writes[at], changes[at]) for at in erasing])
+        results |= zip(erasing, alone, strict=True)
         return [results[at] for at in range(len(writes))]
 
     async def _time_group(
@@ -209,13 +209,6 @@ class Transaction:
             return False
         proposed = await self._context.governance.journal.proposed(change.scope, change.erase)
         return proposed.issuperset(change.erase) and not await _read_versions(change, self._context)
-
-
-def _adds_one_entry(act: Act) -> bool:
-    """Whether the act is one ledger entry and nothing else, so that a group can write it."""
-    return len(act.entries) == 1 and not (
-        act.ruled or act.erased or act.unsaid or act.proposals or act.debts or act.paid or act.edition
-    )
 
 
 def _name_result(usual: CommitResult, change: Change, context: Context) -> CommitResult:
