@@ -23,65 +23,64 @@ _TREE_LINE = re.compile(r"(\w+)\s{2,}(\S.*)$", re.MULTILINE)
 
 _SETTINGS = {
     "home": "The folder of the default store and of `memorywire.toml`.",
-    "stores": "Where memories are kept: the URL of a store.",
-    "agent": "Whose memory, when a request does not say.",
-    "user": "The one user of the agent who is meant; without it, all of them.",
-    "tenant": "Whose memories commands work on, where several [tenants](../how-to/operators.md#tenants) "
-    "share a store; without it, `default`.",
-    "embedder": "`minilm`, which `minilm?threads=1` keeps to one processor; `none`, for keys and values "
-    "alone; or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
-    "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
-    "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
-    "match": "The relevance from which the verdict is `match`, 0 to 1, fitted together with the floor.",
-    "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
-    "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
-    "personal_data": "`redact` takes card and account numbers, national ids, phone numbers and e-mail "
-    "addresses out of what is remembered; `keep` does not.",
-    "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
-    "console": "The address of the console, for the links of receipts; a server that has one knows it.",
-    "witnesses": "Where each checkpoint of the ledger also goes, with commas between: `file:///PATH`, "
+    "stores": "The URL of the store.",
+    "agent": "The agent, if a request does not name one.",
+    "user": "One user of the agent; without it, all users.",
+    "tenant": "The [tenant](../how-to/operators.md#tenants), if several share a store; by default `default`.",
+    "embedder": "`minilm`, or `minilm?threads=1` to use one processor; `none`, for key-value entries "
+    "only; or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
+    "embedder_key": "The key of that endpoint. Environment only.",
+    "floor": "The threshold of `min_relevance: auto`, 0 to 1, from `memorywire calibrate`.",
+    "match": "The relevance from which the verdict is `match`, 0 to 1, from `memorywire calibrate`.",
+    "policy": "The policy: `open`, `balanced`, `strict`, or the path of a TOML file.",
+    "journal": "The URL of the journal, if the store cannot contain it.",
+    "personal_data": "`redact` removes card and account numbers, national ids, phone numbers and e-mail "
+    "addresses from memories; `keep` does not.",
+    "secrets": "Names of environment variables, separated by commas, whose values are always redacted.",
+    "console": "The address of the console, for links in receipts; a server sets it by itself.",
+    "witnesses": "Where to send each checkpoint of the ledger, separated by commas: `file:///PATH`, "
     "`https://HOST/PATH` (POST), `put+https://HOST/PATH` (an object store, PUT). "
     "See [how to audit](../how-to/audit.md#keep-a-checkpoint-elsewhere).",
-    "extractor": "Who reads conversations for facts: `auto`, `builtin`, `off`, or "
+    "extractor": "What extracts facts from conversations: `auto`, `builtin`, `off`, or "
     "`openai+https://HOST/v1?model=NAME`, `anthropic+https://HOST/v1?model=NAME`.",
-    "extractor_key": "The key of that endpoint. Environment only, so that it is in no file.",
-    "extractor_calls": "How often a day that endpoint is asked at most.",
-    "sleep": "The table `[dream]`: how memory is put in order, see below. The model and its key may be in "
-    "`MEMORYWIRE_DREAM_MODEL` and `MEMORYWIRE_DREAM_KEY`; the key is in no file.",
-    "several": "The table `[router]`: how several stores work together, see the how-to page.",
+    "extractor_key": "The key of that endpoint. Environment only.",
+    "extractor_calls": "The maximum number of calls of that endpoint per day.",
+    "sleep": "The table `[dream]`: settings of the consolidation, see below. The model may be in "
+    "`MEMORYWIRE_DREAM_MODEL`; its key is in `MEMORYWIRE_DREAM_KEY`.",
+    "several": "The table `[router]`: settings for [several stores](../how-to/several-stores.md).",
 }
 
 
 _ENVIRONMENT = {
-    "URL": "The address of a `memorywire serve` that commands ask [instead of a store](../how-to/remote.md).",
-    "TOKEN": "The token for it.",
-    "DREAM_KEY": "The key of the model that `[dream]` names.",
-    "BACKEND_KEYS": "Variables whose keys [definitions of backends](../how-to/backends.md) may use.",
-    "BACKEND_HOSTS": "Hosts of your own network on which such backends may be.",
-    "BACKEND_PREVIEWS": "Adapters in preview that definitions may use.",
+    "URL": "The address of a `memorywire serve` that commands use [instead of a store](../how-to/remote.md).",
+    "TOKEN": "The token for that server.",
+    "DREAM_KEY": "The key of the model in `[dream]`.",
+    "BACKEND_KEYS": "Variables that [backend definitions](../how-to/backends.md) may use as keys.",
+    "BACKEND_HOSTS": "Hosts in your own network that such backends may use.",
+    "BACKEND_PREVIEWS": "Preview adapters that definitions may use.",
     "READER_KEY": "The key of the model that answers in [`memorywire eval answer`](../how-to/evaluate.md).",
-    "JUDGE_KEY": "The key of the model that judges there, where it is at another host.",
-    "REFERENCE_KEY": "The key of the reference, likewise.",
-    "TARGET_KEY": "The key of the target, likewise.",
+    "JUDGE_KEY": "The key of the judge there, if it is on another host.",
+    "REFERENCE_KEY": "The key of the reference there.",
+    "TARGET_KEY": "The key of the target there.",
 }
 
 _VARIABLES = {"several": "write", "sleep": "dream_model"}  # the one key of a table that the environment gives
 _TABLES = {"several": "`[router]`", "sleep": "`[dream]`"}
 
 _DREAM = {
-    "keep": "How many days an unused memory of a kind stays before it is archived.",
-    "most": "How many memories of a kind one user may have; the least worth are archived.",
-    "half_life": "In how many days an unused memory is worth half, when the least worth is looked for.",
-    "pins": "Tags of memories that stay as they are, besides `pinned`.",
-    "changes": "How many memories one run touches at most.",
-    "ratio": "Which share of them, once there are more than a few.",
-    "seconds": "After how long a run begins no further step.",
-    "model": "Who writes summaries and procedures.",
-    "tokens": "How many tokens of it one run may take.",
-    "price": "What a million of them cost.",
-    "cost": "What one run may cost at that price.",
-    "promote": "How often a server looks through the notes of sessions.",
-    "night": "When a server dreams for every agent.",
+    "keep": "Days after which an unused memory of a type is archived.",
+    "most": "The maximum number of memories of a type per user; the least valuable are archived.",
+    "half_life": "Days after which an unused memory counts half, when the least valuable are selected.",
+    "pins": "Tags of memories that are not changed, in addition to `pinned`.",
+    "changes": "The maximum number of memories that one run changes.",
+    "ratio": "The maximum share of memories that one run changes, if there are more than 25.",
+    "seconds": "The time after which a run starts no further step.",
+    "model": "The model that writes summaries and procedures.",
+    "tokens": "The maximum number of tokens per run.",
+    "price": "The price of a million tokens.",
+    "cost": "The maximum cost of one run at that price.",
+    "promote": "How often a server checks short-term notes.",
+    "night": "When a server consolidates the memory of every agent.",
 }
 
 
@@ -94,7 +93,7 @@ def cli_page() -> Iterator[str]:
     others = [
         verb for verb, command in verbs.items() if not shared.keys() <= _names(_options(command, context))
     ]
-    yield f"Every verb but {' and '.join(f'`{verb}`' for verb in others)} takes these:"
+    yield f"Every command except {' and '.join(f'`{verb}`' for verb in others)} has these options:"
     yield "\n".join(_option_rows(shared.values()))
     for verb, command in verbs.items():
         yield from _command(command, context, verb, {} if verb in others else shared)
@@ -147,14 +146,14 @@ def _value(option: click.Option) -> str:
 
 def errors_page() -> Iterator[str]:
     yield "# Errors"
-    yield "Every problem is `{code, detail, field?, fix?}`: raised in Python, printed by the command line."
+    yield "Every error is `{code, detail, field?, fix?}`: raised in Python, printed by the command line."
     said = dict(_TREE_LINE.findall(errors.__doc__ or ""))
     rows = [
         f"| `{kind.code}` | `{kind.__name__}` | {said[kind.__name__]} | {exit_code(kind)} |"
         for kind in dict.fromkeys(_descendants(errors.MemorywireError))  # one may have two parents
     ]
     yield "\n".join(["| code | class | meaning | exit code |", "|---|---|---|---|", *rows])
-    yield "The classes are in `memorywire.model.errors`; each is a `MemorywireError`."
+    yield "Import the classes from `memorywire`; each is a `MemorywireError`."
 
 
 def _descendants(kind: type[errors.MemorywireError]) -> Iterator[type[errors.MemorywireError]]:
@@ -166,15 +165,15 @@ def _descendants(kind: type[errors.MemorywireError]) -> Iterator[type[errors.Mem
 def settings_page() -> Iterator[str]:
     yield "# Settings"
     yield (
-        "What is typed as an option comes first, then the environment, then a TOML file, then the default. "
+        "An option takes precedence over the environment, then a TOML file, then the default. "
         f"The file is `--config FILE`, else `MEMORYWIRE_CONFIG`, else `{settings.CONFIG_NAME}` in the home "
-        "folder when there is one. A file with an unknown key is refused. A URL in the file may hold "
-        "`${NAME}`, which stands for the value of that variable: a password has no place in a file."
+        "folder, if it exists. A file with an unknown key is refused. A URL in the file may contain "
+        "`${NAME}`, which is replaced with the value of that variable: do not write a password into a file."
     )
     yield (
-        "Commands, servers and hooks go by these. In Python `Memory(...)` goes by its arguments, and reads "
-        "`MEMORYWIRE_HOME` and the `MEMORYWIRE_BACKEND_` variables alone; "
-        "`Memory(**memorywire.configured())` goes by all of them, like a command."
+        "Commands, servers and hooks use these settings. In Python, `Memory(...)` uses its arguments, and "
+        "reads only `MEMORYWIRE_HOME` and the `MEMORYWIRE_BACKEND_` variables; "
+        "`Memory(**memorywire.configured())` uses all settings, like a command."
     )
     keys = {field: key for key, field in settings._KEYS.items()}
     rows = ["| option | environment | TOML | default | |", "|---|---|---|---|---|"]
@@ -186,11 +185,11 @@ def settings_page() -> Iterator[str]:
             variable = f"`MEMORYWIRE_{_VARIABLES.get(field.name, key or field.name).upper()}`"
             rows.append(f"| {option} | {variable} | {toml} | {_default(field)} | {_SETTINGS[field.name]} |")
     yield "\n".join(rows)
-    yield "These are read from the environment alone:"
+    yield "These are read from the environment only:"
     names = [f"| `MEMORYWIRE_{name}` | {said} |" for name, said in _ENVIRONMENT.items()]
     yield "\n".join(["| environment | |", "|---|---|", *names])
     yield "## [dream]"
-    yield "How memory is [put in order](../how-to/dream.md)."
+    yield "Settings of the [consolidation](../how-to/dream.md)."
     said = [
         f"| `{key}` | {_slept(key)} | {settings.WANTED[key]} | {_DREAM[key]} |" for key in settings.WANTED
     ]

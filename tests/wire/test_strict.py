@@ -173,7 +173,7 @@ def test_blank_content_is_called_blank():
         ("recall", {"rank": {"age": 1}}, "there are: semantic, recency, half_life_days, source, frequency"),
         ("recall", {"half_life_days": 7}, "there are: agent_id, user_id, query, k, types"),
         ("recall", {"k": "many"}, "k: At most this many results."),
-        ("recall", {"query": ""}, "query: What to look for, in words: text that is not blank."),
+        ("recall", {"query": ""}, "query: The question or search text; not blank."),
     ],
 )
 def test_what_is_wrong_is_told_with_what_is_known_at_that_place(operation, change, fix):
@@ -187,7 +187,7 @@ def test_a_field_inside_another_is_told_by_itself():
     with pytest.raises(InvalidRequest) as caught:
         validate.check("recall", asked)
     assert caught.value.detail == "rank.half_life_days must be more than 0"
-    assert caught.value.fix == "rank.half_life_days: Recency halves every so many days."
+    assert caught.value.fix == "rank.half_life_days: Recency halves after this many days."
 
 
 def test_nothing_where_one_is_needed_is_called_empty():

@@ -1,40 +1,40 @@
 """Everything that can go wrong, as one tree; each error is a problem a caller can show.
 
 MemorywireError
-├── InvalidRequest         the request itself is wrong; nothing was done
-│   ├── InvalidJson        the bytes are not the JSON we accept
-│   ├── UnknownOperation   no such verb on this wire
-│   ├── TooLarge           more bytes than this door takes
-│   ├── TooSlow            the rest of the request did not come in time
-│   ├── WrongMedia         the body is in a form this door does not read
-│   ├── WrongMethod        the address is known, the method is not
-│   ├── WrongType          the value under a key is not of the type this needs
-│   └── ValueTooLarge      more bytes than a value may have
-├── Unauthenticated        nobody known is asking
-├── Forbidden              who asks is known, and may not
-│   └── Misdirected        the request names another host than this one
+├── InvalidRequest         the request is invalid; nothing was done
+│   ├── InvalidJson        the bytes are not valid JSON for this format
+│   ├── UnknownOperation   no such operation in this wire format
+│   ├── TooLarge           the request has too many bytes
+│   ├── TooSlow            the request was not received in time
+│   ├── WrongMedia         the media type of the body is not supported
+│   ├── WrongMethod        the route exists, but not with this method
+│   ├── WrongType          the value under a key has the wrong type
+│   └── ValueTooLarge      the value has too many bytes
+├── Unauthenticated        the caller is unknown
+├── Forbidden              the caller is known but lacks the right
+│   └── Misdirected        the request names another host
 ├── NotFound               no such memory or change in this scope
-├── Conflict               the state moved, or the id or the content is taken
+├── Conflict               the state has changed, or the id or the content is taken
 │   ├── Duplicate          the same content is already live in this scope
 │   └── IdempotencyConflict   the key was used for another request
-├── TooManyAffected        the plan touches more than `max_affected` allows
-├── QuotaExceeded          the keys of one owner would hold more than they may
-├── Refused                the policy does not let this pass
-├── ApprovalPending        a person has to agree first
-├── BudgetExceeded         more was asked for than the budget of the caller allows
-├── RateLimited            the caller asks too often
-│   └── Overloaded         more is being asked than can be answered now
-├── SecretLeakage          a secret stands where it cannot be taken out
-├── CapabilityUnsupported  nothing wired here can do that
-│   ├── VectorUnsupported  the store keeps no vectors
-│   ├── EmbedderNotConfigured   no embedder is wired
-│   └── DimensionMismatch  the embedder's vectors are not of the store's space
+├── TooManyAffected        the plan affects more memories than `max_affected` allows
+├── QuotaExceeded          the values of one owner would exceed their quota
+├── Refused                the policy refuses the request
+├── ApprovalPending        a person must approve first
+├── BudgetExceeded         the request exceeds the budget of the caller
+├── RateLimited            the caller sends too many requests
+│   └── Overloaded         the server has too many requests
+├── SecretLeakage          a secret is in a place where it cannot be redacted
+├── CapabilityUnsupported  no configured component supports this
+│   ├── VectorUnsupported  the store has no vectors
+│   ├── EmbedderNotConfigured   no embedder is configured
+│   └── DimensionMismatch  the embedder's vectors are of another space than the store's
 ├── StoreError             the store could not answer
-│   ├── StoreUnavailable   not reachable, or the disk said no
+│   ├── StoreUnavailable   the store is not reachable, or the disk failed
 │   ├── StoreBusy          another process held the write lock too long
-│   ├── StoreCorrupt       the store's answer makes no sense
+│   ├── StoreCorrupt       the store returned invalid data
 │   ├── StoreNewer         the file was written by a newer release
-│   ├── SpaceMismatch      the file holds vectors of another embedding space
+│   ├── SpaceMismatch      the file has vectors of another embedding space
 │   └── UnsafeEngine       this SQLite build can lose committed writes
 └── EmbedderFailed         the embedding model or endpoint could not answer
 """
