@@ -1,59 +1,54 @@
 """JSON with exactly one spelling (RFC 8785), so that equal values have equal hashes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
-from itertools import chain
 from json.encoder import encode_basestring as quoted
 
-from memorywire.model.codec import encoder
+from msgspec import Raw, Struct
+from msgspec.json import Encoder
+
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
-_SAME = frozenset({str, int, bool, type(None)})  # what the encoder of the library spells as we do
-_SIMPLE = _SAME | {dict, list, tuple}  # as far as what they hold is
-_in_order = encoder(sort_keys=True)
+_SAME = frozenset({str, int, bool, type(None), Raw})  # msgspec spells these as RFC 8785 does
+_AS_IS = (str, Struct)
+_encode = Encoder(order="sorted").encode
 _WORDS = {True: "true", False: "false", None: "null"}
 # Between these, the shortest digits that Python prints are those of ECMAScript.
 _PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
 _LONGEST_WHOLE, _SMALLEST_POINT = 21, -6
 
 
+def canonical_bytes(value: Json) -> bytes:
+    """The one text of a value, in UTF-8: what the journal hashes and signs.
+
+    Integers keep all their digits, where RFC 8785 would round beyond 2**53. A Struct is taken as it is: its
+    fields must be in alphabetical order and hold text, integers, Raw JSON or Structs of such fields.
+    Raises InvalidRequest for a lone surrogate or a number that is not finite.
+    """
+    try:
+        return _encode(value) if _is_simple(value) else _spelled(value).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds a lone surrogate") from error
+
+
 def canonical(value: Json) -> str:
-    """The one text of a value. Integers keep all their digits, where RFC 8785 would round beyond 2**53."""
-    return _in_order(value) if _is_simple(value) else _spelled(value)
-
-
-def canonicals(values: Sequence[Json]) -> list[str]:
-    """As `canonical` for many values, checking at once whether all of them are simple."""
-    return [*map(_in_order if _are_simple(values) else canonical, values)]
-
-
-def _are_simple(values: Sequence[Json]) -> bool:
-    """Whether `_is_simple` holds for all of them, looked at level by level."""
-    while not _SAME.issuperset(kinds := set(map(type, values))):
-        if not _SIMPLE.issuperset(kinds):
-            return False
-        objects = [value for value in values if type(value) is dict]
-        if not "".join(chain.from_iterable(objects)).isascii():
-            return False
-        lists = (value for value in values if type(value) is list or type(value) is tuple)
-        values = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
-    return True
+    """The same as text."""
+    return canonical_bytes(value).decode()
 
 
 def _is_simple(value: Json) -> bool:
-    """Whether the library's faster encoder spells it the same; floats it does not."""
+    """Whether msgspec spells it the same. It writes floats and sorts non-ASCII keys differently."""
     kind = type(value)
     if kind is dict:
         if not "".join(value).isascii():
             return False
         value = value.values()
     elif kind is not list and kind is not tuple:
-        return kind in _SAME or isinstance(value, str)
-    if _SAME.issuperset(map(type, value)):
-        return True
-    return all(map(_is_simple, value))
+        return kind in _SAME or isinstance(value, _AS_IS)
+    others = [inner for inner in value if type(inner) not in _SAME]
+    return all(map(_is_simple, others))
 
 
 def _spelled(value: Json) -> str:

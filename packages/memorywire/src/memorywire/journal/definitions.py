@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from memorywire.journal.backend import Session, Work
-from memorywire.journal.canonical import canonical, encoded
+from memorywire.journal.canonical import canonical, canonical_bytes
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.row_digests import definition_keys
@@ -17,7 +17,7 @@ from memorywire.model.errors import Conflict, NotFound
 
 def hash_definition(definition: Definition) -> str:
     """The name of a definition by its content: equal for equal definitions, wherever they were made."""
-    return f"sha256:{hashlib.sha256(encoded(canonical(definition.document()))).hexdigest()}"
+    return f"sha256:{hashlib.sha256(canonical_bytes(definition.document())).hexdigest()}"
 
 
 class Definitions:

@@ -148,16 +148,16 @@ def read_head(db: Session) -> tuple[int, bytes]:
     return (0, GENESIS) if row is None else (row[0], row[1])
 
 
-def append(db: Session, drafts: Sequence[Draft], *, state: str = "") -> list[int]:
+def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[int]:
     """Write entries at the end, and give their sequence numbers: from 1, without gaps.
 
-    `state` is the JSON that the last of them holds about the rows it changed.
+    `state` is what the last of them holds about the rows it changed.
     """
     last, chain, marks = _start(db, {draft.person for draft in drafts if draft.person is not None})
     rows, salts = [], []
     for sequence, draft in enumerate(drafts, last + 1):
         mark = None if draft.person is None else marks[draft.person]
-        body = draft.body(sequence, mark, state if sequence == last + len(drafts) else "")
+        body = draft.complete(sequence, mark, state if sequence == last + len(drafts) else None)
         chain = link(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
         salts += [(sequence, *salt) for salt in draft.salts]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from memorywire.journal import ledger
 from memorywire.journal.backend import Session
-from memorywire.journal.canonical import canonical, encoded
+from memorywire.journal.canonical import canonical, canonical_bytes
 from memorywire.journal.entries import Draft, Entry, build_draft
 from memorywire.model.record import Json, Scope
 
@@ -39,7 +39,7 @@ def append(db: Session, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> N
     salts = [os.urandom(_SALT_BYTES) for _ in wanted]
     digests = [hash_row(db, key, salt) for key, salt in zip(wanted, salts, strict=True)]
     told = [[kind, list(key), digest] for (kind, key), digest in zip(wanted, digests, strict=True)]
-    *_, sequence = ledger.append(db, drafts, state=canonical(told))
+    *_, sequence = ledger.append(db, drafts, state=told)
     for (kind, key), salt, digest in zip(wanted, salts, digests, strict=True):
         named = {"kind": kind, "key": canonical(list(key))}
         if digest is None:
@@ -55,7 +55,7 @@ def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
     if not rows:
         return None
     told = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows]
-    return hashlib.sha256(salt + encoded(canonical(told))).hexdigest()
+    return hashlib.sha256(salt + canonical_bytes(told)).hexdigest()
 
 
 def list_keys(db: Session) -> Iterator[RowKey]:

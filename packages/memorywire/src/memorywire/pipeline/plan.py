@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.entries import Content, Entry, contents_of, contents_of_each, told_beside
+from memorywire.journal.entries import Content, Entry, contents_of, told_beside
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change, Put
 from memorywire.model.proposal import Proposal
@@ -136,13 +136,9 @@ def entries_of(
     changes: Sequence[Change], details: Sequence[dict[str, Json]], context: Context
 ) -> list[Entry]:
     """What the ledger says of committed changes, each with its details."""
-    if len(changes) == 1:
-        return [_build_entry(changes[0], "committed", context, contents_of(changes[0]), details[0])]
-    is_simple = all(len(change.put) == 1 for change in changes)
-    contents = contents_of_each(changes) if is_simple else [contents_of(change) for change in changes]
     return [
-        _build_entry(change, "committed", context, content, detail)
-        for change, content, detail in zip(changes, contents, details, strict=True)
+        _build_entry(change, "committed", context, contents_of(change), detail)
+        for change, detail in zip(changes, details, strict=True)
     ]
 
 
