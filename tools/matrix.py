@@ -53,15 +53,15 @@ VENDORS = {
 }
 
 PAPERS_OWN = ("sqlite-vec", "postgresql", "mem0", "letta", "cognee")
-"""What the paper has adapters for; four of them it tried on imitations."""
+"""The adapters of the paper; it tested four of them on fakes."""
 
 UNPROVEN = {
-    "mem9": "a server that is in no package index; tried on recorded answers only, behind `preview=1`",
-    "zep": "a service that cannot be run here; tried on recorded answers only, behind `preview=1`",
+    "mem9": "a server that is in no package index; tested on recorded answers only, needs `preview=1`",
+    "zep": "a service that cannot be self-hosted; tested on recorded answers only, needs `preview=1`",
 }
 MEMORY_OS = (
-    "BAI-LAB's MemoryOS (`memoryos-pro` 0.1.0) gives its memories no ids, cannot delete one, and throws "
-    "their metadata away: no store can be made of that."
+    "BAI-LAB's MemoryOS (`memoryos-pro` 0.1.0) has no ids for memories, cannot delete one, and "
+    "discards metadata, so it cannot be a store."
 )
 
 Document = dict[str, Any]
@@ -130,19 +130,19 @@ def run_vendor(name: str) -> None:
 
 
 def page(found: Mapping[str, Document]) -> Iterator[str]:
-    yield "# Which store keeps which promise\n"
+    yield "# Conformance of the stores\n"
     yield (
-        "Made by `tools/matrix.py` from runs of `memorywire conformance` on the real thing, never on a "
-        f"stand-in (memorywire {__version__}, seed {SEED}). Contract: the named checks. Paper: its sixteen "
-        "scenarios. Lives: random changes beside the oracle. A check is skipped when a store does not claim "
-        "the feature.\n"
+        "`tools/matrix.py` generates this page from runs of `memorywire conformance` on the real products, "
+        f"not on fakes (memorywire {__version__}, seed {SEED}). Contract: the named checks. Paper: the "
+        "sixteen scenarios of the paper. Sequences: random changes compared with the reference store. A "
+        "check is skipped if a store does not claim the feature.\n"
     )
-    yield "| store | contract | skipped | exempt | paper | lives | verdict |"
+    yield "| store | contract | skipped | exempt | paper | sequences | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     schemes = {SAME_STORE.get(scheme, scheme) for scheme in known_schemes()}
     for name in sorted({*schemes, *found}):
         yield _row(name, found.get(name))
-    yield f"\nNot among them: {MEMORY_OS}"
+    yield f"\nNot supported: {MEMORY_OS}"
     yield from _papers_own(found)
     yield from _reasons(found, "exempt", "Exemptions")
     yield from _reasons(found, "failed", "Failures")
@@ -153,7 +153,7 @@ def _row(name: str, run: Document | None) -> str:
         return f"| `{name}` | | | | | | unproven: {UNPROVEN.get(name, 'not run here')} |"
     groups = [_share(run["results"], group) for group in ("contract", "paper", "oracle")]
     counts = run["counts"]
-    verdict = "keeps every promise it makes" if run["passed"] else f"{counts['failed']} broken"
+    verdict = "passes every check" if run["passed"] else f"{counts['failed']} failed"
     return (
         f"| `{name}` | {groups[0]} | {counts['skipped']} | {counts['exempt']} | {groups[1]} | {groups[2]} "
         f"| {verdict} |"
@@ -178,8 +178,8 @@ def _papers_own(found: Mapping[str, Document]) -> Iterator[str]:
     passed = sum(mark == "passed" for mark in cells.values())
     yield "\n## The paper's scenarios on the paper's adapters\n"
     yield (
-        f"{passed} of {len(PAPERS_OWN) * len(scenarios)} cells pass, all on the real product. (There: 68, of "
-        "them 52 on stand-ins, and 12 skipped. Its pgvector is `postgresql` here.)\n"
+        f"{passed} of {len(PAPERS_OWN) * len(scenarios)} cells pass, all on the real product. (In the paper: "
+        "68, of them 52 on fakes, and 12 skipped. Its pgvector is `postgresql` here.)\n"
     )
     yield f"| scenario | {' | '.join(f'`{name}`' for name in PAPERS_OWN)} |"
     yield f"| --- |{' --- |' * len(PAPERS_OWN)}"
