@@ -73,10 +73,10 @@ class Wording:
     ) -> Query:
         """The question with the vectors that were begun; a store that has to search again may ask again."""
         if self._completed is None:
-            began = now()
-            made = vectors()
-            self._rests.pace = now() - began
-            self._completed = self._with(question, made)
+            start = now()
+            new_vectors = vectors()
+            self._rests.pace = now() - start
+            self._completed = self._with(question, new_vectors)
         return self._completed
 
     def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
@@ -123,12 +123,12 @@ class Asked(Struct, frozen=True, kw_only=True):
             if hit.record.id == id
         }
 
-    def by_fusion(self, scored: Scored) -> Scored:
+    def by_fusion(self, candidate: Scored) -> Scored:
         """The candidate with the score of the fusion; its own relevance becomes the signal `relevance`."""
         if self.fused is None:
-            return scored
-        signals = {**scored.signals, "relevance": scored.score}
-        return replace(scored, score=self.fused[scored.record.id], signals=signals)
+            return candidate
+        signals = {**candidate.signals, "relevance": candidate.score}
+        return replace(candidate, score=self.fused[candidate.record.id], signals=signals)
 
 
 def begun(request: Recall, context: Context) -> Wording:
@@ -187,17 +187,21 @@ async def _search(query: Query, limit: int, context: Context) -> Found:
     return Found(store=name, hits=tuple(await context.timed(name, store.search(query, limit))))
 
 
-def _asked(found: Found) -> Asked:
-    return Asked(candidates=[*found.hits], outcomes=(_told(found, len(found.hits)),), degraded=_absent(found))
+def _asked(answer: Found) -> Asked:
+    return Asked(
+        candidates=[*answer.hits], outcomes=(_told(answer, len(answer.hits)),), degraded=_absent(answer)
+    )
 
 
-def _told(found: Found, count: int) -> Outcome:
-    return Outcome(store=found.store, count=count, error=None if found.error is None else found.error.detail)
+def _told(answer: Found, count: int) -> Outcome:
+    return Outcome(
+        store=answer.store, count=count, error=None if answer.error is None else answer.error.detail
+    )
 
 
 def _absent(*founds: Found) -> tuple[str, ...]:
     """The names of the stores in whose place a fallback answered."""
-    return tuple({found.store for found in founds if found.error is not None})
+    return tuple({answer.store for answer in founds if answer.error is not None})
 
 
 async def ask_legs(query: Query, limit: int, context: Context) -> Asked:
@@ -213,70 +217,76 @@ async def ask_legs(query: Query, limit: int, context: Context) -> Asked:
     }
     founds = {leg: await _search(alone, depth, context) for leg, alone in legs.items()}
     rankings = [
-        Ranking(store=leg, hits=[hit for hit in found.hits if hit.signals.get(leg, 0.0) > 0])
-        for leg, found in founds.items()
+        Ranking(store=leg, hits=[hit for hit in answer.hits if hit.signals.get(leg, 0.0) > 0])
+        for leg, answer in founds.items()
     ]
     by_everything = await _search(query, depth, context)
     whole = {hit.record.id: hit for hit in by_everything.hits}
-    fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
+    fusion = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
     return Asked(
-        candidates=[whole.get(one.record.id) or _by_legs(one) for one in fused],
-        outcomes=(_told(by_everything, len(fused)),),
-        fused={one.record.id: one.score for one in fused},
+        candidates=[whole.get(one.record.id) or _by_legs(one) for one in fusion],
+        outcomes=(_told(by_everything, len(fusion)),),
+        fused={one.record.id: one.score for one in fusion},
         rankings=tuple(rankings),
         degraded=_absent(*founds.values(), by_everything),
     )
 
 
 def _by_legs(one: Fused) -> Scored:
-    told = {leg: hit.signals[leg] for leg, hit in one.hits.items()}
-    return _worth(one.record, told.get("vector", 0.0), told.get("text", 0.0))
+    scores = {leg: hit.signals[leg] for leg, hit in one.hits.items()}
+    return _worth(one.record, scores.get("vector", 0.0), scores.get("text", 0.0))
 
 
 async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, context: Context) -> Asked:
     """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
-    for found in founds:
-        context.took(found.store, found.elapsed)
-    if all(found.error is not None for found in founds):
-        said = "; ".join(f"{found.store}: {found.error.detail}" for found in founds if found.error)
-        raise StoreUnavailable(f"no store answered: {said}")
-    believed = await believe(founds, query.where, fan, context)
+    for answer in founds:
+        context.took(answer.store, answer.elapsed)
+    if all(answer.error is not None for answer in founds):
+        reasons = "; ".join(f"{answer.store}: {answer.error.detail}" for answer in founds if answer.error)
+        raise StoreUnavailable(f"no store answered: {reasons}")
+    checked_answers = await believe(founds, query.where, fan, context)
     weights = context.routing.weights
     rankings = [
         Ranking(store=one.store, hits=one.hits, weight=weights.get(one.store, 1.0))
-        for one in trusted(believed)
+        for one in trusted(checked_answers)
     ]
     rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=context.routing.trim)
-    fused = fuse(rankings, rules)
-    reranked = context.routing.reranks(request.fusion)
-    if not reranked:
-        fused = fused[:limit]
-    candidates = await _measured(fused, query, fan, [found.store for found in founds], context)
-    if reranked:
-        candidates = sorted(candidates, key=lambda scored: (-scored.score, scored.record.id))[:limit]
+    fusion = fuse(rankings, rules)
+    must_rerank = context.routing.reranks(request.fusion)
+    if not must_rerank:
+        fusion = fusion[:limit]
+    candidates = await _measured(fusion, query, fan, [answer.store for answer in founds], context)
+    if must_rerank:
+        candidates = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.record.id))[:limit]
     return Asked(
         candidates=candidates,
-        outcomes=tuple(map(_outcome, founds, believed)),
-        fused=None if reranked else {one.record.id: one.score for one in fused},
-        returned_by={one.record.id: one.stores for one in fused},
+        outcomes=tuple(map(_outcome, founds, checked_answers)),
+        fused=None if must_rerank else {one.record.id: one.score for one in fusion},
+        returned_by={one.record.id: one.stores for one in fusion},
         rankings=tuple(rankings),
-        degraded=_degraded(founds, believed, request),
+        degraded=_degraded(founds, checked_answers, request),
     )
 
 
-def _outcome(found: Found, believed: Believed) -> Outcome:
-    error = believed.complaint if found.error is None else found.error.detail
-    return Outcome(store=found.store, count=len(believed.hits), error=error)
+def _outcome(answer: Found, checked_answer: Believed) -> Outcome:
+    error = checked_answer.complaint if answer.error is None else answer.error.detail
+    return Outcome(store=answer.store, count=len(checked_answer.hits), error=error)
 
 
-def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Recall) -> tuple[str, ...]:
+def _degraded(
+    founds: Sequence[Found], checked_answers: Sequence[Believed], request: Recall
+) -> tuple[str, ...]:
     """The stores that failed or could not be believed, and the guarantees that are lost with them."""
-    poor = [found.store for found, left in zip(founds, believed, strict=True) if found.error or left.dropped]
-    answered = sum(found.error is None for found in founds)
-    liars = sum(one.lied for one in believed)
-    if answered < request.quorum_k:
+    poor = [
+        answer.store
+        for answer, checked_answer in zip(founds, checked_answers, strict=True)
+        if answer.error or checked_answer.dropped
+    ]
+    answer_count = sum(answer.error is None for answer in founds)
+    liars = sum(one.lied for one in checked_answers)
+    if answer_count < request.quorum_k:
         poor.append("quorum_k")
     if liars and len(founds) < 2 * liars + 1:
         poor.append("majority")
@@ -284,7 +294,7 @@ def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Re
 
 
 async def _measured(
-    fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], context: Context
+    fusion: Sequence[Fused], query: Query, fan: Fanned, store_names: Sequence[str], context: Context
 ) -> list[Scored]:
     """The fused memories, each scored by its own evidence.
 
@@ -292,11 +302,11 @@ async def _measured(
     here.
     """
     anchor = None if context.office is None else find_primary(fan, context.office.journal)
-    measuring = [name for name in asked if fan.child(name).features >= MEASURED]
-    found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
-    bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]
-    own = {scored.record.id: scored for scored in await _measure(bare, query, context)}
-    return [scored or own[one.record.id] for one, scored in zip(fused, found, strict=True)]
+    measuring = [name for name in store_names if fan.child(name).features >= MEASURED]
+    agreements = [agreed(one, anchor if anchor in store_names else None, measuring) for one in fusion]
+    bare = [one.record for one, agreement in zip(fusion, agreements, strict=True) if agreement is None]
+    own = {agreement.record.id: agreement for agreement in await _measure(bare, query, context)}
+    return [agreement or own[one.record.id] for one, agreement in zip(fusion, agreements, strict=True)]
 
 
 def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
@@ -319,9 +329,9 @@ async def _measure(records: Sequence[Record], query: Query, context: Context) ->
     """Score records here, by the vector alone: each is embedded again and compared with the query."""
     if not records or query.vector is None:
         return [Scored(record=record, score=0.0, signals={}) for record in records]
-    asked = floats(query.vector)
+    question = floats(query.vector)
     vectors = await context.embedder.embed([record.meaning for record in records])
-    near = [cosine(asked, floats(vector)) for vector in vectors]
+    near = [cosine(question, floats(vector)) for vector in vectors]
     return [by_vector(record, each) for record, each in zip(records, near, strict=True)]
 
 

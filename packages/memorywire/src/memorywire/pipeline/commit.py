@@ -90,12 +90,12 @@ async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
             passing.append((plan, judgement))
         else:
             others[at] = _hold_or_refuse(plan, case, judgement, policy, context)
-    written = await transaction.commit(await _build_writes(passing, context)) if passing else []
+    results = await transaction.commit(await _build_writes(passing, context)) if passing else []
     if not others:
-        return written
-    settled = iter(await gather_results(others.values()))
-    rest = iter(written)
-    return [next(settled) if at in others else next(rest) for at in range(len(plans))]
+        return results
+    outcomes = iter(await gather_results(others.values()))
+    rest = iter(results)
+    return [next(outcomes) if at in others else next(rest) for at in range(len(plans))]
 
 
 async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
@@ -180,8 +180,8 @@ async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Contex
         if judgement.learned:
             act = replace(act, ruled=((change.scope, judgement.rule, change.id),))
         if change.erase:
-            erased = tuple([(change.scope, id) for id in change.erase])
-            act = replace(act, erased=erased, unsaid=await find_retractions(change, context))
+            erased_ids = tuple([(change.scope, id) for id in change.erase])
+            act = replace(act, erased=erased_ids, unsaid=await find_retractions(change, context))
         writes.append(Write(change, act))
     return writes
 
@@ -263,10 +263,10 @@ async def _find_repeated(change: Change, key: str, context: Context) -> Proposal
         return None
     if summarize_effect(change) == summarize_effect(waiting.change) and waiting.state is State.PENDING:
         return waiting
-    renewed = replace(
+    proposal = replace(
         move_proposal(waiting, State.PENDING, None),
         change=replace(change, id=waiting.change.id, key=waiting.change.key),
     )
-    entry = entry_about(renewed, "rebased", office.caller, change.at, why="the request was repeated")
-    await office.journal.write(Act(proposals=(renewed,), entries=(entry,)))
-    return renewed
+    entry = entry_about(proposal, "rebased", office.caller, change.at, why="the request was repeated")
+    await office.journal.write(Act(proposals=(proposal,), entries=(entry,)))
+    return proposal

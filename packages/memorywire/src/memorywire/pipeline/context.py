@@ -142,11 +142,11 @@ class Context(Struct, frozen=True, kw_only=True):
     async def timed(self, store: str, work: Awaitable[T]) -> T:
         """What the store answers; whoever watches is told how long it took, also when it fails."""
         now = asyncio.get_running_loop().time
-        began = now()
+        start = now()
         try:
             return await work
         finally:
-            self.took(store, now() - began)
+            self.took(store, now() - start)
 
     async def serving(self, scope: Scope) -> "Context":
         """The same tools with the store that keeps the memories of the scope."""
@@ -160,9 +160,9 @@ class Context(Struct, frozen=True, kw_only=True):
             raise unsupported("governance", "no journal is wired here")
         return self.office
 
-    def without_secrets(self, said: str | None) -> str | None:
+    def without_secrets(self, text: str | None) -> str | None:
         """What somebody says beside a memory (a reason, a note), as it may be written down."""
-        return said if said is None or self.office is None else self.office.redactor.text(said)[0]
+        return text if text is None or self.office is None else self.office.redactor.text(text)[0]
 
     def historian(self, wanted_for: str) -> SupportsHistory:
         """The store's memory of its own past, or the problem that it has none."""

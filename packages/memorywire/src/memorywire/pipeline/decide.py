@@ -46,15 +46,15 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
     entries = tuple(
         entry_about(one, "reopened", decision.by, decision.at, why=decision.reason) for one in waiting
     )
-    accepted = await context.governance.rejected.accepting(proposals)
-    act = Act(proposals=waiting, entries=entries, accepted=accepted)
+    accepted_words = await context.governance.rejected.accepting(proposals)
+    act = Act(proposals=waiting, entries=entries, accepted=accepted_words)
     context.governance.rejected.forget()
     if change is None:
         await context.governance.journal.write(act)
         return receipt(request, State.PENDING, decision, None)
-    told = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
-    done = await Transaction(context).commit_one(change, replace(act, entries=(told, *entries)))
-    return receipt(request, State.PENDING, decision, done)
+    entry = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
+    result = await Transaction(context).commit_one(change, replace(act, entries=(entry, *entries)))
+    return receipt(request, State.PENDING, decision, result)
 
 
 def decision_of(request: Decide, change_id: str | None, context: Context) -> Decision:
@@ -67,15 +67,15 @@ def decision_of(request: Decide, change_id: str | None, context: Context) -> Dec
     )
 
 
-def receipt(request: Decide, state: State, decision: Decision, done: CommitResult | None) -> Decided:
+def receipt(request: Decide, state: State, decision: Decision, result: CommitResult | None) -> Decided:
     return Decided(
         proposal_ids=request.proposal_ids,
         state=state,
         by=decision.by,
         at=decision.at,
-        status=None if done is None else done.status,
-        change_id=None if done is None else done.change_id,
-        outcomes=() if done is None else done.outcomes,
+        status=None if result is None else result.status,
+        change_id=None if result is None else result.change_id,
+        outcomes=() if result is None else result.outcomes,
     )
 
 
@@ -104,8 +104,8 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
     first = proposals[0].decision
     if first is None or first.verb != Verb.APPROVE:
         return  # decided alone
-    named = {id for proposal in proposals for id in proposal.touched}
-    if {version.id for version in (*footprint.began, *footprint.ended)} - named:
+    ids = {id for proposal in proposals for id in proposal.touched}
+    if {version.id for version in (*footprint.began, *footprint.ended)} - ids:
         raise Conflict(
             "others were decided with it",
             field="proposal_ids",
@@ -118,8 +118,8 @@ def _waiting_again(proposal: Proposal, context: Context) -> Proposal:
     again = move_proposal(proposal, State.PENDING, None)
     if proposal.change is None:
         return again
-    named = isinstance(proposal.request, Remember) and proposal.request.id is not None
-    puts = tuple(put if named else _afresh(put, context) for put in proposal.change.put)
+    has_id = isinstance(proposal.request, Remember) and proposal.request.id is not None
+    puts = tuple(put if has_id else _afresh(put, context) for put in proposal.change.put)
     change = replace(proposal.change, id=context.mint(), put=puts, key=None, fingerprint=None)
     return replace(again, change=change)
 
@@ -159,32 +159,36 @@ async def decide(request: Decide, context: Context) -> Decided:
 async def _close(proposals: Sequence[Proposal], state: State, request: Decide, context: Context) -> Decided:
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = decision_of(request, None, context)
-    closed = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
+    closed_proposals = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
     office = context.governance
     words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
-    await office.journal.write(Act(proposals=closed, entries=_entries(closed, context), rejected=words))
+    await office.journal.write(
+        Act(proposals=closed_proposals, entries=_entries(closed_proposals, context), rejected=words)
+    )
     office.rejected.forget()
     return receipt(request, state, decision, None)
 
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
     try:
-        held = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
-        chosen = [await _chosen(proposal, change, request, context) for proposal, change in held]
-        change = await _weighed_again(_combined(chosen, context), context)
+        pairs = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
+        chosen_changes = [await _chosen(proposal, change, request, context) for proposal, change in pairs]
+        change = await _weighed_again(_combined(chosen_changes, context), context)
         decision = decision_of(request, change.id, context)
-        approved = tuple(move_proposal(proposal, State.APPROVED, decision) for proposal in proposals)
+        approved_proposals = tuple(
+            move_proposal(proposal, State.APPROVED, decision) for proposal in proposals
+        )
         act = Act(
-            proposals=approved,
+            proposals=approved_proposals,
             entries=(
                 entry_of(change, "committed", context, proposals=[*request.proposal_ids]),
-                *_entries(approved, context),
+                *_entries(approved_proposals, context),
             ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await find_retractions(change, context),
             accepted=await context.governance.rejected.accepting(proposals),
         )
-        done = await Transaction(context).commit_one(change, act)
+        result = await Transaction(context).commit_one(change, act)
         context.governance.rejected.forget()
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, context)
@@ -193,8 +197,8 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             field="proposal_id",
             fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
-    erased = True if change.erase else None
-    return replace(receipt(request, State.APPROVED, decision, done), erased=erased)
+    is_erasure = True if change.erase else None
+    return replace(receipt(request, State.APPROVED, decision, result), erased=is_erasure)
 
 
 async def _chosen(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
@@ -203,9 +207,11 @@ async def _chosen(proposal: Proposal, change: Change, request: Decide, context: 
         case Verb.EDIT:
             return await plan_anew(proposal, _edited(proposal, request), context)
         case Verb.SUPERSEDE:
-            asked = _remember(proposal)
+            original = _remember(proposal)
             target = request.target or ""
-            return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), context)
+            return await plan_anew(
+                proposal, replace(original, supersedes=(*original.supersedes, target)), context
+            )
         case Verb.MERGE:
             return _folded(change, await _target(change, request, context), context)
         case Verb.FORGET_SIMILAR:
@@ -217,26 +223,26 @@ async def _chosen(proposal: Proposal, change: Change, request: Decide, context: 
 
 def _folded(change: Change, canonical: Record, context: Context) -> Change:
     """The change that merges the proposed memory into an existing one."""
-    proposed = change.put[0].record
-    merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, context.clock())
-    kept = replace(merged, merged_from=canonical.merged_from)  # the proposed one never was a memory
-    return replace(change, put=(Put(record=kept, base=Base.LIVE),), end=change.end)
+    new_record = change.put[0].record
+    merger = merged_record(canonical, [new_record], Strategy.MERGE_CONTENT, context.clock())
+    record = replace(merger, merged_from=canonical.merged_from)  # the proposed one never was a memory
+    return replace(change, put=(Put(record=record, base=Base.LIVE),), end=change.end)
 
 
 async def _target(change: Change, request: Decide, context: Context) -> Record:
-    found = await context.store.get(change.scope, [request.target or ""])
-    if not found or not found[0].alive(context.clock()):
+    records = await context.store.get(change.scope, [request.target or ""])
+    if not records or not records[0].alive(context.clock()):
         raise NotFound(f"no live memory {request.target}", field="target")
     if len(change.put) != 1:
         raise InvalidRequest("only a held memory can be combined with another", field="verb")
-    return found[0]
+    return records[0]
 
 
 def _edited(proposal: Proposal, request: Decide) -> Remember:
-    asked = replace(_remember(proposal), **request.edit)
-    if not isinstance(asked.content, str) and asked.type is not MemoryType.PROCEDURAL:
+    edited_request = replace(_remember(proposal), **request.edit)
+    if not isinstance(edited_request.content, str) and edited_request.type is not MemoryType.PROCEDURAL:
         raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
-    return asked
+    return edited_request
 
 
 def _remember(proposal: Proposal) -> Remember:
@@ -268,14 +274,16 @@ def _combined(changes: Sequence[Change], context: Context) -> Change:
 
 async def _weighed_again(change: Change, context: Context) -> Change:
     """The change with each memory trusted no more than its origins are now; they may have fallen."""
-    named = {id for put in change.put for id in put.record.derived_from}
-    if not named:
+    source_ids = {id for put in change.put for id in put.record.derived_from}
+    if not source_ids:
         return change
-    origins = {record.id: record.trust for record in await context.store.get(change.scope, sorted(named))}
+    origins = {
+        record.id: record.trust for record in await context.store.get(change.scope, sorted(source_ids))
+    }
 
     def weighed(put: Put) -> Put:
-        known = [origins[id] for id in put.record.derived_from if id in origins]
-        return replace(put, record=replace(put.record, trust=Trust.lowest(put.record.trust, *known)))
+        sources = [origins[id] for id in put.record.derived_from if id in origins]
+        return replace(put, record=replace(put.record, trust=Trust.lowest(put.record.trust, *sources)))
 
     return replace(change, put=tuple(weighed(put) for put in change.put))
 
@@ -344,14 +352,14 @@ async def _refuse_own_proposals(proposals: Sequence[Proposal], context: Context)
             )
 
 
-def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> None:
+def _refuse_if_settled(proposal: Proposal, state: State, digest: str | None) -> None:
     if state not in FOLLOWING[proposal.state]:
         raise Conflict(
             f"proposal {proposal.id} is {proposal.state}",
             field="proposal_id",
             fix="reject it, and ask for the write again" if proposal.state is State.STALE else None,
         )
-    if seen is not None and seen != seen_digest(proposal):
+    if digest is not None and digest != seen_digest(proposal):
         raise Conflict(
             f"proposal {proposal.id} is not what was looked at",
             field="seen",
@@ -359,6 +367,6 @@ def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> No
         )
 
 
-def _entries(decided: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
+def _entries(proposals: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
     now, by = context.clock(), context.governance.caller
-    return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in decided)
+    return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in proposals)

@@ -50,55 +50,60 @@ class Balanced(Struct, frozen=True, kw_only=True):
 
 def has_untrusted(candidates: Sequence[Scored]) -> bool:
     """Whether any candidate is from an untrusted source."""
-    return any(scored.record.trust is Trust.UNTRUSTED for scored in candidates)
+    return any(candidate.record.trust is Trust.UNTRUSTED for candidate in candidates)
 
 
 async def balance(
-    asked: Asked, query: Query, limit: int, searching: Searching, admitting: Admitting
+    answer: Asked, query: Query, limit: int, searching: Searching, admitting: Admitting
 ) -> Balanced:
     """The candidates, trusted ones ranked on their own, and at most `limit` of each untrusted source."""
-    trusted = await searching(_narrowed(query, _TRUSTED))
-    believed = await admitting(trusted)
-    rounds = [asked, *await _others(asked, query, limit, searching)]
+    trusted_answer = await searching(_narrowed(query, _TRUSTED))
+    trusted_hits = await admitting(trusted_answer)
+    rounds = [answer, *await _others(answer, query, limit, searching)]
     admissions = [await admitting(one) for one in rounds]
-    unbelieved = _unique(
-        scored for admission in admissions for scored in admission.admitted if _is_untrusted(scored)
+    untrusted_hits = _unique(
+        candidate for admission in admissions for candidate in admission.admitted if _is_untrusted(candidate)
     )
-    discounted = [
+    discounted_hits = [
         replace(
-            scored,
-            score=min(share_of(scored.score, EVIDENCE_SHARE), scored.score * EVIDENCE_SHARE),
-            signals={**scored.signals, "untrusted": EVIDENCE_SHARE},
+            candidate,
+            score=min(share_of(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE),
+            signals={**candidate.signals, "untrusted": EVIDENCE_SHARE},
         )
-        for scored in unbelieved
+        for candidate in untrusted_hits
     ]
-    hits, left_out = _limited(believed.admitted, discounted, limit)
-    verdicts = [believed.verdict, *(one.verdict for one in admissions if has_untrusted(one.admitted))]
+    hits, left_out = _limited(trusted_hits.admitted, discounted_hits, limit)
+    verdicts = [trusted_hits.verdict, *(one.verdict for one in admissions if has_untrusted(one.admitted))]
     return Balanced(
-        asked=_joined(trusted, *rounds),
+        asked=_joined(trusted_answer, *rounds),
         admission=replace(
-            believed,
+            trusted_hits,
             admitted=tuple(hits),
-            cut=(*believed.cut, *(scored for scored in admissions[0].cut if _is_untrusted(scored))),
+            cut=(
+                *trusted_hits.cut,
+                *(candidate for candidate in admissions[0].cut if _is_untrusted(candidate)),
+            ),
             verdict=max(verdicts, key=_ORDER.index),
         ),
         left_out=tuple(left_out),
     )
 
 
-async def _others(asked: Asked, query: Query, limit: int, searching: Searching) -> list[Asked]:
+async def _others(answer: Asked, query: Query, limit: int, searching: Searching) -> list[Asked]:
     """What stands behind the sources that fill their share, a round for each set of such sources."""
-    found: list[Asked] = []
-    excluded: set[str] = set()
-    latest = asked
+    answers: list[Asked] = []
+    excluded_sources: set[str] = set()
+    latest = answer
     for _ in range(_ROUNDS):
-        full = _full(latest.candidates, limit) - excluded
+        full = _full(latest.candidates, limit) - excluded_sources
         if not full:
             break
-        excluded |= full
-        latest = await searching(_narrowed(query, Not(Or(tuple(_from(group) for group in sorted(excluded))))))
-        found.append(latest)
-    return found
+        excluded_sources |= full
+        latest = await searching(
+            _narrowed(query, Not(Or(tuple(_from(group) for group in sorted(excluded_sources)))))
+        )
+        answers.append(latest)
+    return answers
 
 
 def _full(candidates: Sequence[Scored], limit: int) -> set[str]:
@@ -121,36 +126,36 @@ def _narrowed(query: Query, condition: Filter) -> Query:
 
 
 def _limited(
-    believed: Sequence[Scored], unbelieved: Sequence[Scored], limit: int
+    trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored], limit: int
 ) -> tuple[list[Scored], list[tuple[Scored, str]]]:
     """All of the trusted, and of the untrusted those that are no copies and within the share of a source."""
     hits: list[Scored] = []
-    said: list[tuple[frozenset[str], frozenset[str]]] = []
+    term_sets: list[tuple[frozenset[str], frozenset[str]]] = []
     counts: Counter[str] = Counter()
     left_out: list[tuple[Scored, str]] = []
-    for scored in _merged_ranks(believed, unbelieved):
-        words = _words(scored.record)
-        if _is_untrusted(scored):
-            group = folded(source_group(scored.record.source))
-            if any(_alike(words, other) for other in said):
-                left_out.append((scored, "a near-copy of a better one, from an untrusted source"))
+    for candidate in _merged_ranks(trusted_hits, untrusted_hits):
+        words = _words(candidate.record)
+        if _is_untrusted(candidate):
+            group = folded(source_group(candidate.record.source))
+            if any(_alike(words, other) for other in term_sets):
+                left_out.append((candidate, "a near-copy of a better one, from an untrusted source"))
                 continue
             if counts[group] == limit:
-                left_out.append((scored, "its untrusted source has its share of the answer"))
+                left_out.append((candidate, "its untrusted source has its share of the answer"))
                 continue
             counts[group] += 1
-        said.append(words)
-        hits.append(scored)
+        term_sets.append(words)
+        hits.append(candidate)
     return hits, left_out
 
 
-def _merged_ranks(believed: Sequence[Scored], unbelieved: Sequence[Scored]) -> Iterator[Scored]:
+def _merged_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored]) -> Iterator[Scored]:
     """Both by score; the trusted ones keep their own order, and come first in a tie."""
-    waiting = sorted(unbelieved, key=lambda scored: -scored.score)
-    for scored in believed:
-        while waiting and waiting[0].score > scored.score:
+    waiting = sorted(untrusted_hits, key=lambda candidate: -candidate.score)
+    for candidate in trusted_hits:
+        while waiting and waiting[0].score > candidate.score:
             yield waiting.pop(0)
-        yield scored
+        yield candidate
     yield from waiting
 
 
@@ -167,28 +172,28 @@ def _alike(one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[st
 
 
 def _unique(candidates: Iterable[Scored]) -> list[Scored]:
-    return list({scored.record.id: scored for scored in candidates}.values())
+    return list({candidate.record.id: candidate for candidate in candidates}.values())
 
 
-def _is_untrusted(scored: Scored) -> bool:
-    return scored.record.trust is Trust.UNTRUSTED
+def _is_untrusted(candidate: Scored) -> bool:
+    return candidate.record.trust is Trust.UNTRUSTED
 
 
-def _joined(*asked: Asked) -> Asked:
+def _joined(*answers: Asked) -> Asked:
     """Several answers to one question as one: who returned what, and the scores of a fusion."""
-    first = asked[0]
+    first = answers[0]
     return replace(
         first,
-        candidates=_unique(scored for one in asked for scored in one.candidates),
-        fused=None if first.fused is None else _merged(one.fused for one in asked),
-        returned_by=None if first.returned_by is None else _merged(one.returned_by for one in asked),
+        candidates=_unique(candidate for one in answers for candidate in one.candidates),
+        fused=None if first.fused is None else _merged(one.fused for one in answers),
+        returned_by=None if first.returned_by is None else _merged(one.returned_by for one in answers),
     )
 
 
 def _merged(tables: Iterable[Mapping[str, V] | None]) -> dict[str, V]:
     """One table of several; what the first says of an id counts."""
-    merged: dict[str, V] = {}
+    union: dict[str, V] = {}
     for table in tables:
         for id, value in (table or {}).items():
-            merged.setdefault(id, value)
-    return merged
+            union.setdefault(id, value)
+    return union

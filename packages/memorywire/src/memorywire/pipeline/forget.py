@@ -70,25 +70,25 @@ def _list_ids(change: Change) -> tuple[str, ...]:
 async def _select(request: Forget, context: Context) -> list[Record]:
     """The live records to forget: all that the filter matches, or those of the ids that it matches."""
     if request.ids:
-        found = await context.store.get(request.scope, request.ids)
-        return [r for r in found if request.filter is None or request.filter.matches(r)]
+        records = await context.store.get(request.scope, request.ids)
+        return [r for r in records if request.filter is None or request.filter.matches(r)]
     assert request.filter is not None, "the schema demands ids or filter"  # noqa: S101 - narrows the type
     where = Where(scope=request.scope, alive_at=_EVER, standings=frozenset(Standing), filter=request.filter)
     return [record async for record in context.all_matching(where)]
 
 
-async def _find_proposed(request: Forget, context: Context, found: list[str]) -> list[str]:
+async def _find_proposed(request: Forget, context: Context, live_ids: list[str]) -> list[str]:
     """The named ids that no memory ever had: only a proposal that waits would make them one."""
-    rest = _list_missing(request, found)
+    rest = _list_missing(request, live_ids)
     if not rest or context.office is None:
         return []
-    proposed = await context.office.journal.proposed(request.scope, rest)
-    return [id for id in rest if id in proposed]
+    proposed_ids = await context.office.journal.proposed(request.scope, rest)
+    return [id for id in rest if id in proposed_ids]
 
 
-async def _find_ended(request: Forget, context: Context, found: list[str]) -> list[str]:
+async def _find_ended(request: Forget, context: Context, live_ids: list[str]) -> list[str]:
     """The named ids whose versions have all ended, but whose content can still be read."""
-    rest = _list_missing(request, found)
+    rest = _list_missing(request, live_ids)
     if not rest:
         return []
     historian = context.historian("hard_delete")
@@ -97,9 +97,9 @@ async def _find_ended(request: Forget, context: Context, found: list[str]) -> li
     ]
 
 
-def _list_missing(request: Forget, found: list[str]) -> list[str]:
+def _list_missing(request: Forget, live_ids: list[str]) -> list[str]:
     """The ids that were asked for and not found yet; a filter means live memories only."""
-    return [] if request.filter is not None else [id for id in request.ids if id not in found]
+    return [] if request.filter is not None else [id for id in request.ids if id not in live_ids]
 
 
 def refuse_too_many(count: int, limit: int | None) -> None:

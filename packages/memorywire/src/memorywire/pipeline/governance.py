@@ -95,10 +95,11 @@ class RejectedWords:
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person rejects."""
-        said = [(one.id, put.record) for one in proposals for put in _puts(one)]
-        key = await self._journal.words_key() if said else b""
+        records = [(one.id, put.record) for one in proposals for put in _puts(one)]
+        key = await self._journal.words_key() if records else b""
         return tuple(
-            Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id) for id, record in said
+            Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id)
+            for id, record in records
         )
 
     async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
@@ -133,8 +134,8 @@ def _digest(record: Record, key: bytes) -> bytes:
     A value under a key is another one under another key: `true` says nothing by itself.
     """
     scope, words = record.scope, record.words
-    said = words if words.isascii() else unicodedata.normalize("NFKC", words)
-    letters = _NO_LETTERS.sub("", said.casefold()) or words
+    normal_form = words if words.isascii() else unicodedata.normalize("NFKC", words)
+    letters = _NO_LETTERS.sub("", normal_form.casefold()) or words
     key_value = record.metadata.get(MARK)
     place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{key_value}\0{letters}"
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
@@ -183,12 +184,12 @@ class Rulebook:
 
     async def _read(self, tenant: str) -> Policy:
         now = self._clock()
-        shared = await self._journal.edition(DEFAULT_TENANT)
+        default_edition = await self._journal.edition(DEFAULT_TENANT)
         own = None if tenant == DEFAULT_TENANT else await self._journal.edition(tenant)
-        given = [edition.rules for edition in (shared, own) if edition is not None]
-        if own is not None and shared is not None:
-            given[0] = without_own(shared.rules, tenant)
-        policy = with_rules(self.base, *given) if given else self.base
+        rule_tables = [edition.rules for edition in (default_edition, own) if edition is not None]
+        if own is not None and default_edition is not None:
+            rule_tables[0] = without_own(default_edition.rules, tenant)
+        policy = with_rules(self.base, *rule_tables) if rule_tables else self.base
         if len(self._policies) >= _MOST_TENANTS:
             self._policies.clear()
         self._policies[tenant] = (now, policy)

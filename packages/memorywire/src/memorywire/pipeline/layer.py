@@ -42,23 +42,25 @@ AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
 async def remember_event(event: Event, requests: Iterable[Remember], context: Context) -> Event:
     """Remember each request, and note in the event what was kept, held or refused."""
     memories: list[str] = []
-    held: list[str] = []
-    refused: list[str] = []
+    proposal_ids: list[str] = []
+    refusals: list[str] = []
     for request in requests:
         try:
             receipt = await _kept(request, context)
         except AWAY:
             raise
         except MemorywireError as problem:
-            refused.append(problem.detail)
+            refusals.append(problem.detail)
             continue
-        (held if receipt.status is Status.STAGED else memories).append(receipt.proposal_id or receipt.id)
+        (proposal_ids if receipt.status is Status.STAGED else memories).append(
+            receipt.proposal_id or receipt.id
+        )
     return replace(
         event,
         state=EventState.DONE,
         memories=tuple(dict.fromkeys(memories)),
-        held=tuple(dict.fromkeys(held)),
-        error="; ".join(dict.fromkeys(refused)) or None,
+        held=tuple(dict.fromkeys(proposal_ids)),
+        error="; ".join(dict.fromkeys(refusals)) or None,
         conversation=None,
         found=None,
     )
@@ -87,7 +89,7 @@ def build_turn_requests(event: Event, conversation: Conversation) -> list[Rememb
 
 
 def build_fact_requests(
-    event: Event, conversation: Conversation, found: Sequence[Fact], name: str
+    event: Event, conversation: Conversation, facts: Sequence[Fact], name: str
 ) -> list[Remember]:
     """A request for every fact that the extractor of that name found."""
     return [
@@ -101,7 +103,7 @@ def build_fact_requests(
             session_id=conversation.session_id,
             occurred_at=fact.occurred_at,
         )
-        for fact in found
+        for fact in facts
     ]
 
 
@@ -126,16 +128,16 @@ def _keyed(turn: Remember, context: Context) -> Remember:
 
 async def _there(request: Remember, context: Context) -> Record | None:
     """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
-    found = await context.store.get(request.scope, [request.id or ""])
-    if found or request.occurred_at is None:
-        return found[0] if found else None
+    records = await context.store.get(request.scope, [request.id or ""])
+    if records or request.occurred_at is None:
+        return records[0] if records else None
     twin = await context.store.duplicate(draft_record(request), context.clock())
     return twin if twin is not None and _turn(twin) == _turn(request) else None
 
 
-def _turn(said: Record | Remember) -> object:
+def _turn(turn: Record | Remember) -> object:
     """What identifies a turn: its session and metadata, without the mark of how it came here."""
-    return said.session_id, {name: value for name, value in said.metadata.items() if name != MARK}
+    return turn.session_id, {name: value for name, value in turn.metadata.items() if name != MARK}
 
 
 _LEASE_MS = 120_000
@@ -227,10 +229,10 @@ class Reader:
         """What became of a conversation."""
         if self._queue is None:
             raise unsupported("event", "no journal is wired here")
-        found = await self._queue.find(tenant, id)
-        if found is None:
+        event = await self._queue.find(tenant, id)
+        if event is None:
             raise NotFound("there is no such event", field="event_id")
-        return found
+        return event
 
     def wake(self) -> None:
         """Start working in the background on whatever waits, also on what an earlier process left behind."""
@@ -256,7 +258,7 @@ class Reader:
 
     async def _accept(self, event: Event, queue: IngestQueue) -> None:
         """Keep the conversation and write down that it came, in one transaction."""
-        said = len(event.conversation.turns) if event.conversation is not None else 0
+        turn_count = len(event.conversation.turns) if event.conversation is not None else 0
         entry = Entry(
             at=event.at,
             operation="layer",
@@ -264,7 +266,7 @@ class Reader:
             actor=event.caller,
             kind="accepted",
             subject=event.id,
-            details={"turns": said},
+            details={"turns": turn_count},
         )
         await queue.add(event, entry)
 
@@ -298,14 +300,14 @@ class Reader:
         if wait:
             return await self._put_off(event, event.tries, wait, why, queue)
         try:
-            ended = await self._read(event, context)
+            result = await self._read(event, context)
         except AWAY as error:
             pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
             if event.tries + 1 < _MOST_TRIES:
                 return await self._put_off(event, event.tries + 1, pause, error.detail, queue)
-            ended = replace(event, state=EventState.FAILED, error=error.detail)
-        await queue.end(ended, drop_before=context.clock() - _KEPT_DAYS * DAY_MS)
-        return ended
+            result = replace(event, state=EventState.FAILED, error=error.detail)
+        await queue.end(result, drop_before=context.clock() - _KEPT_DAYS * DAY_MS)
+        return result
 
     def _hindrance(self, event: Event) -> tuple[int, str]:
         """How many milliseconds the conversation has to wait, and why; 0 when it can be read now."""
@@ -326,8 +328,8 @@ class Reader:
     async def _read(self, event: Event, context: Context) -> Event:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
-            found = event.found if event.found is not None else await self._extracted(event, conversation)
-            requests = build_fact_requests(event, conversation, found, self.extractor.name)
+            facts = event.found if event.found is not None else await self._extracted(event, conversation)
+            requests = build_fact_requests(event, conversation, facts, self.extractor.name)
         else:
             requests = build_turn_requests(event, conversation)
         return await remember_event(event, requests, await context.serving(event.scope))
@@ -336,8 +338,8 @@ class Reader:
         """The facts the extractor finds; written down first, if it might answer differently another time."""
         if self.extractor is None:
             return ()
-        said = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
-        clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in said]
+        extraction = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
+        clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in extraction]
         if not self.extractor.local and self._queue is not None:
             await self._queue.set_facts(event.id, clean)
         return tuple(clean)
@@ -354,7 +356,7 @@ def _without_secrets(conversation: Conversation, context: Context) -> Conversati
     if context.office is None:
         return conversation
     metadata, _ = context.office.redactor.json(conversation.metadata, "metadata")
-    said = tuple(
+    turns = tuple(
         replace(
             turn,
             role=context.without_secrets(turn.role) or "",
@@ -364,7 +366,7 @@ def _without_secrets(conversation: Conversation, context: Context) -> Conversati
         for turn in conversation.turns
     )
     session = context.without_secrets(conversation.session_id)
-    return replace(conversation, turns=said, metadata=metadata, session_id=session)
+    return replace(conversation, turns=turns, metadata=metadata, session_id=session)
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -377,33 +379,33 @@ class Asked(Struct, frozen=True, kw_only=True):
     sources: tuple[Kind, ...] = tuple(Kind)
 
 
-async def find_facts(asked: Asked, usual: Context) -> FoundFacts:
+async def find_facts(question: Asked, usual: Context) -> FoundFacts:
     """The facts that answer the question; values of keys are never among them."""
     from memorywire.pipeline.recall import recall  # ranking is loaded when it is first needed
 
-    context = await usual.serving(asked.scope)
+    context = await usual.serving(question.scope)
     request = Recall(
-        scope=asked.scope,
-        query=asked.query,
-        k=asked.top_k,
-        min_relevance=asked.min_relevance,
-        filter=Or(tuple(_KINDS[kind] for kind in asked.sources)),
+        scope=question.scope,
+        query=question.query,
+        k=question.top_k,
+        min_relevance=question.min_relevance,
+        filter=Or(tuple(_KINDS[kind] for kind in question.sources)),
     )
-    found = await recall(request, context)
+    answer = await recall(request, context)
     return FoundFacts(
-        facts=tuple(_fact(hit) for hit in found),
-        verdict=found.verdict,
-        sources=asked.sources,
-        recall_id=found.recall_id,
+        facts=tuple(_fact(hit) for hit in answer),
+        verdict=answer.verdict,
+        sources=question.sources,
+        recall_id=answer.recall_id,
     )
 
 
 def _fact(hit: Hit) -> FoundFact:
     record = hit.record
-    said = record.content
+    content = record.content
     return FoundFact(
         id=record.id,
-        memory=said if isinstance(said, str) else json.dumps(said, ensure_ascii=False),
+        memory=content if isinstance(content, str) else json.dumps(content, ensure_ascii=False),
         score=hit.score,
         kind=next(kind for kind in Kind if _KINDS[kind].matches(record)),
         metadata=record.metadata,

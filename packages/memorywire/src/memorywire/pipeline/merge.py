@@ -22,12 +22,12 @@ async def merge(request: Merge, context: Context) -> Merged:
     plan = await plan_merge(request, context)
     result = await commit_one(plan, context)
     survivor = plan.change.put[0].record
-    ended = tuple(end.id for end in plan.change.end)
+    ended_ids = tuple(end.id for end in plan.change.end)
     return Merged(
         canonical=survivor.id,
         version=survivor.version,
-        merged_count=0 if result.is_staged else len(ended),
-        merged_ids=() if result.is_staged else ended,
+        merged_count=0 if result.is_staged else len(ended_ids),
+        merged_ids=() if result.is_staged else ended_ids,
         strategy_used=request.strategy,
         stores=result.stores,
         status=result.status,
@@ -38,7 +38,7 @@ async def merge(request: Merge, context: Context) -> Merged:
         proposal_id=result.proposal_id,
         rule=result.rule,
         degraded=result.degraded,
-        would_merge_ids=ended if result.is_staged else None,
+        would_merge_ids=ended_ids if result.is_staged else None,
     )
 
 
@@ -67,8 +67,8 @@ async def _read(request: Merge, context: Context) -> tuple[Record, list[Record]]
     if request.canonical in request.duplicates:
         raise InvalidRequest("the canonical memory cannot be its own duplicate", field="duplicates")
     now = context.clock()
-    found = await context.store.get(request.scope, (request.canonical, *request.duplicates))
-    alive = {record.id: record for record in found if record.alive(now)}
+    records = await context.store.get(request.scope, (request.canonical, *request.duplicates))
+    alive = {record.id: record for record in records if record.alive(now)}
     if request.canonical not in alive:
         raise _not_found(request.canonical, "canonical")
     missing = [id for id in request.duplicates if id not in alive]
@@ -133,12 +133,12 @@ def _joined(records: Sequence[Record]) -> str:
         raise InvalidRequest(
             "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
         )
-    joined = "\n".join(texts)
-    if len(joined) > CONTENT_CHARS_MAX:
+    text = "\n".join(texts)
+    if len(text) > CONTENT_CHARS_MAX:
         raise InvalidRequest(f"the joined content is longer than {CONTENT_CHARS_MAX}", field="strategy")
     if records[0].type is MemoryType.PROCEDURAL:
-        check(joined)  # two halves that are words may spell a definition together
-    return joined
+        check(text)  # two halves that are words may spell a definition together
+    return text
 
 
 def _is_machine(record: Record) -> bool:

@@ -96,49 +96,51 @@ async def replicate(
     debts |= {name: delay(debts[name], EARLIER, context) for name in sorted(lagging)}
     entries_due = (*debts.values(), *await _rewrite_erased(change, lagging, journal))
     current = [name for name in debts if name not in lagging]
-    missed = dict.fromkeys(lagging, EARLIER)
+    failures = dict.fromkeys(lagging, EARLIER)
     if primary is not None:
         entries = tuple(mark_entry_late(entry, sorted(lagging), is_held=True) for entry in act.entries)
         write = journal.write(replace(act, debts=(*act.debts, *entries_due), entries=entries), ready)
         await context.timed(primary, write)
-        missed |= await _write_followers(ready, current, replicas, context)
+        failures |= await _write_followers(ready, current, replicas, context)
         rest = Act()
     else:
-        registered = await _without_proposed_ids(change, journal)
+        safe_change = await _without_proposed_ids(change, journal)
         await journal.write(Act(debts=entries_due))
-        missed |= await _write_until_accepted(ready, current, replicas, context)
-        rest = replace(act, registered=registered)
-    return await _finish(change, rest, debts, missed, replicas, context)
+        failures |= await _write_until_accepted(ready, current, replicas, context)
+        rest = replace(act, registered=safe_change)
+    return await _finish(change, rest, debts, failures, replicas, context)
 
 
 async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[Debt]:
     """Earlier outbox entries that contain what this change erases, rewritten without it."""
-    erased = frozenset(change.erase)
-    if not erased:
+    erased_ids = frozenset(change.erase)
+    if not erased_ids:
         return []
     earlier = [debt for name in lagging for debt in await journal.debts(name)]
     return [
-        replace(debt, change=_without(debt.change, erased)) for debt in earlier if _mentions(debt, erased)
+        replace(debt, change=_without(debt.change, erased_ids))
+        for debt in earlier
+        if _mentions(debt, erased_ids)
     ]
 
 
 async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
     """The change without ids that only proposals have: no memory had them, so one may still get them."""
-    known = await journal.known(change.scope.tenant, change.erase)
-    unheard = [id for id in change.erase if id not in known]
-    held = await journal.proposed(change.scope, unheard) if unheard else frozenset()
-    return replace(change, erase=tuple(id for id in change.erase if id not in held))
+    known_ids = await journal.known(change.scope.tenant, change.erase)
+    unheard = [id for id in change.erase if id not in known_ids]
+    proposed_ids = await journal.proposed(change.scope, unheard) if unheard else frozenset()
+    return replace(change, erase=tuple(id for id in change.erase if id not in proposed_ids))
 
 
-def _mentions(debt: Debt, erased: frozenset[str]) -> bool:
-    return any(put.record.id in erased for put in debt.change.put)
+def _mentions(debt: Debt, erased_ids: frozenset[str]) -> bool:
+    return any(put.record.id in erased_ids for put in debt.change.put)
 
 
-def _without(change: Change, erased: frozenset[str]) -> Change:
+def _without(change: Change, erased_ids: frozenset[str]) -> Change:
     return replace(
         change,
-        put=tuple(put for put in change.put if put.record.id not in erased),
-        end=tuple(end for end in change.end if end.id not in erased),
+        put=tuple(put for put in change.put if put.record.id not in erased_ids),
+        end=tuple(end for end in change.end if end.id not in erased_ids),
     )
 
 
@@ -164,50 +166,52 @@ async def _write_until_accepted(
     ready: Change, names: Sequence[str], replicas: Fanned, context: Context
 ) -> dict[str, str]:
     """Write to the replicas until one answers: it decides whether the change is possible, the rest follow."""
-    missed: dict[str, str] = {}
+    failures: dict[str, str] = {}
     for place, name in enumerate(names):
         (result,) = await _write_to(ready, [name], replicas, context)
         if result.error is None:
-            return missed | await _write_followers(ready, names[place + 1 :], replicas, context)
+            return failures | await _write_followers(ready, names[place + 1 :], replicas, context)
         if not isinstance(result.error, StoreError):
             await context.governance.journal.write(
                 Act(paid=tuple((child, ready.id) for child in replicas.children))
             )
             raise result.error
-        missed[name] = result.error.detail
-    return missed
+        failures[name] = result.error.detail
+    return failures
 
 
 async def _finish(
     change: Change,
     rest: Act,
     debts: Mapping[str, Debt],
-    missed: Mapping[str, str],
+    failures: Mapping[str, str],
     replicas: Fanned,
     context: Context,
 ) -> CommitResult:
     """Record which replicas hold the change and which get it from the outbox."""
-    holders = frozenset(replicas.children) - missed.keys()
-    committed = context.routing.satisfied(holders, replicas.children)
-    entries = tuple(mark_entry_late(entry, sorted(missed), is_held=bool(holders)) for entry in rest.entries)
+    holders = frozenset(replicas.children) - failures.keys()
+    is_committed = context.routing.satisfied(holders, replicas.children)
+    entries = tuple(mark_entry_late(entry, sorted(failures), is_held=bool(holders)) for entry in rest.entries)
     entries_due = tuple(
-        delay(debts[name], error, context) for name, error in missed.items() if not debts[name].tries
+        delay(debts[name], error, context) for name, error in failures.items() if not debts[name].tries
     )
-    paid = tuple((name, change.id) for name in debts if name in holders)
+    acknowledgements = tuple((name, change.id) for name in debts if name in holders)
     await context.governance.journal.write(
-        replace(rest, entries=entries, debts=(*rest.debts, *entries_due), paid=(*rest.paid, *paid))
+        replace(
+            rest, entries=entries, debts=(*rest.debts, *entries_due), paid=(*rest.paid, *acknowledgements)
+        )
     )
-    replicas.mark_behind(missed)
+    replicas.mark_behind(failures)
     return CommitResult(
-        status=Status.COMMITTED if committed else Status.DEFERRED,
-        outcomes=tuple(_build_outcome(name, change, missed) for name in replicas.children),
+        status=Status.COMMITTED if is_committed else Status.DEFERRED,
+        outcomes=tuple(_build_outcome(name, change, failures) for name in replicas.children),
         change_id=change.id,
     )
 
 
-def _build_outcome(name: str, change: Change, missed: Mapping[str, str]) -> Outcome:
-    if name in missed:
-        return Outcome(store=name, error=missed[name])
+def _build_outcome(name: str, change: Change, failures: Mapping[str, str]) -> Outcome:
+    if name in failures:
+        return Outcome(store=name, error=failures[name])
     return Outcome(store=name, count=count_memories(change))
 
 
@@ -266,7 +270,7 @@ async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_the
 
 
 async def _deliver(debt: Debt, store: Store, context: Context) -> bool:
-    journal, paid = context.governance.journal, ((debt.store, debt.change.id),)
+    journal, acknowledgement = context.governance.journal, ((debt.store, debt.change.id),)
     try:
         (change,) = await embed_changes([debt.change], context)
         await store.write(change)
@@ -279,7 +283,9 @@ async def _deliver(debt: Debt, store: Store, context: Context) -> bool:
     except MemorywireError as refusal:  # the store has moved on: the change is impossible by now
         entry = replace(entry_of(debt.change, "lapsed", context, why=refusal.code), contents=())
     with suppress(Conflict):  # another process was faster, and wrote it down
-        await journal.write(Act(entries=(replace(entry, at=context.clock()),), paid=paid, if_owed=True))
+        await journal.write(
+            Act(entries=(replace(entry, at=context.clock()),), paid=acknowledgement, if_owed=True)
+        )
     return True
 
 

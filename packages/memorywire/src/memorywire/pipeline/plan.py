@@ -128,8 +128,8 @@ def _lacks_vector(put: Put) -> bool:
 
 def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
     """What the ledger says of a change: which versions began, ended and were erased."""
-    said = {name: value for name, value in details.items() if value is not None}
-    return _build_entry(change, kind, context, contents_of(change), said)
+    document = {name: value for name, value in details.items() if value is not None}
+    return _build_entry(change, kind, context, contents_of(change), document)
 
 
 def entries_of(

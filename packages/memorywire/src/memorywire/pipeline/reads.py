@@ -39,12 +39,12 @@ _FEEDBACK = "feedback"
 
 
 async def agents(request: Agents, context: Context) -> AgentList:
-    held = dict(await surveyor(context, "agents").owners(request.tenant))
+    counts = dict(await surveyor(context, "agents").owners(request.tenant))
     waiting = {} if context.office is None else await context.office.journal.waiting(request.tenant)
-    names = sorted(held.keys() | waiting.keys())
+    names = sorted(counts.keys() | waiting.keys())
     return AgentList(
         items=tuple(
-            AgentSummary(agent_id=name, memories=held.get(name, 0), waiting=waiting.get(name, 0))
+            AgentSummary(agent_id=name, memories=counts.get(name, 0), waiting=waiting.get(name, 0))
             for name in names
         )
     )
@@ -58,7 +58,7 @@ async def facets(request: Facets, context: Context) -> FacetCounts:
 
 async def recalls(request: Recalls, context: Context) -> RecallPage:
     reach = request.reach
-    found = await context.governance.journal.recalls(
+    notes = await context.governance.journal.recalls(
         reach.tenant,
         agent=reach.agent,
         user=reach.user,
@@ -66,7 +66,7 @@ async def recalls(request: Recalls, context: Context) -> RecallPage:
         before=request.before,
         limit=request.limit,
     )
-    return RecallPage(items=tuple(_summary(note) for note in found))
+    return RecallPage(items=tuple(_summary(note) for note in notes))
 
 
 async def feedback(request: Feedback, context: Context) -> Judged:
@@ -92,7 +92,7 @@ async def feedback(request: Feedback, context: Context) -> Judged:
 
 async def judged(note: RecallNote, context: Context) -> tuple[Judged, ...]:
     """All feedback on what a recall handed out, oldest first."""
-    said = await context.governance.journal.about(note.scope.tenant, note.id)
+    entries = await context.governance.journal.about(note.scope.tenant, note.id)
     return tuple(
         Judged(
             memory_id=entry["details"]["memory"],
@@ -101,7 +101,7 @@ async def judged(note: RecallNote, context: Context) -> tuple[Judged, ...]:
             at=entry["at"],
             reason=entry["details"].get("reason"),
         )
-        for entry in reversed(said)
+        for entry in reversed(entries)
         if entry["operation"] == _FEEDBACK
     )
 
@@ -116,12 +116,12 @@ async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> Rec
 
 def listed(request: List | Facets, context: Context) -> Where:
     """What a list is about."""
-    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    archive = {Standing.ARCHIVED} if "archived" in request.include else set()
     return Where(
         scope=request.scope,
         alive_at=context.clock(),
         types=frozenset(request.types),
-        standings=RECALLABLE | archived,
+        standings=RECALLABLE | archive,
         filter=request.filter,
     )
 
@@ -149,8 +149,8 @@ def _counted(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
 
 
 def _most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(FacetValue(value=value, count=count) for value, count in ordered[:_VALUES])
+    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(FacetValue(value=value, count=count) for value, count in by_count[:_VALUES])
 
 
 def _summary(note: RecallNote) -> RecallSummary:
@@ -167,22 +167,22 @@ def _summary(note: RecallNote) -> RecallSummary:
 
 async def get(request: Get, context: Context) -> Record:
     """The current version, unless it has expired."""
-    found = await context.store.get(request.scope, [request.id])
-    if not found or not found[0].alive(context.clock()):
+    records = await context.store.get(request.scope, [request.id])
+    if not records or not records[0].alive(context.clock()):
         raise NotFound(f"no live memory {request.id}", field="id")
-    return found[0]
+    return records[0]
 
 
 async def list_(request: List, context: Context) -> Page:
     where = listed(request, context)
     newest = request.order is Order.NEWEST
     read = surveyor(context, "order").newest if newest else context.store.find
-    found = await read(where, request.after, request.limit + 1)
-    items = tuple(found[: request.limit])
+    records = await read(where, request.after, request.limit + 1)
+    items = tuple(records[: request.limit])
     return Page(
         items=items,
         total=await context.store.count(where),
-        next=items[-1].id if len(found) > request.limit else None,
+        next=items[-1].id if len(records) > request.limit else None,
     )
 
 
@@ -194,8 +194,8 @@ async def history(request: History, context: Context) -> Chain:
 
 
 async def changes(request: Changes, context: Context) -> ChangeLog:
-    found = await context.historian("changes").changes(request.scope, request.limit)
-    return ChangeLog(changes=tuple(found))
+    changes = await context.historian("changes").changes(request.scope, request.limit)
+    return ChangeLog(changes=tuple(changes))
 
 
 async def why(request: Why, context: Context) -> Reasons:

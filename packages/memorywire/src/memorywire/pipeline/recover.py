@@ -102,14 +102,14 @@ async def recover(request: Recover, context: Context) -> Recovered:
     if not request.source.strip():  # to a pattern that is who says nothing: all that people just told
         raise InvalidRequest("the source must not be blank", field="source", fix="name it; * is all of them")
     footprints, whole = await _footprints(request, context)
-    degraded = () if whole else (OLDER,)
+    notes = () if whole else (OLDER,)
     trail = trace(footprints, request.source)
     parts = [part async for part in _parts(trail, request, context)]
     steps = tuple(part.step for part in parts)
     put = tuple(part.put for part in parts if part.put is not None)
     end = tuple(part.end for part in parts if part.end is not None)
     if request.dry_run or not (put or end):
-        return Recovered(steps=steps, dry_run=request.dry_run, degraded=degraded)
+        return Recovered(steps=steps, dry_run=request.dry_run, degraded=notes)
     change = Change(
         id=context.mint(),
         operation="recover",
@@ -120,14 +120,14 @@ async def recover(request: Recover, context: Context) -> Recovered:
         reason=f"recovered from {request.source}",
     )
     entry = entry_of(change, "committed", context, source=request.source, since=request.since)
-    done = await Transaction(context).commit_one(change, Act(entries=(entry,)))
+    result = await Transaction(context).commit_one(change, Act(entries=(entry,)))
     return Recovered(
         steps=steps,
         dry_run=False,
-        status=done.status,
-        change_id=done.change_id,
-        outcomes=done.outcomes,
-        degraded=degraded,
+        status=result.status,
+        change_id=result.change_id,
+        outcomes=result.outcomes,
+        degraded=notes,
     )
 
 
@@ -135,8 +135,8 @@ async def _footprints(request: Recover, context: Context) -> tuple[list[Footprin
     """What was changed since then, oldest first, and whether that is all of it."""
     historian = context.historian("recover")
     since = [one for one in await historian.changes(request.scope, _MOST + 1) if one.at >= request.since]
-    found = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
-    return [footprint for footprint in found if footprint is not None], len(since) <= _MOST
+    footprints = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
+    return [footprint for footprint in footprints if footprint is not None], len(since) <= _MOST
 
 
 async def _parts(trail: Trail, request: Recover, context: Context) -> AsyncIterator[_Part]:
@@ -200,8 +200,8 @@ def _quarantined(records: Sequence[Record], now: int) -> list[_Part]:
     for record in records:
         signs = tuple(dict.fromkeys(sign for sign, _ in screen_record(record)))
         if signs:
-            archived = replace(_following(record, record.version, now), standing=Standing.ARCHIVED)
-            put = Put(record=archived, base=Base.LIVE, like=record.version)
+            archive_version = replace(_following(record, record.version, now), standing=Standing.ARCHIVED)
+            put = Put(record=archive_version, base=Base.LIVE, like=record.version)
             step = Step(id=record.id, deed=Deed.QUARANTINED, cause=Cause.DIRECTIVE, signs=signs)
             found.append(_Part(step=step, put=put))
     return found

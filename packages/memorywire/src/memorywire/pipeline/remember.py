@@ -103,9 +103,9 @@ async def find_replay(request: Remember, context: Context) -> Remembered | None:
         earlier = await historian.committed(agent, key)
         if earlier is not None and user in (None, earlier.change.scope.user):
             return await _build_replay(earlier, request, agent, context)
-        held = await _find_proposed(request, key, agent, context)
-        if held is not None:
-            return held
+        proposal = await _find_proposed(request, key, agent, context)
+        if proposal is not None:
+            return proposal
     return None
 
 
@@ -171,8 +171,8 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
 def _build_duplicate_replay(earlier: Footprint, chain: Sequence[Version], context: Context) -> Remembered:
     """The receipt of a duplicate, with its twin as it was when the key was first used."""
     twin = [version for version in chain if version.began <= earlier.sequence][-1]
-    named = earlier.change.id if earlier.ended else None
-    return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, named)
+    change_id = earlier.change.id if earlier.ended else None
+    return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, change_id)
 
 
 def fingerprint(request: Remember) -> str | None:
@@ -198,7 +198,7 @@ def redact(request: Remember, context: Context) -> SafeRequest:
     clean, findings = redact_remember(request, context.office.redactor)
     if not findings:
         return SafeRequest(request=clean)
-    return SafeRequest(request=clean, secrets=tuple((found.kind, found.place) for found in findings))
+    return SafeRequest(request=clean, secrets=tuple((finding.kind, finding.place) for finding in findings))
 
 
 async def find_trust(request: Remember, context: Context) -> Trust:
@@ -410,13 +410,13 @@ async def plan_remember(
     record = first_version(request, request.id or context.mint(), now, trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
-    superseded = await _read_superseded(request, context) if request.supersedes else []
+    old_records = await _read_superseded(request, context) if request.supersedes else []
     if twin is None and request.if_version is None:
         twin = current
-        if twin is None and superseded:
+        if twin is None and old_records:
             twin = await context.store.duplicate(record, now)
     if twin is not None:
-        return _plan_duplicate(request, context, twin, superseded, now)
+        return _plan_duplicate(request, context, twin, old_records, now)
     if standing is not Standing.ACTIVE:
         record = replace(record, standing=standing)
     base = Base.LIVE if current else Base.NOTHING
@@ -427,7 +427,7 @@ async def plan_remember(
         scope=record.scope,
         at=now,
         put=(Put(record=record, base=base, unique=unique),),
-        end=_end_each(superseded, record.id) if superseded else (),
+        end=_end_each(old_records, record.id) if old_records else (),
         key=build_stored_key(request) if has_key else None,
         fingerprint=fingerprint(request) if has_key else None,
     )
@@ -435,7 +435,7 @@ async def plan_remember(
 
 
 def _plan_duplicate(
-    request: Remember, context: Context, twin: Record, superseded: Sequence[Record], now: int
+    request: Remember, context: Context, twin: Record, old_records: Sequence[Record], now: int
 ) -> RememberPlan | Remembered:
     """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
 
@@ -446,7 +446,7 @@ def _plan_duplicate(
         operation="remember",
         scope=request.scope,
         at=now,
-        end=_end_each([old for old in superseded if old.id != twin.id], twin.id),
+        end=_end_each([old for old in old_records if old.id != twin.id], twin.id),
         key=build_stored_key(request),
         fingerprint=fingerprint(request),
         about=twin.id,
@@ -457,9 +457,9 @@ def _plan_duplicate(
 
 
 def _build_answer(
-    planned: RememberPlan, result: CommitResult | Exception, context: Context
+    plan: RememberPlan, result: CommitResult | Exception, context: Context
 ) -> Remembered | Exception:
-    change, twin = planned.plan.change, planned.twin
+    change, twin = plan.plan.change, plan.twin
     if isinstance(result, Exception):
         return result
     if twin is None:
@@ -467,16 +467,16 @@ def _build_answer(
         return build_receipt(result, record.id, record.version, change.at)
     if result.is_staged:
         return build_receipt(result, twin.id, twin.version, twin.updated_at)
-    named = change.id if change.end else None
-    return build_duplicate_receipt(context, twin.id, twin.version, twin.updated_at, named)
+    change_id = change.id if change.end else None
+    return build_duplicate_receipt(context, twin.id, twin.version, twin.updated_at, change_id)
 
 
 async def _current(request: Remember, id: str, context: Context) -> Record | None:
     """The live version of the id the caller names, if any."""
-    found = await context.store.get(request.scope, [id])
-    if not found and request.if_version is not None:
+    records = await context.store.get(request.scope, [id])
+    if not records and request.if_version is not None:
         raise Conflict(f"{id} has no live version here", field="if_version")
-    return found[0] if found else None
+    return records[0] if records else None
 
 
 def draft_record(request: Remember) -> Record:
@@ -534,16 +534,16 @@ def _next_version(fresh: Record, current: Record, if_version: int | None) -> Rec
 
 def _same_request(fresh: Record, current: Record) -> bool:
     """Whether sending this again is a retry of what made the current version."""
-    given = ("digest", "metadata", "tags", "source", "session_id", "confidence", "expires_at")
-    return all(getattr(fresh, name) == getattr(current, name) for name in given)
+    fields = ("digest", "metadata", "tags", "source", "session_id", "confidence", "expires_at")
+    return all(getattr(fresh, name) == getattr(current, name) for name in fields)
 
 
 async def _read_superseded(request: Remember, context: Context) -> list[Record]:
-    found = await context.store.get(request.scope, request.supersedes)
-    missing = set(request.supersedes) - {record.id for record in found}
+    records = await context.store.get(request.scope, request.supersedes)
+    missing = set(request.supersedes) - {record.id for record in records}
     if missing:
         raise NotFound(f"no live memory {sorted(missing)[0]} to supersede", field="supersedes")
-    return [record for record in found if record.id != request.id]
+    return [record for record in records if record.id != request.id]
 
 
 def _end_each(records: Sequence[Record], by: str) -> tuple[End, ...]:

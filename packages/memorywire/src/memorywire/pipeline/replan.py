@@ -60,15 +60,15 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
         current = await journal.proposal(proposal.scope.tenant, proposal.id)
         if current is None or current.revision != proposal.revision:
             continue  # somebody else decided meanwhile
-        renewed = await _renewed(proposal, context)
-        if renewed is not proposal:
-            if renewed.state is State.STALE:
-                stale.append(renewed.id)
-            kind = "stale" if renewed.state is State.STALE else "rebased"
+        new_plan = await _renewed(proposal, context)
+        if new_plan is not proposal:
+            if new_plan.state is State.STALE:
+                stale.append(new_plan.id)
+            kind = "stale" if new_plan.state is State.STALE else "rebased"
             entry = entry_about(
-                renewed, kind, context.governance.caller, context.clock(), why=conflict.detail
+                new_plan, kind, context.governance.caller, context.clock(), why=conflict.detail
             )
-            await journal.write(Act(proposals=(renewed,), entries=(entry,)))
+            await journal.write(Act(proposals=(new_plan,), entries=(entry,)))
     return stale
 
 

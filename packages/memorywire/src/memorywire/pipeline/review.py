@@ -30,16 +30,16 @@ async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
         vector=(await context.embedder.embed([record.meaning]))[0],
         times=(),
     )
-    found = await context.store.search(query, _MOST + 1)
-    admitted = admit(found, "auto", context.floors).admitted
-    return [hit for hit in admitted if hit.record.id != record.id][:_MOST]
+    candidates = await context.store.search(query, _MOST + 1)
+    hits = admit(candidates, "auto", context.floors).admitted
+    return [hit for hit in hits if hit.record.id != record.id][:_MOST]
 
 
 async def inbox(request: Inbox, context: Context) -> ProposalPage:
     """A page of the queue; what waited too long has left it."""
     await tidy(context)
     journal, reach = context.governance.journal, request.reach
-    wanted = Wanted(
+    filter = Wanted(
         tenant=reach.tenant,
         agent=reach.agent,
         user=reach.user,
@@ -51,12 +51,12 @@ async def inbox(request: Inbox, context: Context) -> ProposalPage:
         after=request.after,
         limit=request.limit + 1,
     )
-    found = await journal.proposals(wanted)
-    items = tuple(found[: request.limit])
+    proposals = await journal.proposals(filter)
+    items = tuple(proposals[: request.limit])
     return ProposalPage(
         items=items,
-        total=await journal.count(wanted),
-        next=items[-1].id if len(found) > request.limit else None,
+        total=await journal.count(filter),
+        next=items[-1].id if len(proposals) > request.limit else None,
     )
 
 
@@ -92,14 +92,14 @@ async def difference(proposal: Proposal, context: Context) -> dict[str, Json]:
 
 def seen_digest(proposal: Proposal) -> str:
     """A digest of what a reviewer saw; it changes with the plan, so that nobody decides on an old page."""
-    said = dumps((proposal.id, proposal.request, proposal.change))
-    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+    text = dumps((proposal.id, proposal.request, proposal.change))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
     puts = proposal.change.put if proposal.change is not None else ()
-    found = [hit.record for put in puts[:1] for hit in await find_similar(put.record, context)]
-    return tuple(found)
+    records = [hit.record for put in puts[:1] for hit in await find_similar(put.record, context)]
+    return tuple(records)
 
 
 async def tidy(context: Context) -> None:
@@ -120,14 +120,16 @@ async def expire_overdue(context: Context) -> None:
     ]
     if early:
         reason = "a clock that was ahead closed it"
-        reopened = tuple(entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early)
-        await office.journal.write(Act(proposals=tuple(early), entries=reopened))
+        reopening_entries = tuple(
+            entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early
+        )
+        await office.journal.write(Act(proposals=tuple(early), entries=reopening_entries))
     overdue = await office.journal.overdue(now)
     if overdue:
         why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
-        closed = tuple(move_proposal(proposal, State.EXPIRED, why) for proposal in overdue)
-        entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed)
-        await office.journal.write(Act(proposals=closed, entries=entries))
+        closed_proposals = tuple(move_proposal(proposal, State.EXPIRED, why) for proposal in overdue)
+        entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed_proposals)
+        await office.journal.write(Act(proposals=closed_proposals, entries=entries))
 
 
 def move_proposal(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:

@@ -49,32 +49,32 @@ async def past_cases(
 ) -> tuple[list[tuple[str, Case, Verdict]], bool]:
     """What came since then, newest first: (id, case, what became of it); and whether that is all of it."""
     journal, historian = context.governance.journal, context.historian("test_rule")
-    wanted = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
-    held = [proposal async for proposal in all_proposals(wanted, journal) if proposal.at >= since]
-    approved = {one.decision.change_id for one in held if one.decision is not None}
+    filter = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
+    proposals = [proposal async for proposal in all_proposals(filter, journal) if proposal.at >= since]
+    change_ids = {one.decision.change_id for one in proposals if one.decision is not None}
     changes = [change for change in await historian.changes(scope, _MOST + 1) if change.at >= since]
-    passed = [
+    commits = [
         (change.id, _committed(print_), Verdict.ALLOW)
         for change in changes[:_MOST]
-        if change.id not in approved
+        if change.id not in change_ids
         if (print_ := await historian.footprint(scope, change.id)) is not None
     ]
-    cases = [*passed, *((one.id, held_case(one), Verdict.HOLD) for one in reversed(held))]
+    cases = [*commits, *((one.id, held_case(one), Verdict.HOLD) for one in reversed(proposals))]
     return cases, len(changes) <= _MOST
 
 
-async def all_proposals(wanted: Wanted, journal: Journal) -> AsyncIterator[Proposal]:
+async def all_proposals(filter: Wanted, journal: Journal) -> AsyncIterator[Proposal]:
     """Every proposal that is wanted, page by page; of all states unless some are named."""
-    page = replace(wanted, states=wanted.states or frozenset(State), limit=PAGE)
-    while found := await journal.proposals(page):
-        for proposal in found:
+    page = replace(filter, states=filter.states or frozenset(State), limit=PAGE)
+    while proposals := await journal.proposals(page):
+        for proposal in proposals:
             yield proposal
-        page = replace(page, after=found[-1].id)
+        page = replace(page, after=proposals[-1].id)
 
 
 def held_case(proposal: Proposal) -> Case:
     """What was judged when the proposal was made, as far as it is still known."""
-    asked, change = proposal.request, proposal.change
+    request, change = proposal.request, proposal.change
     records = () if change is None else tuple(put.record for put in change.put)
     return Case(
         operation=proposal.operation,
@@ -83,11 +83,11 @@ def held_case(proposal: Proposal) -> Case:
         records=records,
         ended=0 if change is None else len(change.end),
         erased=0 if change is None else len(change.erase),
-        by_filter=isinstance(asked, Expire) or (isinstance(asked, Forget) and not asked.ids),
+        by_filter=isinstance(request, Expire) or (isinstance(request, Forget) and not request.ids),
         secrets=proposal.secrets,
         instructions=proposal.instructions,
         similar=proposal.similar,
-        approval_required=isinstance(asked, Remember) and asked.approval_required,
+        approval_required=isinstance(request, Remember) and request.approval_required,
     )
 
 
@@ -99,28 +99,28 @@ def untold(rule: Rule) -> tuple[str, ...]:
 
 def _committed(footprint: Footprint) -> Case:
     change = footprint.change
-    begun = {version.id for version in footprint.began}
-    gone = [version for version in footprint.ended if version.id not in begun]
-    erased = sum(version.reason is EndReason.ERASED for version in gone)
+    put_ids = {version.id for version in footprint.began}
+    ended_versions = [version for version in footprint.ended if version.id not in put_ids]
+    erasure_count = sum(version.reason is EndReason.ERASED for version in ended_versions)
     records = tuple(version.record for version in footprint.began if version.record is not None)
     return Case(
         operation=change.operation,
         scope=change.scope,
         caller="",
         records=records,
-        ended=len(gone) - erased,
-        erased=erased,
+        ended=len(ended_versions) - erasure_count,
+        erased=erasure_count,
         by_filter=change.operation == "expire",
         secrets=_secrets(records),
         instructions=tuple(sign for record in records for sign in screen_record(record)),
-        ending=tuple(version.record for version in gone if version.record is not None),
+        ending=tuple(version.record for version in ended_versions if version.record is not None),
     )
 
 
 def _secrets(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
     """The places where secrets stood, told by the markers that redaction left there."""
-    said = [item for record in records for item in text_by_place(record).items()]
-    return tuple(("redacted", place) for place, text in said if _MARKER in text)
+    texts = [item for record in records for item in text_by_place(record).items()]
+    return tuple(("redacted", place) for place, text in texts if _MARKER in text)
 
 
 _SAMPLE = 100
@@ -133,15 +133,18 @@ async def rules(request: Rules, context: Context) -> RuleBook:
     office = context.governance
     editions = await office.journal.editions(request.tenant)
     newest = editions[0] if editions else None
-    given = await _given(newest, request.tenant, context)
-    policy = with_rules(office.rulebook.base, given)
-    told = policy_to_dict(policy)
+    tables = await _given(newest, request.tenant, context)
+    policy = with_rules(office.rulebook.base, tables)
+    document = policy_to_dict(policy)
     return RuleBook(
         edition=0 if newest is None else newest.number,
-        given=given,
+        given=tables,
         base=tuple(rule_to(rule) for rule in _about(office.rulebook.base.rules, request.tenant)),
-        **{name: told[name] for name in ("profile", "default", "default_trust", "pending_days", "learned")},
-        **{name: told[name] for name in ("four_eyes", "trust", "secrets", "budget")},
+        **{
+            name: document[name]
+            for name in ("profile", "default", "default_trust", "pending_days", "learned")
+        },
+        **{name: document[name] for name in ("four_eyes", "trust", "secrets", "budget")},
         editions=tuple(
             RuleEdition(number=one.number, at=one.at, by=one.by, rules=one.rules) for one in editions
         ),
@@ -166,9 +169,9 @@ async def set_rules(request: SetRules, context: Context) -> RuleBook:
     _refuse_secrets(request, context)
     edition = _edition(current, request.rules, request.tenant, context)
     before = [table["name"] for table in await _given(current, request.tenant, context)]
-    gone = set(before) - {table["name"] for table in edition.rules}
-    dropped: dict[str, Json] = {"dropped": sorted(gone)} if gone else {}
-    await _put_in_force(edition, request.tenant, "given", context, **dropped)
+    missing_names = set(before) - {table["name"] for table in edition.rules}
+    details: dict[str, Json] = {"dropped": sorted(missing_names)} if missing_names else {}
+    await _put_in_force(edition, request.tenant, "given", context, **details)
     return await rules(Rules(tenant=request.tenant), context)
 
 
@@ -176,17 +179,17 @@ async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
     office = context.governance
     current = await office.journal.edition(request.tenant)
-    given = await _given(current, request.tenant, context)
-    policy = with_rules(office.rulebook.base, given)
-    found = [
+    tables = await _given(current, request.tenant, context)
+    policy = with_rules(office.rulebook.base, tables)
+    matches = [
         one for one in await _suggestions(request.tenant, policy, context) if one.rule.name == request.name
     ]
-    if not found:
+    if not matches:
         raise NotFound(
             f"nothing suggests a rule {request.name}", field="name", fix="see memorywire policy suggestions"
         )
-    edition = _edition(current, (*given, rule_to(found[0].rule)), request.tenant, context)
-    await _put_in_force(edition, request.tenant, "activated", context, evidence=list(found[0].evidence))
+    edition = _edition(current, (*tables, rule_to(matches[0].rule)), request.tenant, context)
+    await _put_in_force(edition, request.tenant, "activated", context, evidence=list(matches[0].evidence))
     return await rules(Rules(tenant=request.tenant), context)
 
 
@@ -218,21 +221,21 @@ async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     let_pass = await journal.ruled(request.tenant, request.name)
     if not let_pass and not any(_is_learned(table, request) for table in tables):
         raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
-    switched = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
-    edition = _edition(current, switched, request.tenant, context)
-    change, kept = await _all_taken_back(let_pass, request, context)
+    new_tables = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
+    edition = _edition(current, new_tables, request.tenant, context)
+    change, kept_ids = await _all_taken_back(let_pass, request, context)
     act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", context),))
-    done = await _carry_out(change, act, request, context)
+    result = await _carry_out(change, act, request, context)
     context.governance.rulebook.forget()
     return Reverted(
         rule=request.name,
         edition=edition.number,
-        reverted_ids=tuple(id for _, id in let_pass if id not in kept),
-        kept_ids=tuple(kept),
+        reverted_ids=tuple(id for _, id in let_pass if id not in kept_ids),
+        kept_ids=tuple(kept_ids),
         ended_ids=() if change is None else tuple(end.id for end in change.end),
-        status=None if done is None else done.status,
-        change_id=None if done is None else done.change_id,
-        outcomes=() if done is None else done.outcomes,
+        status=None if result is None else result.status,
+        change_id=None if result is None else result.change_id,
+        outcomes=() if result is None else result.outcomes,
     )
 
 
@@ -253,15 +256,15 @@ async def _all_taken_back(
     agents = {scope.agent for scope, _ in let_pass}
     if len(agents) > 1:
         raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
-    plans, kept = [], []
+    plans, kept_ids = [], []
     for scope, id in let_pass:
         plan = await _taken_back(scope, id, context)
         if plan is None:
-            kept.append(id)
+            kept_ids.append(id)
         else:
             plans.append(plan)
     if not plans:
-        return None, kept
+        return None, kept_ids
     change = replace(
         plans[0],
         operation="undo",
@@ -271,7 +274,7 @@ async def _all_taken_back(
         reason=f"rule {request.name} was reverted",
         undoes=None if len(plans) > 1 else plans[0].undoes,
     )
-    return change, kept
+    return change, kept_ids
 
 
 async def _taken_back(scope: Scope, id: str, context: Context) -> Change | None:
@@ -287,15 +290,15 @@ async def _taken_back(scope: Scope, id: str, context: Context) -> Change | None:
 
 async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Suggestion]:
     """What people decided the same way, unless a rule says it already."""
-    wanted = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
-    decided = [
-        told
-        async for proposal in all_proposals(wanted, context.governance.journal)
-        if (told := _decided(proposal)) is not None
+    filter = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
+    decisions = [
+        decision
+        async for proposal in all_proposals(filter, context.governance.journal)
+        if (decision := _decided(proposal)) is not None
     ]
-    known = {rule.name for rule in policy.rules}
-    found = await asyncio.to_thread(suggest, decided)  # many decisions take their time
-    return [one for one in found if one.rule.name not in known]
+    names = {rule.name for rule in policy.rules}
+    suggestions = await asyncio.to_thread(suggest, decisions)  # many decisions take their time
+    return [one for one in suggestions if one.rule.name not in names]
 
 
 def _decided(proposal: Proposal) -> Decided | None:
@@ -320,28 +323,32 @@ async def _given(current: Edition | None, tenant: str, context: Context) -> tupl
     """
     if current is not None or tenant == DEFAULT_TENANT:
         return () if current is None else current.rules
-    shared = await context.governance.journal.edition(DEFAULT_TENANT)
-    return () if shared is None else tuple(table for table in shared.rules if table.get("tenant") == [tenant])
+    default_edition = await context.governance.journal.edition(DEFAULT_TENANT)
+    return (
+        ()
+        if default_edition is None
+        else tuple(table for table in default_edition.rules if table.get("tenant") == [tenant])
+    )
 
 
 def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, context: Context) -> Edition:
     """The next edition of a tenant, once the whole list is known to be sound."""
     number = 1 if current is None else current.number + 1
-    given = tuple(tables)
+    rule_tables = tuple(tables)
     base = context.governance.rulebook.base
-    with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), given)
+    with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), rule_tables)
     return Edition(
-        tenant=tenant, number=number, at=context.clock(), by=context.governance.caller, rules=given
+        tenant=tenant, number=number, at=context.clock(), by=context.governance.caller, rules=rule_tables
     )
 
 
 def _refuse_secrets(request: SetRules, context: Context) -> None:
     """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
-    _, found = context.governance.redactor.json(list(request.rules), "rules")
-    if found:
+    _, findings = context.governance.redactor.json(list(request.rules), "rules")
+    if findings:
         raise SecretLeakage(
-            f"a rule holds a secret: {found[0].kind}",
-            field=found[0].place,
+            f"a rule holds a secret: {findings[0].kind}",
+            field=findings[0].place,
             fix="name what gives it away, not the secret itself",
         )
 
@@ -367,8 +374,8 @@ def _entry(edition: Edition, tenant: str, kind: str, context: Context, **details
     )
 
 
-def _about(found: Iterable[Rule], tenant: str) -> list[Rule]:
-    return [rule for rule in found if not rule.when.tenant or tenant in (DEFAULT_TENANT, *rule.when.tenant)]
+def _about(rules: Iterable[Rule], tenant: str) -> list[Rule]:
+    return [rule for rule in rules if not rule.when.tenant or tenant in (DEFAULT_TENANT, *rule.when.tenant)]
 
 
 def _refuse_foreign(request: SetRules) -> None:

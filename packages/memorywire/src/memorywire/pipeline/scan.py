@@ -22,27 +22,27 @@ _EVER = 0  # alive at the epoch: an expired memory still says what it says
 
 async def scan(scope: Scope, context: Context) -> Scanned:
     """Every memory of the scope as it is now, archived and expired ones too."""
-    redactor, after, found = context.governance.redactor, None, Scanned(memories=0)
+    redactor, after, report = context.governance.redactor, None, Scanned(memories=0)
     where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
     while page := await context.store.find(where, after, PAGE):
         read = await asyncio.to_thread(_read, page, redactor)
-        found = Scanned(
-            memories=found.memories + len(page),
-            secrets=found.secrets + read.secrets,
-            instructions=found.instructions + read.instructions,
+        report = Scanned(
+            memories=report.memories + len(page),
+            secrets=report.secrets + read.secrets,
+            instructions=report.instructions + read.instructions,
         )
         after = page[-1].id
-    return found
+    return report
 
 
 def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
     secrets, instructions = [], []
     for record in records:
-        shown, _ = redactor.identifier(record.id)
-        secrets += [Kept(id=shown, what=one.kind, place=one.place) for one in scan_record(record, redactor)]
+        safe_id, _ = redactor.identifier(record.id)
+        secrets += [Kept(id=safe_id, what=one.kind, place=one.place) for one in scan_record(record, redactor)]
         for sign, place in screen_record(record):
-            named, _ = redactor.text(place)  # a key of the metadata may be the secret
-            instructions.append(Kept(id=shown, what=sign, place=named))
+            safe_place, _ = redactor.text(place)  # a key of the metadata may be the secret
+            instructions.append(Kept(id=safe_id, what=sign, place=safe_place))
     return Scanned(memories=len(records), secrets=tuple(secrets), instructions=tuple(instructions))
 
 
@@ -50,25 +50,27 @@ async def clear(scope: Scope, ids: Sequence[str], context: Context, *, hold: boo
     """Write a new version without secrets of each that holds some; with `hold` a person decides first."""
     return tuple(
         [
-            cleared
+            result
             for record in await context.store.get(scope, ids)
-            if (cleared := await _clear(record, context, hold=hold)) is not None
+            if (result := await _clear(record, context, hold=hold)) is not None
         ]
     )
 
 
 async def _clear(record: Record, context: Context, *, hold: bool) -> Cleared | None:
     try:
-        asked, findings = redact_remember(asking(record, hold=hold), context.governance.redactor)
+        request, findings = redact_remember(asking(record, hold=hold), context.governance.redactor)
         if not findings:
             return None
         secrets = tuple((finding.kind, finding.place) for finding in findings)
-        plan = Plan(change=_change(record, asked, context), request=asked, secrets=secrets)
-        done = await commit_one(plan, context)
+        plan = Plan(change=_change(record, request, context), request=request, secrets=secrets)
+        result = await commit_one(plan, context)
     except (SecretLeakage, Refused) as problem:
-        shown, _ = context.governance.redactor.identifier(record.id)
-        return Cleared(id=shown, problem=problem.problem())
-    return Cleared(id=record.id, status=done.status, change_id=done.change_id, proposal_id=done.proposal_id)
+        safe_id, _ = context.governance.redactor.identifier(record.id)
+        return Cleared(id=safe_id, problem=problem.problem())
+    return Cleared(
+        id=record.id, status=result.status, change_id=result.change_id, proposal_id=result.proposal_id
+    )
 
 
 def asking(record: Record, *, hold: bool) -> Remember:
@@ -90,20 +92,20 @@ def asking(record: Record, *, hold: bool) -> Remember:
     )
 
 
-def redacted(record: Record, asked: Remember) -> Record:
+def redacted(record: Record, request: Remember) -> Record:
     """The memory with its redactable fields taken from the redacted request."""
     return replace(
         record,
-        content=asked.content,
-        metadata=asked.metadata,
-        tags=asked.tags,
-        source=asked.source,
-        session_id=asked.session_id,
+        content=request.content,
+        metadata=request.metadata,
+        tags=request.tags,
+        source=request.source,
+        session_id=request.session_id,
     )
 
 
-def _change(record: Record, asked: Remember, context: Context) -> Change:
-    now, clean = context.clock(), redacted(record, asked)
+def _change(record: Record, request: Remember, context: Context) -> Change:
+    now, clean = context.clock(), redacted(record, request)
     following = replace(clean, version=record.version + 1, updated_at=now, recalled_at=None)
     put = Put(record=following, base=Base.LIVE)
     return Change(id=context.mint(), operation="remember", scope=record.scope, at=now, put=(put,))

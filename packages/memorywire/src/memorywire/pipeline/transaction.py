@@ -137,9 +137,9 @@ class Transaction:
             sequences = await work
         except MemorywireError as problem:
             sequences = [problem] * len(changes)
-        elapsed = now() - start
+        seconds = now() - start
         for _ in changes:
-            context.took(self._store.name, elapsed)
+            context.took(self._store.name, seconds)
         usual = build_committed("", 1, context)
         return [
             sequence if isinstance(sequence, Exception) else _name_result(usual, change, context)
@@ -168,15 +168,15 @@ class Transaction:
         if not await redeliver(context):
             return await self._defer(entry, write.act, EARLIER)
         await journal.write(Act(debts=(entry,)))
-        acknowledged = ((name, change.id),)
+        acknowledgements = ((name, change.id),)
         try:
             await context.timed(name, self._store.write(change))
         except StoreError as error:
             return await self._defer(entry, write.act, error.detail)
         except MemorywireError:
-            await journal.write(Act(paid=acknowledged))
+            await journal.write(Act(paid=acknowledgements))
             raise
-        await journal.write(replace(write.act, paid=(*write.act.paid, *acknowledged)))
+        await journal.write(replace(write.act, paid=(*write.act.paid, *acknowledgements)))
         return build_committed(change.id, count_memories(change), context)
 
     async def _commit_to_replicas(self, store: Fanned, write: Write, change: Change) -> CommitResult:
@@ -207,8 +207,8 @@ class Transaction:
         """Whether a change only erases ids that no memory has, so that no store needs to write it."""
         if change.put or change.end:
             return False
-        proposed = await self._context.governance.journal.proposed(change.scope, change.erase)
-        return proposed.issuperset(change.erase) and not await _read_versions(change, self._context)
+        proposed_ids = await self._context.governance.journal.proposed(change.scope, change.erase)
+        return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self._context)
 
 
 def _name_result(usual: CommitResult, change: Change, context: Context) -> CommitResult:
@@ -235,8 +235,8 @@ async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scop
     """The scopes and digests of all that the change erases, to remove proposals with the same words."""
     if not change.erase:
         return ()
-    wanted = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
-    if not await context.governance.journal.count(wanted):
+    filter = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
+    if not await context.governance.journal.count(filter):
         return ()
     return tuple({(record.scope, record.digest) for record in await _read_versions(change, context)})
 

@@ -15,13 +15,13 @@ async def undo(request: Undo, context: Context) -> Undone:
     """Bring back what the change ended and end what it began, if nothing has moved since."""
     plan = await plan_undo(request, context)
     result = await commit_one(plan, context)
-    restored = tuple(put.record.id for put in plan.change.put)
-    ended = tuple(end.id for end in plan.change.end)
+    restored_ids = tuple(put.record.id for put in plan.change.put)
+    ended_ids = tuple(end.id for end in plan.change.end)
     return Undone(
         change_id=result.change_id,
         undone=plan.change.undoes or request.change_id,
-        restored_ids=() if result.is_staged else restored,
-        ended_ids=() if result.is_staged else ended,
+        restored_ids=() if result.is_staged else restored_ids,
+        ended_ids=() if result.is_staged else ended_ids,
         stores=result.stores,
         status=result.status,
         outcomes=result.outcomes,
@@ -30,8 +30,8 @@ async def undo(request: Undo, context: Context) -> Undone:
         proposal_id=result.proposal_id,
         rule=result.rule,
         degraded=result.degraded,
-        would_restore_ids=restored if result.is_staged else None,
-        would_end_ids=ended if result.is_staged else None,
+        would_restore_ids=restored_ids if result.is_staged else None,
+        would_end_ids=ended_ids if result.is_staged else None,
     )
 
 
@@ -46,23 +46,23 @@ async def plan_undo(request: Undo, context: Context) -> Plan:
 async def build_reversal(request: Undo, footprint: Footprint, context: Context) -> Change:
     """The change that takes the other back; raises Conflict when memory has moved since."""
     now = context.clock()
-    began = {version.id: version for version in footprint.began}
-    ended = {version.id: version for version in footprint.ended}
-    if not began and not ended:
+    new_versions = {version.id: version for version in footprint.began}
+    old_versions = {version.id: version for version in footprint.ended}
+    if not new_versions and not old_versions:
         raise Conflict(
             "that change erased its memories, or changed none: it cannot be taken back", field="change_id"
         )
-    await _refuse_if_moved(request, began, ended, context)
+    await _refuse_if_moved(request, new_versions, old_versions, context)
     return Change(
         id=context.mint(),
         operation="undo",
         scope=footprint.change.scope,
         at=now,
-        put=tuple(_restored(old, began.get(id), now) for id, old in ended.items()),
+        put=tuple(_restored(old, new_versions.get(id), now) for id, old in old_versions.items()),
         end=tuple(
             End(id=id, version=new.number, reason=EndReason.UNDONE)
-            for id, new in began.items()
-            if id not in ended
+            for id, new in new_versions.items()
+            if id not in old_versions
         ),
         undoes=footprint.change.id,
     )
@@ -81,25 +81,25 @@ def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
 
 
 async def _refuse_if_moved(
-    request: Undo, began: dict[str, Version], ended: dict[str, Version], context: Context
+    request: Undo, new_versions: dict[str, Version], old_versions: dict[str, Version], context: Context
 ) -> None:
     """Raise Conflict unless every record is still exactly as the change left it."""
     historian = context.historian("undo")
-    for id in {**began, **ended}:
+    for id in {**new_versions, **old_versions}:
         latest = (await historian.history(request.scope, id))[-1]
-        left = began.get(id) or ended[id]
+        version = new_versions.get(id) or old_versions[id]
         if latest.record is None:
             raise Conflict(f"{id} was erased since", field="change_id")
-        moved = latest.number != left.number or latest.ended_by != left.ended_by
-        if moved or (id in began and latest.ended is not None):
+        has_moved = latest.number != version.number or latest.ended_by != version.ended_by
+        if has_moved or (id in new_versions and latest.ended is not None):
             raise await _moved_on(request, id, latest, context)
 
 
 async def _moved_on(request: Undo, id: str, latest: Version, context: Context) -> Conflict:
     """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
     later = latest.ended_by or latest.began_by
-    found = await context.historian("undo").footprint(request.scope, later)
-    if found is not None and found.change.undoes == request.change_id:
+    footprint = await context.historian("undo").footprint(request.scope, later)
+    if footprint is not None and footprint.change.undoes == request.change_id:
         return Conflict(
             f"it was taken back already, by {later}", field="change_id", fix=f"undo {later} to do it again"
         )

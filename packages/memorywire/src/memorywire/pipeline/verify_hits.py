@@ -44,24 +44,24 @@ class Believed(Struct, frozen=True, kw_only=True):
 
     @property
     def complaint(self) -> str | None:
-        said = ", ".join(f"{count} {reason}" for reason, count in sorted(self.dropped.items()))
-        return f"hits were not believed: {said}" if said else None
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.dropped.items()))
+        return f"hits were not believed: {reasons}" if reasons else None
 
 
 async def believe(founds: Sequence[Found], where: Where, fan: Fanned, context: Context) -> list[Believed]:
     """The answer of each store, without the hits that it should not have returned."""
     witness = await _witness(founds, where, fan, context)
-    return [held_against(found, where, witness) for found in founds]
+    return [held_against(answer, where, witness) for answer in founds]
 
 
-def trusted(believed: Sequence[Believed]) -> Sequence[Believed]:
+def trusted(checked_answers: Sequence[Believed]) -> Sequence[Believed]:
     """The answers that may vote: those of stores that did not lie, or all if every store lied.
 
     A store that lies may also have left good memories out, which shows only beside the answers of others. So
     the rest of its answer does not count either.
     """
-    honest = [one for one in believed if not one.lied]
-    return honest or believed
+    honest = [one for one in checked_answers if not one.lied]
+    return honest or checked_answers
 
 
 Witness = Mapping[str, Record | Known]
@@ -72,15 +72,17 @@ async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, context: 
     if not context.routing.register:
         return None
     journal = context.governance.journal
-    ids = list(dict.fromkeys(hit.record.id for found in founds for hit in found.hits))
+    ids = list(dict.fromkeys(hit.record.id for answer in founds for hit in answer.hits))
     anchor = find_primary(fan, journal)
     if anchor is not None:
-        own = {hit.record.id: hit.record for found in founds if found.store == anchor for hit in found.hits}
+        own = {
+            hit.record.id: hit.record for answer in founds if answer.store == anchor for hit in answer.hits
+        }
         return own | await _from_store(fan.child(anchor), where, [id for id in ids if id not in own])
-    known = await journal.known(where.scope.tenant, ids)
-    rest = [id for id in ids if id not in known]
+    known_records = await journal.known(where.scope.tenant, ids)
+    rest = [id for id in ids if id not in known_records]
     keepers = [store for store in map(fan.child, fan.children) if Feature.HISTORY in store.features]
-    return {**known, **await _from_first(keepers, where, rest)}
+    return {**known_records, **await _from_first(keepers, where, rest)}
 
 
 async def _from_first(keepers: Sequence[Store], where: Where, ids: Sequence[str]) -> dict[str, Record]:
@@ -94,41 +96,41 @@ async def _from_store(store: Store, where: Where, ids: Sequence[str]) -> dict[st
     return {record.id: record for record in await store.get(where.scope, ids)} if ids else {}
 
 
-def held_against(found: Found, where: Where, witness: Witness | None) -> Believed:
-    kept: list[Scored] = []
-    dropped: Counter[str] = Counter()
-    for hit in found.hits:
-        known = None if witness is None else witness.get(hit.record.id)
-        reason = _reason(hit.record, known, where, believing=witness is None)
+def held_against(answer: Found, where: Where, witness: Witness | None) -> Believed:
+    hits: list[Scored] = []
+    drops: Counter[str] = Counter()
+    for hit in answer.hits:
+        record = None if witness is None else witness.get(hit.record.id)
+        reason = _reason(hit.record, record, where, believing=witness is None)
         if reason is not None:
-            dropped[reason] += 1
+            drops[reason] += 1
         else:
-            kept.append(replace(hit, record=known) if isinstance(known, Record) else hit)
-    return Believed(store=found.store, hits=tuple(kept), dropped=dropped)
+            hits.append(replace(hit, record=record) if isinstance(record, Record) else hit)
+    return Believed(store=answer.store, hits=tuple(hits), dropped=drops)
 
 
-def _same_words(said: Record, known: Record | Known) -> bool:
-    if isinstance(known, Record) and (said.content, said.type, said.occurred_at) == (
-        known.content,
-        known.type,
-        known.occurred_at,
+def _same_words(hit: Record, record: Record | Known) -> bool:
+    if isinstance(record, Record) and (hit.content, hit.type, hit.occurred_at) == (
+        record.content,
+        record.type,
+        record.occurred_at,
     ):
         return True  # without the price of two digests
-    return said.digest == known.digest
+    return hit.digest == record.digest
 
 
-def _reason(said: Record, known: Record | Known | None, where: Where, *, believing: bool) -> str | None:
+def _reason(hit: Record, record: Record | Known | None, where: Where, *, believing: bool) -> str | None:
     """Why a hit is not believed; None when it is."""
-    if not where.scope.covers(said.scope):
+    if not where.scope.covers(hit.scope):
         return ELSEWHERE
-    if known is None:
+    if record is None:
         if not believing:
             return UNKNOWN
-    elif not where.scope.covers(known.scope):
+    elif not where.scope.covers(record.scope):
         return ELSEWHERE
-    elif isinstance(known, Known) and not known.live:
+    elif isinstance(record, Known) and not record.live:
         return FORGOTTEN
-    elif not _same_words(said, known):
-        return OUT_OF_DATE if said.version < known.version else ALTERED
-    seen = known if isinstance(known, Record) else said
-    return None if where.matches(seen) else UNASKED
+    elif not _same_words(hit, record):
+        return OUT_OF_DATE if hit.version < record.version else ALTERED
+    visible = record if isinstance(record, Record) else hit
+    return None if where.matches(visible) else UNASKED

@@ -42,18 +42,18 @@ Telling: TypeAlias = Callable[[Match[str], str], str | None]
 """The sentence that a way to tell something amounts to; None when it only looked like it."""
 
 
-def _named(found: Match[str], who: str) -> str | None:
-    name = found["name"]
+def _named(match: Match[str], who: str) -> str | None:
+    name = match["name"]
     return None if name.split()[0] in _NOT_A_NAME else f"{who}'s name is {name}."
 
 
-def _likes(found: Match[str], who: str) -> str:
-    verb = found["verb"].lower()
-    return f"{who} {(_LOVES | _HATES)[verb]} {_trimmed(found['thing'])}."
+def _likes(match: Match[str], who: str) -> str:
+    verb = match["verb"].lower()
+    return f"{who} {(_LOVES | _HATES)[verb]} {_trimmed(match['thing'])}."
 
 
-def _dislikes(found: Match[str], who: str) -> str:
-    return f"{who} does not {found['verb'].lower()} {_trimmed(found['thing'])}."
+def _dislikes(match: Match[str], who: str) -> str:
+    return f"{who} does not {match['verb'].lower()} {_trimmed(match['thing'])}."
 
 
 def _trimmed(text: str) -> str:
@@ -121,7 +121,7 @@ _PEOPLE = frozenset({"user", "human"})
 
 @cache
 def _forms() -> list[tuple[Pattern[str], Telling]]:
-    return [(re.compile(pattern), told) for pattern, told in _FORMS]
+    return [(re.compile(pattern), sentence) for pattern, sentence in _FORMS]
 
 
 class BuiltIn:
@@ -132,8 +132,8 @@ class BuiltIn:
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
         people = (turn for turn in conversation.turns if turn.role.casefold() in _PEOPLE)
-        told = [fact for turn in people for fact in _facts(turn)]
-        return list({fact.text: fact for fact in told}.values())
+        facts = [fact for turn in people for fact in _facts(turn)]
+        return list({fact.text: fact for fact in facts}.values())
 
 
 def _facts(turn: Turn) -> Iterator[Fact]:
@@ -141,8 +141,8 @@ def _facts(turn: Turn) -> Iterator[Fact]:
     for sentence in _SENTENCE.split(turn.content):
         if sentence.rstrip().endswith("?"):
             continue
-        for pattern, told in _forms():
-            for found in pattern.finditer(sentence[:_LONGEST]):
-                text = told(found, who)
+        for pattern, build_sentence in _forms():
+            for match in pattern.finditer(sentence[:_LONGEST]):
+                text = build_sentence(match, who)
                 if text is not None:
                     yield Fact(text=text, occurred_at=turn.at)

@@ -43,8 +43,8 @@ def dialect(name: str) -> Dialect:
     return _DIALECTS[name]
 
 
-def _asked(said: str) -> Json:
-    return {"role": "user", "content": said}
+def _asked(text: str) -> Json:
+    return {"role": "user", "content": text}
 
 
 _DIALECTS = {
@@ -101,27 +101,27 @@ class Chat:
         self._limit = "max_tokens"
         self._steady: Mapping[str, Json] = {"temperature": 0}
 
-    async def ask(self, task: str, said: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
+    async def ask(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
         """The object in the answer; raises StoreUnavailable when there is none, for whatever reason.
 
         A fence that a model puts around its JSON is no harm.
         """
-        answer = await self.answer(task, said, most_tokens=most_tokens, seconds=min(seconds, _SECONDS))
+        answer = await self.answer(task, text, most_tokens=most_tokens, seconds=min(seconds, _SECONDS))
         words = answer.words
         try:
-            found = json.loads(words[words.index("{") : words.rindex("}") + 1])
+            document = json.loads(words[words.index("{") : words.rindex("}") + 1])
         except (ValueError, RecursionError) as error:
             raise self.failed("an answer without JSON") from error
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise self.failed("an answer without JSON")
-        return Said(object=found, tokens=answer.tokens)
+        return Said(object=document, tokens=answer.tokens)
 
-    async def answer(self, task: str, said: str, *, most_tokens: int, seconds: float = _SECONDS) -> Answer:
+    async def answer(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Answer:
         """Its words; a model that says nothing, or refuses, has answered with none.
 
         Raises StoreUnavailable when it does not answer; of that ModelBusy when it may later.
         """
-        question = self._dialect.question(task, said)
+        question = self._dialect.question(task, text)
         return self._read(await asyncio.to_thread(self._answered, question, most_tokens, seconds))
 
     def failed(self, why: str) -> StoreUnavailable:
@@ -131,8 +131,8 @@ class Chat:
 
     def _answered(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:
         while True:
-            asked = {"model": self.name, **question, self._limit: most_tokens, **self._steady}
-            response = self._post(json.dumps(asked).encode(), seconds)
+            body = {"model": self.name, **question, self._limit: most_tokens, **self._steady}
+            response = self._post(json.dumps(body).encode(), seconds)
             status = response.status
             if status == _OK:
                 return response.body
@@ -170,8 +170,8 @@ class Chat:
             raise self.failed("an answer of another shape") from error
         if not isinstance(words, str):
             raise self.failed("an answer of another shape")
-        served = model if isinstance(model, str) and model else None
-        return Answer(words=words, tokens=self._dialect.counted(document), model=served)
+        model_name = model if isinstance(model, str) and model else None
+        return Answer(words=words, tokens=self._dialect.counted(document), model=model_name)
 
 
 _MOST_FACTS = 50
@@ -196,10 +196,10 @@ class EndpointExtractor:
         self._chat = chat
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        said = "\n".join(f"{turn.name or turn.role}: {turn.content}" for turn in conversation.turns)
-        answer = await self._chat.ask(_TASK, said, most_tokens=_MOST_TOKENS)
+        dialogue = "\n".join(f"{turn.name or turn.role}: {turn.content}" for turn in conversation.turns)
+        answer = await self._chat.ask(_TASK, dialogue, most_tokens=_MOST_TOKENS)
         facts = answer.object.get("facts")
         if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
             raise self._chat.failed("an answer that is no list of facts")
-        told = [fact.strip()[:_LONGEST_FACT] for fact in facts if fact.strip()]
-        return [Fact(text=text, occurred_at=conversation.last_at) for text in told[:_MOST_FACTS]]
+        texts = [fact.strip()[:_LONGEST_FACT] for fact in facts if fact.strip()]
+        return [Fact(text=text, occurred_at=conversation.last_at) for text in texts[:_MOST_FACTS]]

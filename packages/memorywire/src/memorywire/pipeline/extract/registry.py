@@ -43,8 +43,8 @@ class StoreExtractor:
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
         messages = [{"role": turn.role, "content": turn.content} for turn in conversation.turns]
-        said = await self._store.ingest(scope, messages)
-        return [Fact(text=text, occurred_at=conversation.last_at) for text in said if text.strip()]
+        extraction = await self._store.ingest(scope, messages)
+        return [Fact(text=text, occurred_at=conversation.last_at) for text in extraction if text.strip()]
 
 
 DEFAULT_EXTRACTOR = "auto"
@@ -56,34 +56,34 @@ _ENDPOINTS = 'use "off", "openai+https://HOST/v1?model=NAME" or "anthropic+https
 _FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
 
 
-def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
+def open_extractor(name: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
     """The extractor of that name; None when it is `off`. Nobody is asked yet.
 
     `auto` is a store that reads conversations itself, else the built-in rules.
     """
-    if named == OFF:
+    if name == OFF:
         return None
-    if named == DEFAULT_EXTRACTOR:
+    if name == DEFAULT_EXTRACTOR:
         reader = _ingesting(store)
         return BuiltIn() if reader is None else StoreExtractor(reader)
-    if named == BUILT_IN:
+    if name == BUILT_IN:
         return BuiltIn()
     # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
     from memorywire.pipeline.extract.chat import EndpointExtractor
 
-    return EndpointExtractor(open_chat(named, api_key=api_key, field="extractor", fix=_FIX))
+    return EndpointExtractor(open_chat(name, api_key=api_key, field="extractor", fix=_FIX))
 
 
-def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
+def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
     """The model of that address; whoever is told of a problem knows it as `field`."""
     try:
-        parts = urlsplit(named)
+        parts = urlsplit(url)
         sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
         sound = sound and parts.port != 0 and parts.path.isascii() and _is_one_word(parts)
-        given = parse_qs(parts.query)
+        parameters = parse_qs(parts.query)
     except ValueError:
         sound = False
-    if not sound or set(given) != {"model"} or len(given["model"]) != 1:
+    if not sound or set(parameters) != {"model"} or len(parameters["model"]) != 1:
         raise InvalidRequest(f"no {field} is called that", field=field, fix=fix)
     if api_key and not (api_key.isascii() and api_key.isprintable()):
         raise InvalidRequest(f"the key of the {field} holds characters no header can carry", field=field)
@@ -93,7 +93,7 @@ def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOI
     return Chat(
         dialect(speaks),
         base=f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}",
-        model=given["model"][0],
+        model=parameters["model"][0],
         api_key=api_key,
     )
 

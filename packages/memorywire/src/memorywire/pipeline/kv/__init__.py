@@ -39,5 +39,5 @@ _ROOMS = {
 def __getattr__(name: str) -> object:
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return attribute

@@ -89,8 +89,8 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             async for record in self._marked(prefix, counted=counted):
                 yield record
             return
-        found = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
-        for record in found.values():
+        records = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
+        for record in records.values():
             yield record
 
     async def _marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
@@ -104,8 +104,8 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
 
         That is the record at the key's usual id, which is looked at first, or else the one that was set last.
         """
-        found = [record async for record in self._marked(prefix)]
-        return sorted(found, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
+        records = [record async for record in self._marked(prefix)]
+        return sorted(records, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
 
     def _is_usual(self, record: Record) -> bool:
         return record.id == self.owner.address(record.metadata[MARK]["key"])
@@ -135,8 +135,8 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
 
     async def look(self, id: str) -> Place:
         """As `find`, for a key whose usual id is known."""
-        found = await self.usage.get(self.context.store, self.scope, id)
-        return Place(id=id, base=Base.NOTHING) if found is None else live(found)
+        record = await self.usage.get(self.context.store, self.scope, id)
+        return Place(id=id, base=Base.NOTHING) if record is None else live(record)
 
     async def trace(self, key: str) -> Place:
         """Where the key stands, with its past: a deleted key goes on counting, an erased one starts anew."""
@@ -195,10 +195,12 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 place = await self.trace(key)
 
-    def _refuse_another(self, key: str, wanted: int | None, place: Place) -> None:
-        if wanted is not None and wanted != (version := place.version(self.context.clock())):
+    def _refuse_another(self, key: str, expected_version: int | None, place: Place) -> None:
+        if expected_version is not None and expected_version != (
+            version := place.version(self.context.clock())
+        ):
             raise Conflict(
-                f"{key} is at version {version}, not {wanted}",
+                f"{key} is at version {version}, not {expected_version}",
                 field="if_version",
                 fix="read it again and decide on the current version",
             )
@@ -206,10 +208,10 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
 
 def glimpsed(glimpse: Glimpse | Seen) -> Place:
     """Where a key stands, told by a glimpse of its record, or by what this process wrote there last."""
-    id, version, created_at, expires_at, told = glimpse
-    held = told if isinstance(told, int) else _held(id, told)
+    id, version, created_at, expires_at, mark = glimpse
+    size = mark if isinstance(mark, int) else _held(id, mark)
     return Place(
-        id=id, base=Base.LIVE, number=version + 1, created_at=created_at, expires_at=expires_at, held=held
+        id=id, base=Base.LIVE, number=version + 1, created_at=created_at, expires_at=expires_at, held=size
     )
 
 
@@ -217,8 +219,8 @@ def _held(id: str, text: str | None) -> int:
     mark: Json = None if text is None else decoded(text)
     if not is_mark(mark):
         raise _no_value(id)
-    held: int = mark["bytes"]
-    return held
+    size: int = mark["bytes"]
+    return size
 
 
 def live(record: Record) -> Place:

@@ -21,8 +21,8 @@ async def entry(keys: Keys, key: str) -> Entry | None:
 
 async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
     """A page of entries in the order of their keys, those behind `after`."""
-    found = [entry_of(record) async for record in keys.every(prefix)]
-    behind = sorted((one for one in found if after is None or one.key > after), key=lambda one: one.key)
+    entries = [entry_of(record) async for record in keys.every(prefix)]
+    behind = sorted((one for one in entries if after is None or one.key > after), key=lambda one: one.key)
     page = tuple(behind[:limit])
     more = len(behind) > limit
     return Listing(entries=page, truncated=more, next=page[-1].key if more else None)
@@ -40,13 +40,15 @@ async def stats(keys: Keys) -> Stats:
             fix="set MEMORYWIRE_EMBEDDER=minilm, or list the entries",
         )
     marks = [record.metadata[MARK] async for record in keys.every()]
-    embedded = sum(mark["embedded"] for mark in marks)
+    embedded_count = sum(mark["embedded"] for mark in marks)
     provider = _ENDPOINT if space.revision == "remote" else _BUILT_IN
-    model = ModelStats(provider=provider, model=space.model, dimension=space.dimension, entries=embedded)
+    model = ModelStats(
+        provider=provider, model=space.model, dimension=space.dimension, entries=embedded_count
+    )
     return Stats(
         entries=len(marks),
         value_bytes=sum(mark["bytes"] for mark in marks),
         quota_bytes=keys.limits.quota_bytes,
-        embedding_bytes=embedded * space.dimension * _FLOAT_BYTES,
-        models=(model,) if embedded else (),
+        embedding_bytes=embedded_count * space.dimension * _FLOAT_BYTES,
+        models=(model,) if embedded_count else (),
     )

@@ -40,8 +40,8 @@ async def search(keys: Keys, wanted: Search) -> Searched:
         dedup=wanted.dedup,
     )
     by_value = _ByValue(keys)
-    found = await recall(request, keys.context, by_value)
-    return await _told(keys, wanted, found, by_value.repeats)
+    answer = await recall(request, keys.context, by_value)
+    return await _told(keys, wanted, answer, by_value.repeats)
 
 
 class _ByValue(Struct):
@@ -51,16 +51,16 @@ class _ByValue(Struct):
     repeats: int = 0
 
     async def __call__(
-        self, admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder
+        self, candidates: Sequence[Scored], request: Recall, now: int, embedder: Embedder
     ) -> Chosen:
-        found = [scored for scored in admitted if is_entry(scored.record)]
-        counting = await self.keys.counting([scored.record for scored in found])
-        entries = [scored for scored in found if scored.record.id in counting]
-        said = [replace(scored, record=_said(scored.record)) for scored in entries]
-        records = {scored.record.id: scored.record for scored in entries}
-        chosen = await choose(said, request, now, embedder, rank_by_sum)
-        self.repeats = chosen.repeats
-        return replace(chosen, hits=tuple(replace(hit, record=records[hit.record.id]) for hit in chosen.hits))
+        key_values = [candidate for candidate in candidates if is_entry(candidate.record)]
+        counting = await self.keys.counting([candidate.record for candidate in key_values])
+        entries = [candidate for candidate in key_values if candidate.record.id in counting]
+        texts = [replace(candidate, record=_said(candidate.record)) for candidate in entries]
+        records = {candidate.record.id: candidate.record for candidate in entries}
+        choice = await choose(texts, request, now, embedder, rank_by_sum)
+        self.repeats = choice.repeats
+        return replace(choice, hits=tuple(replace(hit, record=records[hit.record.id]) for hit in choice.hits))
 
 
 def _said(record: Record) -> Record:
@@ -73,9 +73,9 @@ def rank_by_sum(candidates: Sequence[Scored], weights: RankWeights, now: int) ->
 
     Each signal is as the ranker of a recall knows it; only here they are added up, and use is not damped.
     """
-    known = rank(candidates, weights, now)
-    summed = [replace(scored, score=_sum(scored.signals, weights)) for scored in known]
-    return sorted(summed, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
+    ranking = rank(candidates, weights, now)
+    by_sum = [replace(candidate, score=_sum(candidate.signals, weights)) for candidate in ranking]
+    return sorted(by_sum, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
 
 
 def _sum(signals: Mapping[str, float], weights: RankWeights) -> float:
@@ -88,18 +88,18 @@ def _sum(signals: Mapping[str, float], weights: RankWeights) -> float:
     return min(total, sys.float_info.max)  # JSON has no infinity
 
 
-async def _told(keys: Keys, wanted: Search, found: Recalled, repeats: int) -> Searched:
-    merging = wanted.dedup is not None and wanted.dedup.mode is DedupMode.MERGE
-    others = sorted({id for hit in found for id in hit.supporting}) if merging else []
+async def _told(keys: Keys, request: Search, answer: Recalled, repeats: int) -> Searched:
+    merging = request.dedup is not None and request.dedup.mode is DedupMode.MERGE
+    others = sorted({id for hit in answer for id in hit.supporting}) if merging else []
     twins = {record.id: entry_of(record) for record in await _records(keys, others)}
-    matches = tuple(_match(hit, twins) for hit in found)
+    matches = tuple(_match(hit, twins) for hit in answer)
     return Searched(
         matches=matches,
         dimension=keys.context.embedder.space.dimension,
-        truncated=len(matches) == wanted.top_k,
+        truncated=len(matches) == request.top_k,
         repeats=repeats,
-        degraded=found.degraded,
-        recall_id=found.recall_id,
+        degraded=answer.degraded,
+        recall_id=answer.recall_id,
     )
 
 
@@ -108,5 +108,5 @@ async def _records(keys: Keys, ids: Sequence[str]) -> list[Record]:
 
 
 def _match(hit: Hit, twins: Mapping[str, Entry]) -> Match:
-    merged = tuple(twins[id] for id in hit.supporting if id in twins)
-    return Match(entry=entry_of(hit.record), score=hit.score, merged_from=merged)
+    merged_keys = tuple(twins[id] for id in hit.supporting if id in twins)
+    return Match(entry=entry_of(hit.record), score=hit.score, merged_from=merged_keys)

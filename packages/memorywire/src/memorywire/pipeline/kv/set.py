@@ -62,8 +62,8 @@ class Ready(Struct, frozen=True, kw_only=True):
 
 def content_of(setting: Setting) -> dict[str, Json]:
     """What the record of a key says."""
-    said = {setting.key: setting.value}
-    return said if setting.text is None else {ENTRY_TEXT: setting.text, **said}
+    document = {setting.key: setting.value}
+    return document if setting.text is None else {ENTRY_TEXT: setting.text, **document}
 
 
 def text_of(content: Json) -> str | None:
@@ -146,11 +146,11 @@ def build_plan(change: Change, secrets: tuple[tuple[str, str], ...] = ()) -> Pla
     return Plan(change=change, request=request, secrets=secrets)
 
 
-def build_receipt(planned: PlannedSet, result: CommitResult) -> Kept:
+def build_receipt(plan: PlannedSet, result: CommitResult) -> Kept:
     """The receipt of a set; its warning says why there is no vector."""
-    ready, record = planned.ready, planned.change.put[0].record
+    ready, record = plan.ready, plan.change.put[0].record
     mark = record.metadata[MARK]
-    kept = Kept(
+    receipt = Kept(
         key=mark["key"],
         id=record.id,
         version=record.version,
@@ -162,8 +162,8 @@ def build_receipt(planned: PlannedSet, result: CommitResult) -> Kept:
         proposal_id=result.proposal_id,
     )
     if not ready.secrets:
-        return kept
-    return replace(kept, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in ready.secrets))
+        return receipt
+    return replace(receipt, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in ready.secrets))
 
 
 def _find_expiry(setting: Setting, before: int | None, now: int) -> int | None:
@@ -221,9 +221,9 @@ async def kept_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
 
 async def write(keys: Keys, ready: Ready, place: Place) -> Kept:
     """Commit one set at its place; raises what stands in its way."""
-    planned = plan_set(keys, ready, place, keys.context.clock(), keys.context.mint())
-    await keys.usage.reserve(keys, planned.growth)
-    (outcome,) = await _commit_each(keys, [planned])
+    plan = plan_set(keys, ready, place, keys.context.clock(), keys.context.mint())
+    await keys.usage.reserve(keys, plan.growth)
+    (outcome,) = await _commit_each(keys, [plan])
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
@@ -233,9 +233,9 @@ async def _commit_each(keys: Keys, sets: Sequence[PlannedSet]) -> list[_Outcome]
     """Commit sets whose bytes were reserved; the bytes of those that fail are given back."""
     results = await commit([build_plan(one.change, one.ready.secrets) for one in sets], keys.context)
     outcomes: list[_Outcome] = []
-    for planned, result in zip(sets, results, strict=True):
-        keys.usage.settle(keys, planned.change, planned.growth, result)
-        outcomes.append(result if isinstance(result, Exception) else build_receipt(planned, result))
+    for plan, result in zip(sets, results, strict=True):
+        keys.usage.settle(keys, plan.change, plan.growth, result)
+        outcomes.append(result if isinstance(result, Exception) else build_receipt(plan, result))
     return outcomes
 
 
@@ -248,10 +248,10 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outco
         group = {ids[at]: settings[at] for at in range(len(ids)) if at not in apart}
         outcomes = await _write_group(keys, group)
     # A rival moved these, or they have a past: each is tried again in the turn of its key.
-    moved = [id for id, outcome in outcomes.items() if isinstance(outcome, Conflict)]
-    if moved:
-        again = await asyncio.gather(*(kept_alone(keys, group[id]) for id in moved))
-        outcomes |= zip(moved, again, strict=True)
+    conflict_ids = [id for id, outcome in outcomes.items() if isinstance(outcome, Conflict)]
+    if conflict_ids:
+        again = await asyncio.gather(*(kept_alone(keys, group[id]) for id in conflict_ids))
+        outcomes |= zip(conflict_ids, again, strict=True)
     late = {} if others is None else dict(zip(apart, await others, strict=True))
     return [late[at] if at in late else outcomes[id] for at, id in enumerate(ids)]
 
@@ -259,14 +259,14 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outco
 async def _write_group(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _Outcome]:
     """Plan and commit these settings in one go: an outcome for each record id; conflicts may be retried."""
     try:
-        planned, outcomes = await _plan_each(keys, settings)
-        refusals = await keys.usage.reserve_each(keys, [one.growth for one in planned.values()])
+        plans, outcomes = await _plan_each(keys, settings)
+        refusals = await keys.usage.reserve_each(keys, [one.growth for one in plans.values()])
     except MemorywireError as problem:
         return dict.fromkeys(settings, problem)
-    outcomes |= {id: no for id, no in zip(planned, refusals, strict=True) if no is not None}
-    if len(planned) > 1:
+    outcomes |= {id: no for id, no in zip(plans, refusals, strict=True) if no is not None}
+    if len(plans) > 1:
         await asyncio.sleep(0)  # a step of a large group takes long: other tasks get a turn
-    sets = {id: one for id, one in planned.items() if id not in outcomes}
+    sets = {id: one for id, one in plans.items() if id not in outcomes}
     return outcomes | dict(zip(sets, await _commit_each(keys, list(sets.values())), strict=True))
 
 
@@ -279,14 +279,14 @@ async def _plan_each(
         await asyncio.sleep(0)
     places = await _find_places(keys, list(able))
     now = keys.context.clock()
-    planned: dict[str, PlannedSet] = {}
+    plans: dict[str, PlannedSet] = {}
     problems: dict[str, _Outcome] = {}
     for (id, one), change_id in zip(able.items(), keys.context.mint.many(len(able)), strict=True):
         try:
-            planned[id] = _plan_at(keys, one, _read_place(id, places.get(id)), now, change_id)
+            plans[id] = _plan_at(keys, one, _read_place(id, places.get(id)), now, change_id)
         except MemorywireError as problem:
             problems[id] = problem
-    return planned, problems
+    return plans, problems
 
 
 async def _find_places(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
@@ -351,10 +351,10 @@ def _has_no_secret(
 async def prepare(keys: Keys, setting: Setting) -> Ready:
     """The setting as it may be kept; raises when it may not."""
     measure(keys, setting)
-    redacted = redact(_build_request(keys, setting), keys.context)
-    clean = _replace_secrets(redacted, setting) if redacted.secrets else setting
+    safe_request = redact(_build_request(keys, setting), keys.context)
+    clean = _replace_secrets(safe_request, setting) if safe_request.secrets else setting
     size = measure(keys, clean)
-    trust = await find_trust(redacted.request, keys.context)
+    trust = await find_trust(safe_request.request, keys.context)
     vector, warning = await _embed(keys, clean) if clean.embed else (None, None)
     return Ready(
         setting=clean,
@@ -363,7 +363,7 @@ async def prepare(keys: Keys, setting: Setting) -> Ready:
         trust=trust,
         vector=vector,
         warning=warning,
-        secrets=redacted.secrets,
+        secrets=safe_request.secrets,
     )
 
 
@@ -372,17 +372,17 @@ def _build_request(keys: Keys, setting: Setting) -> Remember:
     return Remember(scope=keys.scope, type=MemoryType.SEMANTIC, content=content, source=setting.source)
 
 
-def _replace_secrets(redacted: SafeRequest, setting: Setting) -> Setting:
+def _replace_secrets(safe_request: SafeRequest, setting: Setting) -> Setting:
     """The setting with markers for its secrets, if it asked for that; else raises SecretLeakage."""
-    content = redacted.request.content
+    content = safe_request.request.content
     if not setting.redact or not isinstance(content, Mapping) or setting.key not in content:
-        kinds = ", ".join(sorted({kind for kind, _ in redacted.secrets}))
+        kinds = ", ".join(sorted({kind for kind, _ in safe_request.secrets}))
         raise SecretLeakage(
             f"the entry holds a secret ({kinds}), and a value is kept as it is or not at all",
             field="value",
             fix="keep the secret where secrets are kept, and its name here",
         )
-    source = redacted.request.source
+    source = safe_request.request.source
     return replace(setting, value=content[setting.key], text=text_of(content), source=source)
 
 

@@ -32,8 +32,8 @@ async def add(keys: Keys, key: str, by: float) -> Kept:
 
     async def attempt(place: Place) -> Kept:
         total = _sum(_number(place.current if place.alive(keys.context.clock()) else None), by)
-        kept = await write(keys, await prepare(keys, Setting(key=key, value=total)), place)
-        return replace(kept, value=total)
+        receipt = await write(keys, await prepare(keys, Setting(key=key, value=total)), place)
+        return replace(receipt, value=total)
 
     return await keys.take_turn(key, attempt)
 
@@ -45,15 +45,15 @@ async def delete(keys: Keys, key: str) -> Deleted:
         current = place.current or (await keys.trace(key)).current
         if current is None or not current.alive(keys.context.clock()):
             return Deleted(key=key, existed=False)
-        scope, gone = keys.scope, await keys.all_of(current)
+        scope, records = keys.scope, await keys.all_of(current)
         change = Change(
             id=keys.context.mint(),
             operation="forget",
             scope=scope,
             at=keys.context.clock(),
-            end=tuple(End(id=one.id, version=one.version, reason=EndReason.FORGOTTEN) for one in gone),
+            end=tuple(End(id=one.id, version=one.version, reason=EndReason.FORGOTTEN) for one in records),
         )
-        request = Forget(scope=scope, ids=tuple(one.id for one in gone))
+        request = Forget(scope=scope, ids=tuple(one.id for one in records))
         result = await commit_one(Plan(change=change, request=request), keys.context)
         if not result.is_staged:
             mark = current.metadata[MARK]
@@ -104,10 +104,10 @@ async def reembed(keys: Keys) -> Reembedded:
     refuse_without_vectors(keys)
     bare = [record async for record in keys.every() if _lacks_vector(record)]
     settings = [_again(record) for record in bare]
-    done = [await kept_alone(keys, setting) for setting in settings]
-    told = zip(settings, done, strict=True)
-    failed = {setting.key: why for setting, kept in told if (why := _shortfall(kept)) is not None}
-    return Reembedded(entries=len(done) - len(failed), failed=failed)
+    receipts = [await kept_alone(keys, setting) for setting in settings]
+    pairs = zip(settings, receipts, strict=True)
+    failures = {setting.key: why for setting, receipt in pairs if (why := _shortfall(receipt)) is not None}
+    return Reembedded(entries=len(receipts) - len(failures), failed=failures)
 
 
 def _lacks_vector(record: Record) -> bool:
@@ -128,8 +128,8 @@ def _again(record: Record) -> Setting:
     )
 
 
-def _shortfall(kept: Kept | MemorywireError) -> str | None:
-    return kept.detail if isinstance(kept, MemorywireError) else kept.embed_warning
+def _shortfall(receipt: Kept | MemorywireError) -> str | None:
+    return receipt.detail if isinstance(receipt, MemorywireError) else receipt.embed_warning
 
 
 def _sum(number: float, by: float) -> float:
@@ -142,8 +142,8 @@ def _sum(number: float, by: float) -> float:
     )
 
 
-def _number(found: Record | None) -> float:
-    value = 0 if found is None else entry_of(found).value
+def _number(record: Record | None) -> float:
+    value = 0 if record is None else entry_of(record).value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongType(
             "the value under this key is not a number",

@@ -48,8 +48,8 @@ class Known:
             self._seen.clear()
             self._store = store
         record = change.put[0].record
-        held = record.metadata[MARK]["bytes"]
-        self._seen[record.id] = (record.id, record.version, record.created_at, record.expires_at, held)
+        size = record.metadata[MARK]["bytes"]
+        self._seen[record.id] = (record.id, record.version, record.created_at, record.expires_at, size)
 
     def forget(self, id: str) -> bool:
         """Drop what is known of this id; True when there was something."""
@@ -131,25 +131,25 @@ class Turns:
 
     def turn(self, id: str) -> Turn:
         """The queue for one key; entering it waits for everybody who came before."""
-        taken = self._taken.get(id)
-        if not isinstance(taken, Turn):
-            taken = self._taken[id] = Turn(self, id, taken)
-        return taken
+        turn = self._taken.get(id)
+        if not isinstance(turn, Turn):
+            turn = self._taken[id] = Turn(self, id, turn)
+        return turn
 
     def hold(self, ids: Sequence[str]) -> Held:
         """Take the turns of many keys at once, without waiting for any of them."""
         return Held(self, ids)
 
-    def take(self, id: str, held: Held) -> bool:
+    def take(self, id: str, holder: Held) -> bool:
         """Take the turn of a key for this group; False when it is not free."""
         if id in self._taken:
             return False
-        self._taken[id] = held
+        self._taken[id] = holder
         return True
 
-    def leave(self, id: str, gone: Turn | Held, before: Held | None = None) -> None:
+    def leave(self, id: str, holder: Turn | Held, before: Held | None = None) -> None:
         """Free the turn of a key; it stays with the group that held it `before`, if that is not done yet."""
-        if self._taken.get(id) is not gone:
+        if self._taken.get(id) is not holder:
             return
         if before is None or before.over.is_set():
             del self._taken[id]
@@ -222,34 +222,34 @@ class Usage:
         the next commit with all that came meanwhile. So the busier it is, the less each setting costs.
         """
         loop = asyncio.get_running_loop()
-        joined = self._joined.get(keys.owner)
-        if joined is None or not joined.takes(keys):
-            joined = self._joined[keys.owner] = _Joined(keys)
+        group = self._joined.get(keys.owner)
+        if group is None or not group.takes(keys):
+            group = self._joined[keys.owner] = _Joined(keys)
             before = (
                 self._writing.get(keys.owner) if isinstance(keys.context.store, SupportsBulkWrite) else None
             )
-            task = self._writing[keys.owner] = self._begin(self._write(joined, write, before))
-            task.add_done_callback(joined.answer)
-            task.add_done_callback(partial(self._written, joined))
+            task = self._writing[keys.owner] = self._begin(self._write(group, write, before))
+            task.add_done_callback(group.answer)
+            task.add_done_callback(partial(self._written, group))
         answer: asyncio.Future[Kept] = loop.create_future()
-        joined.settings.append(setting)
-        joined.answers.append(answer)
+        group.settings.append(setting)
+        group.answers.append(answer)
         return answer
 
     async def _write(
-        self, joined: _Joined, write: Write, before: "asyncio.Task[Any] | None"
+        self, group: _Joined, write: Write, before: "asyncio.Task[Any] | None"
     ) -> Sequence[Kept | Exception]:
         if before is not None:
             await asyncio.wait([before])
-        if self._joined.get(joined.keys.owner) is joined:
-            del self._joined[joined.keys.owner]
-        return await write(joined.keys, joined.settings)
+        if self._joined.get(group.keys.owner) is group:
+            del self._joined[group.keys.owner]
+        return await write(group.keys, group.settings)
 
-    def _written(self, joined: _Joined, task: "asyncio.Task[Any]") -> None:
-        owner = joined.keys.owner
+    def _written(self, group: _Joined, task: "asyncio.Task[Any]") -> None:
+        owner = group.keys.owner
         if self._writing.get(owner) is task:
             del self._writing[owner]
-        if self._joined.get(owner) is joined:  # cancelled before it began: nobody may join it any more
+        if self._joined.get(owner) is group:  # cancelled before it began: nobody may join it any more
             del self._joined[owner]
 
     def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
@@ -261,25 +261,25 @@ class Usage:
     async def get(self, store: Store, scope: Scope, id: str) -> Record | None:
         """The record of a key; all keys that are asked for in the same moment are read together."""
         loop = asyncio.get_running_loop()
-        asked = self._asked.get(scope)
-        if asked is None:
-            asked = self._asked[scope] = {}
+        waiting = self._asked.get(scope)
+        if waiting is None:
+            waiting = self._asked[scope] = {}
             self._begin(self._read(store, scope))
         answer: Answer = loop.create_future()
-        asked.setdefault(id, []).append(answer)
+        waiting.setdefault(id, []).append(answer)
         return await answer
 
     async def _read(self, store: Store, scope: Scope) -> None:
-        asked = self._asked.pop(scope)
+        waiting = self._asked.pop(scope)
         try:
-            found = {record.id: record for record in await store.get(scope, list(asked))}
+            records = {record.id: record for record in await store.get(scope, list(waiting))}
         except MemorywireError as problem:
-            for answer in _waited_for(asked.values()):
+            for answer in _waited_for(waiting.values()):
                 answer.set_exception(problem)
             return
-        for id, answers in asked.items():
+        for id, answers in waiting.items():
             for answer in _waited_for([answers]):
-                answer.set_result(found.get(id))
+                answer.set_result(records.get(id))
 
     async def reserve(self, keys: "Keys", growth: int) -> None:
         """Count this many more bytes for the owner, or raise QuotaExceeded."""
@@ -296,24 +296,24 @@ class Usage:
                     self._held[account] = await keys.held()
         if self._held[account] + sum(growth for growth in growths if growth > 0) > most:
             self._held[account] = await keys.held()
-        refused: list[QuotaExceeded | None] = []
-        held = self._held[account]
+        refusals: list[QuotaExceeded | None] = []
+        usage = self._held[account]
         for growth in growths:
-            total = held + growth
+            total = usage + growth
             fits = growth <= 0 or total <= most
-            refused.append(None if fits else _exceeded(total, most))
-            held = total if fits else held
-        self._held[account] = held
-        return refused
+            refusals.append(None if fits else _exceeded(total, most))
+            usage = total if fits else usage
+        self._held[account] = usage
+        return refusals
 
-    def settle(self, keys: "Keys", change: Change, growth: int, done: CommitResult | Exception) -> None:
+    def settle(self, keys: "Keys", change: Change, growth: int, result: CommitResult | Exception) -> None:
         """Note what became of a change whose bytes were reserved; what was not kept is given back."""
         id = change.put[0].record.id
-        if isinstance(done, Exception) or done.is_staged:
+        if isinstance(result, Exception) or result.is_staged:
             self.give_back(keys.owner, keys.area, growth)
-        if isinstance(done, Conflict):
+        if isinstance(result, Conflict):
             self.known.wrong(keys.owner, id)
-        elif isinstance(done, Exception) or done.status is not Status.COMMITTED:
+        elif isinstance(result, Exception) or result.status is not Status.COMMITTED:
             self.known.forget(id)
         else:
             self.known.set(keys.context.store, change)
