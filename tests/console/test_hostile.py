@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from memorywire.server.console.render import said
+from memorywire.server.console.render import untrusted
 from tests.console.pages import PAGES
 from tests.console.stage import MOST_BYTES, PHONE, visiting, wide
 from tests.console.world import World, hostile_world
@@ -74,7 +74,7 @@ def test_the_eyes_that_look_for_breaches_see(hostile: World, browser: Browser):
 
 
 def test_a_line_of_a_megabyte_is_cut():
-    shown = said("<b>" * 350_000, raw="/all")
+    shown = untrusted("<b>" * 350_000, raw="/all")
     assert len(shown) < 30_000
     assert "1,050,000 characters" in shown
     assert 'href="/all"' in shown

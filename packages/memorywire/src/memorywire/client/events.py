@@ -37,9 +37,9 @@ class Feed:
     async def newest(self) -> int:
         """The number of the newest entry, as of a moment ago."""
         async with self._looking:
-            heard = self._journal.heard
-            if heard != self._heard or self._now() - self._looked_at >= PAUSE:
-                self._heard = heard
+            position = self._journal.heard
+            if position != self._heard or self._now() - self._looked_at >= PAUSE:
+                self._heard = position
                 self._newest = await self.now()
                 self._looked_at = self._now()
         return self._newest
@@ -50,16 +50,16 @@ class Feed:
         """The next events behind `position`, and where to go on; none when there is nothing new."""
         if await self.newest() <= position:
             return [], position
-        found, further = await self._journal.events(position, tenant=tenant, limit=_BATCH)
-        return [event for event in found if names(agents, event.agent)], further
+        events, further = await self._journal.events(position, tenant=tenant, limit=_BATCH)
+        return [event for event in events if names(agents, event.agent)], further
 
     async def since(self, position: int, *, tenant: str) -> list[Event]:
         """Every event behind `position`, as of now."""
-        found: list[Event] = []
+        events: list[Event] = []
         while position < await self.now():
             further, position = await self._journal.events(position, tenant=tenant, limit=_BATCH)
-            found += further
-        return found
+            events += further
+        return events
 
     @property
     def heard(self) -> int:
@@ -68,9 +68,9 @@ class Feed:
 
     async def pause(self, heard: int) -> float:
         """Wait a moment, or until more was announced than `heard`; gives the seconds that it took."""
-        began = self._now()
+        start = self._now()
         await self._journal.news(heard, PAUSE)
-        return self._now() - began
+        return self._now() - start
 
     async def listen(
         self, position: int | None = None, *, tenant: str, agents: tuple[str, ...] = ("*",)
@@ -78,9 +78,9 @@ class Feed:
         """Every event behind `position`, or from now on, as it happens; without an end."""
         place = await self.now() if position is None else position
         while True:
-            heard = self.heard
-            found, place = await self.after(place, tenant=tenant, agents=agents)
-            for event in found:
+            position = self.heard
+            events, place = await self.after(place, tenant=tenant, agents=agents)
+            for event in events:
                 yield event
-            if not found:
-                await self.pause(heard)
+            if not events:
+                await self.pause(position)

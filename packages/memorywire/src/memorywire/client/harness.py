@@ -94,15 +94,15 @@ class Ranking(Struct, frozen=True, kw_only=True):
         return recency(record, self.weights.half_life_days, now)
 
     async def choose(
-        self, admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder
+        self, candidates: Sequence[Scored], request: Recall, now: int, embedder: Embedder
     ) -> Chosen:
         """The best `k` by the formula above; ties by id."""
-        near = await _cosines(admitted, request.query, embedder)
-        scored = [
+        near = await _compute_cosines(candidates, request.query, embedder)
+        ranked_hits = [
             replace(one, score=self.w_r * self.faded(one.record, now) + self.w_s * alike)
-            for one, alike in zip(admitted, near, strict=True)
+            for one, alike in zip(candidates, near, strict=True)
         ]
-        best = sorted(scored, key=lambda one: (-one.score, one.record.id))
+        best = sorted(ranked_hits, key=lambda one: (-one.score, one.record.id))
         return Chosen(hits=tuple(best[: request.k]), supporting={}, passed_over=())
 
 
@@ -132,17 +132,17 @@ class Harness:
         context = await self._context("remember")
         _refuse_unfit(item, context)
         current = None if item.id is None else await self._current(item.id, context)
-        barred = item.status is Status.BLACKLISTED
-        if current is None or not _same(current, item):
+        is_blacklisted = item.status is Status.BLACKLISTED
+        if current is None or not _is_same(current, item):
             _refuse_value(current)
-            standing = Standing.ARCHIVED if barred else Standing.ACTIVE
-            request = _request(item, current, self.scope)
+            standing = Standing.ARCHIVED if is_blacklisted else Standing.ACTIVE
+            request = _build_request(item, current, self.scope)
             id = (await remember(request, context, standing=standing)).id
         else:
             id = current.id
-        kept = await self._current(id, context) if barred else None
-        if kept is not None and kept.standing is not Standing.ARCHIVED:
-            await archive(kept, context)
+        record = await self._current(id, context) if is_blacklisted else None
+        if record is not None and record.standing is not Standing.ARCHIVED:
+            await archive(record, context)
         return id
 
     async def get(self, id: str) -> MemoryItem | None:
@@ -150,13 +150,13 @@ class Harness:
         context = await self._context("get")
         current = await self._current(id, context)
         if current is not None:
-            return _item(current, await self._holders(id, context))
+            return _build_item(current, await self._holders(id, context))
         versions = (
             await context.store.history(self.scope, id) if isinstance(context.store, SupportsHistory) else []
         )
         if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
             return None
-        last = _item(versions[-1].record, await self._holders(id, context))
+        last = _build_item(versions[-1].record, await self._holders(id, context))
         return replace(last, status=Status.SUPERSEDED)
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
@@ -168,15 +168,15 @@ class Harness:
         # With a rank more candidates are looked at than are shown.
         request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)
         now = context.clock()
-        found = await recall(request, context, self.ranking.choose)
+        answer = await recall(request, context, self.ranking.choose)
         return [
             Found(
-                item=_item(hit.record, hit.stores),
+                item=_build_item(hit.record, hit.stores),
                 score=hit.score,
                 rank=place,
                 relevancy=hit.record.confidence * self.ranking.faded(hit.record, now),
             )
-            for place, hit in enumerate(found.hits)
+            for place, hit in enumerate(answer.hits)
         ]
 
     async def delete(self, id: str) -> None:
@@ -197,20 +197,20 @@ class Harness:
         context = await self._context("list")
         where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
         async for record in context.all_matching(where):
-            yield _item(record, context.names)
+            yield _build_item(record, context.names)
 
     async def _context(self, operation: str) -> Context:
         context = await (await self._container()).context.serving(self.scope)
         return replace(context, operation=operation)
 
     async def _current(self, id: str, context: Context) -> Record | None:
-        found = await context.store.get(self.scope, [id])
-        return found[0] if found and found[0].alive(context.clock()) else None
+        records = await context.store.get(self.scope, [id])
+        return records[0] if records and records[0].alive(context.clock()) else None
 
     async def _holders(self, id: str, context: Context) -> tuple[str, ...]:
         """Return the stores that have the current version of this item."""
-        owed = [] if context.office is None else await context.office.journal.debts()
-        late = {debt.store for debt in owed if any(put.record.id == id for put in debt.change.put)}
+        pending = [] if context.office is None else await context.office.journal.debts()
+        late = {debt.store for debt in pending if any(put.record.id == id for put in debt.change.put)}
         return tuple(name for name in context.names if name not in late)
 
 
@@ -224,7 +224,7 @@ def _refuse_unfit(item: MemoryItem, context: Context) -> None:
         raise InvalidRequest(
             f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(context.names)}"
         )
-    validate.check("remember", _payload(item))
+    validate.check("remember", _build_payload(item))
 
 
 def _refuse_value(current: Record | None) -> None:
@@ -232,9 +232,9 @@ def _refuse_value(current: Record | None) -> None:
         raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
 
 
-def _payload(item: MemoryItem) -> dict[str, Json]:
+def _build_payload(item: MemoryItem) -> dict[str, Json]:
     """The item as a wire payload, so that what the wire refuses is refused here, too."""
-    said = {
+    fields = {
         "agent_id": "harness",
         "type": MemoryType.SEMANTIC.value,
         "content": item.content,
@@ -246,64 +246,66 @@ def _payload(item: MemoryItem) -> dict[str, Json]:
         "tags": list(item.tags) or None,
         _SUPERSEDES: item.supersedes,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember:
+def _build_request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember:
     """The request for the engine; what the item supersedes is sent once, and later only remembered."""
-    replaced = () if item.supersedes is None else (item.supersedes,)
-    again = current is not None and _superseded(current) == item.supersedes
+    replaces = () if item.supersedes is None else (item.supersedes,)
+    again = current is not None and _find_superseded(current) == item.supersedes
     return Remember(
         scope=scope if current is None else current.scope,
         type=MemoryType.SEMANTIC if current is None else current.type,
         content=item.content if current is None or item.content != current.words else current.content,
-        metadata=_metadata(current, replaced),
+        metadata=_build_metadata(current, replaces),
         confidence=item.relevancy,
         source=item.source,
         expires_at=None if current is None else current.expires_at,
         id=item.id,
-        occurred_at=_happened(item, current),
+        occurred_at=_choose_time(item, current),
         tags=item.tags,
         session_id=item.session,
-        supersedes=() if again else replaced,
+        supersedes=() if again else replaces,
         if_version=None if current is None else current.version,
     )
 
 
-def _happened(item: MemoryItem, current: Record | None) -> int | None:
+def _choose_time(item: MemoryItem, current: Record | None) -> int | None:
     """When the item happened, if that is new: writing back an item that was read says nothing new."""
     if current is None or item.created_at not in (None, current.moment):
         return item.created_at
     return current.occurred_at
 
 
-def _metadata(current: Record | None, replaced: tuple[str, ...]) -> dict[str, Json]:
-    kept = {} if current is None else dict(current.metadata)
-    return {**kept, _LINKS: {**_links(kept), _SUPERSEDES: list(replaced)}} if replaced else kept
+def _build_metadata(current: Record | None, replaces: tuple[str, ...]) -> dict[str, Json]:
+    metadata = {} if current is None else dict(current.metadata)
+    return (
+        {**metadata, _LINKS: {**_read_links(metadata), _SUPERSEDES: list(replaces)}} if replaces else metadata
+    )
 
 
-def _links(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+def _read_links(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
     """The links in this metadata; others may keep something else under the same name."""
-    found = metadata.get(_LINKS)
-    return found if isinstance(found, Mapping) else {}
+    links = metadata.get(_LINKS)
+    return links if isinstance(links, Mapping) else {}
 
 
-def _superseded(record: Record) -> str | None:
-    said = _links(record.metadata).get(_SUPERSEDES)
-    named = [id for id in said if isinstance(id, str)] if isinstance(said, list) else []
-    return next(iter((*record.supersedes, *named)), None)
+def _find_superseded(record: Record) -> str | None:
+    value = _read_links(record.metadata).get(_SUPERSEDES)
+    ids = [id for id in value if isinstance(id, str)] if isinstance(value, list) else []
+    return next(iter((*record.supersedes, *ids)), None)
 
 
-def _same(current: Record, item: MemoryItem) -> bool:
+def _is_same(current: Record, item: MemoryItem) -> bool:
     """Whether writing the item would change nothing; its holders and its status do not count."""
-    kept = _item(current, item.backends)
-    wanted = replace(item, status=kept.status, created_at=item.created_at or kept.created_at)
-    lifted = item.status is Status.ACTIVE and kept.status is not Status.ACTIVE
-    return kept == wanted and not lifted
+    stored = _build_item(current, item.backends)
+    expected = replace(item, status=stored.status, created_at=item.created_at or stored.created_at)
+    is_lifted = item.status is Status.ACTIVE and stored.status is not Status.ACTIVE
+    return stored == expected and not is_lifted
 
 
-def _item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
-    archived = record.standing is Standing.ARCHIVED
+def _build_item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
+    is_archived = record.standing is Standing.ARCHIVED
     return MemoryItem(
         id=record.id,
         content=record.words,
@@ -313,15 +315,18 @@ def _item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
         source=record.source,
         tags=record.tags,
         backends=backends,
-        status=Status.BLACKLISTED if archived else Status.ACTIVE,
-        supersedes=_superseded(record),
+        status=Status.BLACKLISTED if is_archived else Status.ACTIVE,
+        supersedes=_find_superseded(record),
     )
 
 
-async def _cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
+async def _compute_cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
     """Return the cosine of each candidate with the query: from its store, else computed here."""
     bare = [one.record for one in candidates if "vector" not in one.signals]
     vectors = await embedder.embed([query, *(record.meaning for record in bare)]) if bare else []
-    asked = floats(vectors[0]) if vectors else None
-    own = {record.id: cosine(asked, floats(vector)) for record, vector in zip(bare, vectors[1:], strict=True)}
+    query_vector = floats(vectors[0]) if vectors else None
+    own = {
+        record.id: cosine(query_vector, floats(vector))
+        for record, vector in zip(bare, vectors[1:], strict=True)
+    }
     return [own.get(one.record.id, one.signals.get("vector", 0.0)) for one in candidates]

@@ -99,7 +99,7 @@ class KeyValue:
 
     async def get(self, key: str) -> Entry | None:
         """Return the entry, or None if it does not exist or has expired."""
-        _refuse_unnamed(key)
+        _check_key(key)
         return await kv.entry(await self._keys(), key)
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
@@ -108,10 +108,10 @@ class KeyValue:
 
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
         """Store many values and return a receipt or an error for each."""
-        asked = [_setting_or_problem(key, value, options) for key, value in values.items()]
-        settings = [one for one in asked if isinstance(one, Setting)]
-        kept = iter(await self.keep_each(settings) if settings else ())
-        return [next(kept) if isinstance(one, Setting) else one for one in asked]
+        entries = [_setting_or_problem(key, value, options) for key, value in values.items()]
+        settings = [one for one in entries if isinstance(one, Setting)]
+        receipts = iter(await self.keep_each(settings) if settings else ())
+        return [next(receipts) if isinstance(one, Setting) else one for one in entries]
 
     async def keep_each(self, settings: "list[Setting]") -> list[Result]:
         """As `set_many`, with options for each entry."""
@@ -119,7 +119,7 @@ class KeyValue:
 
     async def incr(self, key: str, by: float = 1) -> Kept:
         """Add to the number under the key; the `value` of the receipt is the sum."""
-        _refuse_unnamed(key)
+        _check_key(key)
         strict.check(by)
         if isinstance(by, bool) or not isinstance(by, int | float):
             raise InvalidRequest(f"by is a number, not {type(by).__name__}", field="by")
@@ -127,12 +127,12 @@ class KeyValue:
 
     async def delete(self, key: str) -> Deleted:
         """Delete the entry. It stays in the history until it is erased."""
-        _refuse_unnamed(key)
+        _check_key(key)
         return await kv.delete(await self._keys(), key)
 
     async def touch(self, key: str) -> Entry | None:
         """Restart the time to live of an entry and return it, or None if it does not exist."""
-        _refuse_unnamed(key)
+        _check_key(key)
         return await kv.touch(await self._keys(), key)
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
@@ -181,9 +181,9 @@ class KeyValue:
         return last
 
 
-def owner_kind(named: str) -> OwnerKind:
+def owner_kind(name: str) -> OwnerKind:
     try:
-        return OwnerKind(named)
+        return OwnerKind(name)
     except ValueError:
         raise InvalidRequest(
             "there is no such scope", field="scope", fix=f"one of: {', '.join(OwnerKind)}"
@@ -193,7 +193,7 @@ def owner_kind(named: str) -> OwnerKind:
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     """Build the setting; raises InvalidRequest if JSON cannot represent the value."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
-    _refuse_unnamed(key)
+    _check_key(key)
     ttl = options.get("ttl")
     if ttl is not None and not (isinstance(ttl, int | float) and -inf < ttl <= LONGEST_TTL):
         raise InvalidRequest(
@@ -218,7 +218,7 @@ def _indexing(name: str) -> Indexing:
         ) from None
 
 
-def _refuse_unnamed(key: object) -> None:
+def _check_key(key: object) -> None:
     if not isinstance(key, str):
         raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
 

@@ -67,54 +67,54 @@ class Layer:
 
         The event is `done`, or `pending` until the messages are processed; `event` returns its state.
         """
-        scope, said = self._whose(options, AddOptions.__optional_keys__)
+        scope, rest = self._whose(options, AddOptions.__optional_keys__)
         container = await self._container()
-        return await container.reader.add(scope, conversation(messages, **said), container.context)
+        return await container.reader.add(scope, conversation(messages, **rest), container.context)
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
         """Return the state of added messages; raises NotFound for an event of another agent or user."""
         scope, _ = self._whose(options, ScopeOption.__optional_keys__)
-        found = await find_event(await self._container(), scope.tenant, event_id)
-        if not scope.covers(found.scope):
+        event = await find_event(await self._container(), scope.tenant, event_id)
+        if not scope.covers(event.scope):
             raise NotFound("there is no such event", field="event_id")
-        return found
+        return event
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """Return what answers the question, best first."""
-        scope, said = self._whose(options, AskOptions.__optional_keys__)
-        return await find_facts(asked(scope, query, **said), (await self._container()).context)
+        scope, rest = self._whose(options, AskOptions.__optional_keys__)
+        return await find_facts(asked(scope, query, **rest), (await self._container()).context)
 
     async def work(self) -> int:
         """Process the pending conversations that are due; return how many are left."""
         return await (await self._container()).reader.drain()
 
-    def _whose(self, options: Mapping[str, Any], known: Collection[str]) -> tuple[Scope, dict[str, Any]]:
+    def _whose(self, options: Mapping[str, Any], names: Collection[str]) -> tuple[Scope, dict[str, Any]]:
         """Return the scope, and the options without the user."""
         for name in options:
-            if name not in known:
-                there = ", ".join(sorted(known))
+            if name not in names:
+                there = ", ".join(sorted(names))
                 raise InvalidRequest(f"{name} is not a field here", field=name, fix=f"there are: {there}")
-        said = dict(options)
-        user = said.pop("user_id", None)
+        rest = dict(options)
+        user = rest.pop("user_id", None)
         if user is None:
-            return self.scope, said
+            return self.scope, rest
         if not isinstance(user, str):
             raise InvalidRequest("user_id has the wrong type: expected string", field="user_id")
         strict.check(user)
-        return replace(self.scope, user=user), said
+        return replace(self.scope, user=user), rest
 
 
 async def find_event(container: Container, tenant: str, event_id: str) -> Event:
     """Return the event of any agent of the tenant; starts work on pending messages."""
-    found = await container.reader.event(tenant, event_id)
+    event = await container.reader.event(tenant, event_id)
     container.reader.wake()
-    return found
+    return event
 
 
 def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOptions]) -> Conversation:
     """The turns of messages that can be kept."""
-    listed = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
-    if not listed or not 0 < len(messages) <= MOST_TURNS:
+    is_list = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
+    if not is_list or not 0 < len(messages) <= MOST_TURNS:
         raise InvalidRequest(f"messages is a list of 1 to {MOST_TURNS}", field="messages")
     metadata, session = options.get("metadata", {}), options.get("session_id")
     if not isinstance(metadata, Mapping):
@@ -123,30 +123,30 @@ def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOp
         raise InvalidRequest("no turn and no fact is the value of a key", field=f"metadata.{KEYED}")
     if session is not None:
         _refuse_unfit(session, "session_id", MOST_NAME_CHARS)
-    turns = tuple(_turn(said, f"messages.{place}") for place, said in enumerate(messages))
+    turns = tuple(_turn(message, f"messages.{place}") for place, message in enumerate(messages))
     strict.check([list(map(dict, messages)), dict(metadata), session])
     return Conversation(turns=turns, **options)
 
 
-def _turn(said: object, field: str) -> Turn:
-    if not isinstance(said, Mapping):
+def _turn(message: object, field: str) -> Turn:
+    if not isinstance(message, Mapping):
         raise InvalidRequest("a message is an object with role and content", field=field)
-    unknown = sorted(set(said) - _FIELDS)
+    unknown = sorted(set(message) - _FIELDS)
     if unknown:
         raise InvalidRequest(
             f"{unknown[0]} is not a field here",
             field=f"{field}.{unknown[0]}",
             fix="leave it out: a message has role, content, name and at",
         )
-    name, at = said.get("name"), said.get("at")
-    _refuse_unfit(said.get("role"), f"{field}.role", MOST_ROLE_CHARS)
-    _refuse_unfit(said.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)
+    name, at = message.get("name"), message.get("at")
+    _refuse_unfit(message.get("role"), f"{field}.role", MOST_ROLE_CHARS)
+    _refuse_unfit(message.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)
     if name is not None:
         _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
     if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
         raise InvalidRequest("at is a moment in epoch milliseconds", field=f"{field}.at")
     check_moment(at, f"{field}.at")
-    return Turn(role=said["role"], content=said["content"], name=name, at=at)
+    return Turn(role=message["role"], content=message["content"], name=name, at=at)
 
 
 def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None) -> None:
@@ -171,14 +171,14 @@ def asked(scope: Scope, query: str, **options: Unpack[QuestionOptions]) -> Asked
 
 def event_document(event: Event) -> dict[str, Json]:
     """What a caller is told of an event; the messages themselves are not repeated."""
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "event_id": event.id,
         "status": event.state.value,
         "at": event.at,
         "memories": list(event.memories),
         "held": list(event.held),
     }
-    return told if event.error is None else {**told, "error": event.error}
+    return document if event.error is None else {**document, "error": event.error}
 
 
 def facts_document(found: FoundFacts) -> dict[str, Json]:

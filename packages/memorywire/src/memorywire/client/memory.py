@@ -194,7 +194,7 @@ class Memory(Audited, Overseeing, Contracts):
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
-        self._stores, self._embedder = _with_embedder(_named(stores), embedder)
+        self._stores, self._embedder = _unwrap_stores(_list_stores(stores), embedder)
         self._embedder_key = embedder_key
         self._floor, self._match = floor, match
         self._governance = Governance(
@@ -206,7 +206,7 @@ class Memory(Audited, Overseeing, Contracts):
             on=policy is not None,
             witnesses=tuple(witnesses),
         )
-        self._several = _writing(several or Several(), write)
+        self._several = _apply_write_policy(several or Several(), write)
         self._reading = reading
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
@@ -223,8 +223,8 @@ class Memory(Audited, Overseeing, Contracts):
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
         """
-        given = {"type": "semantic", **options}
-        return await self._ask(Remembered, "remember", self._payload(given, content=content))
+        fields = {"type": "semantic", **options}
+        return await self._ask(Remembered, "remember", self._payload(fields, content=content))
 
     async def remember_many(
         self,
@@ -261,8 +261,8 @@ class Memory(Audited, Overseeing, Contracts):
         self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]
     ) -> Forgotten:
         """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good."""
-        named = [ids] if isinstance(ids, str) else ids
-        return await self._ask(Forgotten, "forget", self._payload(options, ids=named))
+        names = [ids] if isinstance(ids, str) else ids
+        return await self._ask(Forgotten, "forget", self._payload(options, ids=names))
 
     async def merge(
         self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]
@@ -339,9 +339,9 @@ class Memory(Audited, Overseeing, Contracts):
         from memorywire.model.oversight import Recover
         from memorywire.pipeline.recover import recover
 
-        given = moments(since=since)
-        asked = Recover(scope=self._scope(**options), source=source, dry_run=dry_run, **given)
-        return await recover(asked, await self._context())
+        moment = moments(since=since)
+        request = Recover(scope=self._scope(**options), source=source, dry_run=dry_run, **moment)
+        return await recover(request, await self._context())
 
     def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
         user = options.get("user_id")
@@ -359,16 +359,16 @@ class Memory(Audited, Overseeing, Contracts):
         """Check every store and return its state."""
         container = await self._open()
         store = await container.context.store.health()
-        owed = Counter(debt.store for debt in await self.debts())
+        pending = Counter(debt.store for debt in await self.debts())
         each = (
             store["stores"]
             if isinstance(container.context.store, Fanned)
             else {container.context.store.name: store}
         )
-        named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
+        states = [{"name": name, **state, "debts": pending[name]} for name, state in each.items()]
         status = "ok" if store["ok"] else "failed"
         space = str(container.context.embedder.space)
-        return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
+        return {"ok": store["ok"], "status": status, "stores": states, "embedding": space}
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
         """Yield the events of this agent from now on, or after event `after`, without content.
@@ -449,11 +449,11 @@ class Memory(Audited, Overseeing, Contracts):
         fields = item if isinstance(item, Mapping) else {"content": item}
         return self._payload({"type": "semantic", **fields})
 
-    def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
+    def _payload(self, options: Mapping[str, Any], **fields: Any) -> dict[str, Json]:
         """Build the wire payload; arguments that are None are left out."""
         owner = {"agent_id": self.agent_id, "user_id": self.user_id}
-        said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
-        return {name: plain(name, value) for name, value in said.items() if value is not None}
+        payload = {**owner, **{name: value for name, value in options.items() if value is not None}, **fields}
+        return {name: plain(name, value) for name, value in payload.items() if value is not None}
 
 
 def shorten_traceback(error: MemorywireError) -> MemorywireError:
@@ -470,7 +470,7 @@ async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
     return await memory._mooring.run(work)
 
 
-def _with_embedder(
+def _unwrap_stores(
     stores: Sequence[str | Store], embedder: str | Embedder
 ) -> tuple[Sequence[str | Store], str | Embedder]:
     """Return URLs and the embedder for stores of memorywire 0.5.0, which bring an embedder of their own."""
@@ -479,7 +479,7 @@ def _with_embedder(
     return [getattr(one, "store_url", one) for one in stores], own or embedder
 
 
-def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
+def _list_stores(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
     """Return the stores as a sequence; raises InvalidRequest for anything else, such as a path."""
     each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
     for one in each:
@@ -492,7 +492,7 @@ def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
     return each
 
 
-def _writing(several: Several, write: str | None) -> Several:
+def _apply_write_policy(several: Several, write: str | None) -> Several:
     """Return the settings with the named write policy."""
     if write is None:
         return several

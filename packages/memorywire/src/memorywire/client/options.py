@@ -157,12 +157,12 @@ def plain(name: str, value: Any) -> Json:
 
 def moments(**given: Any) -> dict[str, Any]:
     """The same for verbs that no schema speaks for: what is no moment is refused as there."""
-    said = {name: plain(name, value) for name, value in given.items()}
-    for name in sorted(_MOMENTS & said.keys()):
-        if said[name] is not None and type(said[name]) is not int:
+    values = {name: plain(name, value) for name, value in given.items()}
+    for name in sorted(_MOMENTS & values.keys()):
+        if values[name] is not None and type(values[name]) is not int:
             raise InvalidRequest(f"{name} is epoch milliseconds, or a datetime with a time zone", field=name)
-        check_moment(said[name], name)
-    return said
+        check_moment(values[name], name)
+    return values
 
 
 def check_opening(

@@ -46,8 +46,8 @@ class Overseeing(ABC):
         self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
     ) -> Decided:
         """Approve, edit, reject, merge or supersede proposals of one agent: all of them, or none."""
-        named = [proposal_ids] if isinstance(proposal_ids, str) else list(proposal_ids)
-        return await self._ask(Decided, "decide", self._reach(options, proposal_ids=named, verb=verb))
+        ids = [proposal_ids] if isinstance(proposal_ids, str) else list(proposal_ids)
+        return await self._ask(Decided, "decide", self._reach(options, proposal_ids=ids, verb=verb))
 
     async def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
         """Return what a recall returned, with the memories as they were then."""
@@ -69,8 +69,8 @@ class Overseeing(ABC):
         self, recall_id: str, memory_id: str, helped: HelpedName, **options: Unpack[FeedbackOptions]
     ) -> Judged:
         """Record whether a memory that a recall returned was useful. Memories do not change."""
-        said = {"recall_id": recall_id, "memory_id": memory_id, "helped": helped}
-        return await self._ask(Judged, "feedback", self._reach(options, **said))
+        fields = {"recall_id": recall_id, "memory_id": memory_id, "helped": helped}
+        return await self._ask(Judged, "feedback", self._reach(options, **fields))
 
     async def rules(self) -> RuleBook:
         """Return the policy in force, all editions of its rules, and the suggested rules."""
@@ -99,12 +99,12 @@ class Overseeing(ABC):
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A: ...
 
     @abstractmethod
-    def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]: ...
+    def _payload(self, options: Mapping[str, Any], **fields: Any) -> dict[str, Json]: ...
 
-    def _reach(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
+    def _reach(self, options: Mapping[str, Any], **fields: Any) -> dict[str, Json]:
         """Build the wire payload of a request that may be about all agents."""
         rest = {name: value for name, value in options.items() if name != "all_agents"}
-        payload = self._payload(rest, **named)
+        payload = self._payload(rest, **fields)
         if options.get("all_agents"):
             del payload["agent_id"]
         return payload

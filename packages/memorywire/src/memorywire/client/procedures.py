@@ -110,8 +110,8 @@ class _Walk:
             raise InvalidRequest(
                 "no step was taken, so there is nothing to save", field="trigger", fix="trigger one first"
             )
-        said = encode_record(self._record)
-        options = {name: said[name] for name in _KEPT if said.get(name) not in (None, [])}
+        document = encode_record(self._record)
+        options = {name: document[name] for name in _KEPT if document.get(name) not in (None, [])}
         options |= {
             "type": MemoryType.PROCEDURAL.value,
             "id": self.id,
@@ -158,14 +158,14 @@ class Procedure(_Walk):
 
     async def history(self) -> tuple[Step, ...]:
         """Where every saved version stood, oldest first."""
-        return _steps(await self._memory.history(self.id, user_id=self._record.scope.user))
+        return _list_steps(await self._memory.history(self.id, user_id=self._record.scope.user))
 
     async def save(self) -> Remembered:
         """Keep the steps that were taken as the next version.
 
         Raises Conflict when somebody else moved the procedure since it was loaded: load it again.
         """
-        with _told_apart():
+        with _explain_duplicate():
             return self._saved(await self._memory.remember(self._next_content(), **self._next_version()))
 
 
@@ -181,15 +181,15 @@ class BlockingProcedure(_Walk):
         return cls(memory, memory.get(id, **options))
 
     def history(self) -> tuple[Step, ...]:
-        return _steps(self._memory.history(self.id, user_id=self._record.scope.user))
+        return _list_steps(self._memory.history(self.id, user_id=self._record.scope.user))
 
     def save(self) -> Remembered:
-        with _told_apart():
+        with _explain_duplicate():
             return self._saved(self._memory.remember(self._next_content(), **self._next_version()))
 
 
 @contextmanager
-def _told_apart() -> Iterator[None]:
+def _explain_duplicate() -> Iterator[None]:
     """Turn a Duplicate into a Conflict that says how to tell two runs of one procedure apart."""
     try:
         yield
@@ -201,24 +201,24 @@ def _told_apart() -> Iterator[None]:
         ) from error
 
 
-def _steps(versions: Iterable[Version]) -> tuple[Step, ...]:
+def _list_steps(versions: Iterable[Version]) -> tuple[Step, ...]:
     return tuple(
         Step(
             version=version.number,
             at=version.began_at,
-            state=_stood(version.record),
-            triggers=_led(version.record),
+            state=_read_state(version.record),
+            triggers=_read_triggers(version.record),
         )
         for version in versions
     )
 
 
-def _led(record: Record | None) -> tuple[str, ...]:
-    named = None if record is None else record.metadata.get(STEPS)
-    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
+def _read_triggers(record: Record | None) -> tuple[str, ...]:
+    steps = None if record is None else record.metadata.get(STEPS)
+    return tuple(name for name in steps if isinstance(name, str)) if isinstance(steps, list) else ()
 
 
-def _stood(record: Record | None) -> str | None:
+def _read_state(record: Record | None) -> str | None:
     try:
         return None if record is None else parse(record.content).current
     except InvalidRequest:

@@ -71,18 +71,18 @@ class Transport(Struct, frozen=True):
     ) -> dict[str, Json]:
         """The answer of the address made of these parts; fields that are None are left out."""
         path = "/v0/" + "/".join(quote(part, safe="") for part in parts)
-        said = urlencode(given(query))
-        address = f"{path}?{said}" if said else path
+        options = urlencode(drop_missing(query))
+        address = f"{path}?{options}" if options else path
         answer: dict[str, Json] = await self.link.ask(method, address, body, tenant=self.tenant)
         return answer
 
 
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
+def drop_missing(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
-async def nowhere() -> NoReturn:
+async def refuse_local() -> NoReturn:
     """Stands in for the house, which a client does not have: raises CapabilityUnsupported."""
     raise CapabilityUnsupported(
         "this needs the store itself, and only the server has it",
@@ -108,21 +108,21 @@ def _owner(document: Mapping[str, Json], scope: Scope) -> Scope:
     return Scope(agent=agent, user=document.get("user_id"), tenant=scope.tenant)
 
 
-def _owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> Any:
+def _read_owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> Any:
     """A value whose scope the wire spells out as `agent_id` and `user_id`."""
-    said = {name: value for name, value in document.items() if name not in ("agent_id", "user_id")}
-    return replace(load(kind, {**said, "scope": {"agent": ""}}), scope=_owner(document, scope))
+    fields = {name: value for name, value in document.items() if name not in ("agent_id", "user_id")}
+    return replace(load(kind, {**fields, "scope": {"agent": ""}}), scope=_owner(document, scope))
 
 
-def _record(document: Mapping[str, Json], scope: Scope) -> Record:
-    said = {name: value for name, value in document.items() if name in _RECORD}
-    record: Record = load(Record, {"updated_at": document["created_at"], **said, "scope": {"agent": ""}})
+def _read_record(document: Mapping[str, Json], scope: Scope) -> Record:
+    fields = {name: value for name, value in document.items() if name in _RECORD}
+    record: Record = load(Record, {"updated_at": document["created_at"], **fields, "scope": {"agent": ""}})
     return replace(record, scope=_owner(document, scope))
 
 
-def _hit(document: Mapping[str, Json], scope: Scope) -> Hit:
+def _read_hit(document: Mapping[str, Json], scope: Scope) -> Hit:
     return Hit(
-        record=_record(document, scope),
+        record=_read_record(document, scope),
         score=document["score"],
         stores=tuple(document["stores"]),
         supporting=tuple(document["supporting"]),
@@ -130,51 +130,51 @@ def _hit(document: Mapping[str, Json], scope: Scope) -> Hit:
     )
 
 
-def _recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
+def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
     rest = {name: value for name, value in answer.items() if name != "results"}
-    recalled: Recalled = load(Recalled, {**rest, "hits": []})
-    return replace(recalled, hits=tuple(_hit(hit, scope) for hit in answer["results"]))
+    answer_value: Recalled = load(Recalled, {**rest, "hits": []})
+    return replace(answer_value, hits=tuple(_read_hit(hit, scope) for hit in answer["results"]))
 
 
-def _page(answer: Mapping[str, Json], scope: Scope) -> Page:
-    items = tuple(_record(item, scope) for item in answer["items"])
+def _read_page(answer: Mapping[str, Json], scope: Scope) -> Page:
+    items = tuple(_read_record(item, scope) for item in answer["items"])
     notes = tuple(answer["notes"]) if "notes" in answer else None
     return Page(items=items, total=answer["total"], next=answer.get("next"), notes=notes)
 
 
-def _chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
+def _read_chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
     id = answer["id"]
-    return Chain(id=id, versions=tuple(_version(id, version, scope) for version in answer["versions"]))
+    return Chain(id=id, versions=tuple(_read_version(id, version, scope) for version in answer["versions"]))
 
 
-def _version(id: str, document: Mapping[str, Json], scope: Scope) -> Version:
+def _read_version(id: str, document: Mapping[str, Json], scope: Scope) -> Version:
     """A version; its commit sequence is known to the server alone, and reads as 0."""
-    said = {**document, "id": id, "began": 0, "record": None}
-    kept = document.get("record")
-    version: Version = load(Version, said)
-    return version if kept is None else replace(version, record=_record(kept, scope))
+    fields = {**document, "id": id, "began": 0, "record": None}
+    record = document.get("record")
+    version: Version = load(Version, fields)
+    return version if record is None else replace(version, record=_read_record(record, scope))
 
 
-def _changes(answer: Mapping[str, Json], scope: Scope) -> ChangeLog:
-    return ChangeLog(changes=tuple(_owned(Change, change, scope) for change in answer["changes"]))
+def _read_changes(answer: Mapping[str, Json], scope: Scope) -> ChangeLog:
+    return ChangeLog(changes=tuple(_read_owned(Change, change, scope) for change in answer["changes"]))
 
 
-def _recalls(answer: Mapping[str, Json], scope: Scope) -> RecallPage:
-    return RecallPage(items=tuple(_owned(RecallSummary, item, scope) for item in answer["items"]))
+def _read_recalls(answer: Mapping[str, Json], scope: Scope) -> RecallPage:
+    return RecallPage(items=tuple(_read_owned(RecallSummary, item, scope) for item in answer["items"]))
 
 
-def _reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
-    reasons: Reasons = _owned(Reasons, {**answer, "results": []}, scope)
-    return replace(reasons, results=tuple(_given(given, scope) for given in answer["results"]))
+def _read_reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
+    reasons: Reasons = _read_owned(Reasons, {**answer, "results": []}, scope)
+    return replace(reasons, results=tuple(_read_given(one, scope) for one in answer["results"]))
 
 
-def _given(document: Mapping[str, Json], scope: Scope) -> Given:
-    given: Given = load(Given, {**document, "memory": None})
-    kept = document.get("memory")
-    return given if kept is None else replace(given, memory=_record(kept, scope))
+def _read_given(document: Mapping[str, Json], scope: Scope) -> Given:
+    hit: Given = load(Given, {**document, "memory": None})
+    memory = document.get("memory")
+    return hit if memory is None else replace(hit, memory=_read_record(memory, scope))
 
 
-def _capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities:
+def _read_capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities:
     return Capabilities(
         stores=tuple(load(StoreCapabilities, store) for store in answer["stores"]),
         space=load(Space, answer["embedding"]),
@@ -186,20 +186,20 @@ def _capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities:
 
 
 _READERS: Mapping[type, Callable[[Mapping[str, Json], Scope], Any]] = {
-    Record: _record,
-    Capabilities: _capabilities,
-    Page: _page,
-    Recalled: _recalled,
-    Chain: _chain,
-    ChangeLog: _changes,
-    RecallPage: _recalls,
-    Reasons: _reasons,
+    Record: _read_record,
+    Capabilities: _read_capabilities,
+    Page: _read_page,
+    Recalled: _read_recalled,
+    Chain: _read_chain,
+    ChangeLog: _read_changes,
+    RecallPage: _read_recalls,
+    Reasons: _read_reasons,
 }
 
 
-async def read_entries(transport: Transport, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
+async def read_entries(transport: Transport, parameters: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
     """Entries as the ledger spells them, without the tenant, which only the server knows."""
-    answer = await transport.ask("GET", "audit", **wanted)
+    answer = await transport.ask("GET", "audit", **parameters)
     return tuple(map(_as_ledger_entry, answer["entries"]))
 
 
@@ -222,48 +222,48 @@ async def read_examination(
     from memorywire.journal.signed_notes import parse_verifier
     from memorywire.journal.verify import Fault, Report
 
-    wanted: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
-    said = await transport.ask("GET", "audit", "verify", **wanted)
+    parameters: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
+    document = await transport.ask("GET", "audit", "verify", **parameters)
     report = Report(
-        entries=said["entries"],
-        root=bytes.fromhex(said["root"]),
-        checkpoints=said["checkpoints"],
-        sealed=said["sealed"],
-        origin=said.get("origin"),
-        fault=Fault(**said["fault"]) if "fault" in said else None,
+        entries=document["entries"],
+        root=bytes.fromhex(document["root"]),
+        checkpoints=document["checkpoints"],
+        sealed=document["sealed"],
+        origin=document.get("origin"),
+        fault=Fault(**document["fault"]) if "fault" in document else None,
     )
-    key = parse_verifier(said["key"]) if "key" in said else None
+    key = parse_verifier(document["key"]) if "key" in document else None
     return Examination(
         report=report,
         key=key,
-        unreadable=said.get("unreadable", 0),
-        state=_read_state(said.get("state"), report),
+        unreadable=document.get("unreadable", 0),
+        state=_read_state(document.get("state"), report),
     )
 
 
-def _read_state(told: Mapping[str, Json] | None, report: "Report") -> "StateReport | None":
+def _read_state(document: Mapping[str, Json] | None, report: "Report") -> "StateReport | None":
     from memorywire.journal.state import Difference, StateReport
 
-    if told is None:
+    if document is None:
         return None
     return StateReport(
         entries=report.entries,
-        versions=told["versions"],
-        rows=told["rows"],
-        differences=tuple(Difference(**one) for one in told["differences"]),
+        versions=document["versions"],
+        rows=document["rows"],
+        differences=tuple(Difference(**one) for one in document["differences"]),
     )
 
 
-def _as_ledger_entry(told: Mapping[str, Json]) -> dict[str, Json]:
+def _as_ledger_entry(document: Mapping[str, Json]) -> dict[str, Json]:
     names = {"agent_id": "agent", "user_id": "user"}
-    return {names.get(name, name): value for name, value in told.items()}
+    return {names.get(name, name): value for name, value in document.items()}
 
 
 class RemoteKeyValue(KeyValue):
     """As `KeyValue`, within the server's limits."""
 
     def __init__(self, transport: Transport, owner: Owner, *, user: str | None = None) -> None:
-        super().__init__(nowhere, owner, Limits(), user=user)
+        super().__init__(refuse_local, owner, Limits(), user=user)
         self._transport = transport
 
     @property
@@ -280,51 +280,52 @@ class RemoteKeyValue(KeyValue):
 
     async def get(self, key: str) -> Entry | None:
         try:
-            return _entry(await self._transport.ask("GET", "kv", *self._of, key))
+            return _read_entry(await self._transport.ask("GET", "kv", *self._of, key))
         except NotFound:
             return None
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
-        body = {"value": value, **given(options)}
-        return _kept(await self._transport.ask("PUT", "kv", *self._of, key, body=body))
+        body = {"value": value, **drop_missing(options)}
+        return _read_kept(await self._transport.ask("PUT", "kv", *self._of, key, body=body))
 
     async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[KeyResult]:
         entries = [_document(setting) for setting in settings]
-        done = await self._transport.ask("POST", "kv", *self._of, body={"entries": entries})
+        answer = await self._transport.ask("POST", "kv", *self._of, body={"entries": entries})
         return [
-            error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
+            error_of(one["problem"]) if "problem" in one else _read_kept(one["answer"])
+            for one in answer["items"]
         ]
 
     async def incr(self, key: str, by: float = 1) -> Kept:
-        return _kept(await self._transport.ask("POST", "kv", *self._of, key, body={"by": by}))
+        return _read_kept(await self._transport.ask("POST", "kv", *self._of, key, body={"by": by}))
 
     async def delete(self, key: str) -> Deleted:
-        deleted: Deleted = load(Deleted, await self._transport.ask("DELETE", "kv", *self._of, key))
-        return deleted
+        receipt: Deleted = load(Deleted, await self._transport.ask("DELETE", "kv", *self._of, key))
+        return receipt
 
     async def touch(self, key: str) -> Entry | None:
         raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
-        found = await self._transport.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
-        entries = tuple(_entry(one) for one in found["entries"])
-        return Listing(entries=entries, truncated=found["truncated"], next=found.get("next"))
+        page = await self._transport.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
+        entries = tuple(_read_entry(one) for one in page["entries"])
+        return Listing(entries=entries, truncated=page["truncated"], next=page.get("next"))
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
-        body = {"query": query, **given(options)}
-        found = await self._transport.ask("POST", "kv-search", *self._of, body=body)
-        searched: Searched = load(Searched, {**found, "matches": []})
-        return replace(searched, matches=tuple(_match(one) for one in found["matches"]))
+        body = {"query": query, **drop_missing(options)}
+        document = await self._transport.ask("POST", "kv-search", *self._of, body=body)
+        answer: Searched = load(Searched, {**document, "matches": []})
+        return replace(answer, matches=tuple(_read_match(one) for one in document["matches"]))
 
     async def stats(self) -> Stats:
         stats: Stats = load(Stats, await self._transport.ask("GET", "kv-stats", *self._of))
         return stats
 
     async def reembed(self) -> Reembedded:
-        done: Reembedded = load(
+        receipt: Reembedded = load(
             Reembedded, await self._transport.ask("POST", "kv-reembed", *self._of, body={})
         )
-        return done
+        return receipt
 
 
 def _document(setting: Setting) -> dict[str, Json]:
@@ -337,50 +338,50 @@ def _document(setting: Setting) -> dict[str, Json]:
         "index": None if setting.index is Indexing.ALL else setting.index.value,
         "redact": setting.redact or None,
     }
-    return {"key": setting.key, "value": setting.value, **given(options)}
+    return {"key": setting.key, "value": setting.value, **drop_missing(options)}
 
 
-def _kept(document: dict[str, Json]) -> Kept:
-    kept: Kept = load(Kept, document)
-    return kept
+def _read_kept(document: dict[str, Json]) -> Kept:
+    receipt: Kept = load(Kept, document)
+    return receipt
 
 
-def _entry(document: Mapping[str, Json]) -> Entry:
+def _read_entry(document: Mapping[str, Json]) -> Entry:
     """The entry with its value exactly as it came."""
     entry: Entry = load(Entry, {**document, "value": None})
     return replace(entry, value=document["value"])
 
 
-def _match(document: Mapping[str, Json]) -> Match:
-    merged = tuple(_entry(one) for one in document.get("merged_from", ()))
+def _read_match(document: Mapping[str, Json]) -> Match:
+    others = tuple(_read_entry(one) for one in document.get("merged_from", ()))
     entry = {name: value for name, value in document.items() if name not in ("score", "merged_from")}
-    return Match(entry=_entry(entry), score=document["score"], merged_from=merged)
+    return Match(entry=_read_entry(entry), score=document["score"], merged_from=others)
 
 
 class RemoteLayer(Layer):
     """As `Layer`; the server reads what waits, so there is no `work` here."""
 
     def __init__(self, transport: Transport, scope: Scope) -> None:
-        super().__init__(nowhere, scope)
+        super().__init__(refuse_local, scope)
         self._transport = transport
 
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
-        said = [given(message) for message in messages]
-        body = {**self._named(), "messages": said, **given(options)}
+        turns = [drop_missing(message) for message in messages]
+        body = {**self._named(), "messages": turns, **drop_missing(options)}
         return self._event(await self._transport.ask("POST", "layer", "add", body=body))
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
-        named = {**self._named(), **given(options)}
-        return self._event(await self._transport.ask("GET", "layer", "events", event_id, **named))
+        scope = {**self._named(), **drop_missing(options)}
+        return self._event(await self._transport.ask("GET", "layer", "events", event_id, **scope))
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
-        body = {**self._named(), "query": query, **given(options)}
-        found = await self._transport.ask("POST", "layer", "recall", body=body)
-        facts: FoundFacts = load(FoundFacts, {**found, "facts": []})
-        return replace(facts, facts=tuple(_fact(one) for one in found["facts"]))
+        body = {**self._named(), "query": query, **drop_missing(options)}
+        document = await self._transport.ask("POST", "layer", "recall", body=body)
+        facts: FoundFacts = load(FoundFacts, {**document, "facts": []})
+        return replace(facts, facts=tuple(_read_fact(one) for one in document["facts"]))
 
     def _named(self) -> dict[str, Json]:
-        return given({"agent_id": self.scope.agent, "user_id": self.scope.user})
+        return drop_missing({"agent_id": self.scope.agent, "user_id": self.scope.user})
 
     def _event(self, document: Mapping[str, Json]) -> Event:
         """What the server tells of an event; that it is of this scope is only known of one's own."""
@@ -395,7 +396,7 @@ class RemoteLayer(Layer):
         )
 
 
-def _fact(document: Mapping[str, Json]) -> FoundFact:
+def _read_fact(document: Mapping[str, Json]) -> FoundFact:
     return FoundFact(**{**document, "kind": Kind(document["kind"])})
 
 
@@ -425,10 +426,10 @@ class Client(Memory):
         timeout: float = 30.0,
     ) -> None:
         place = locate(url, token)
-        chosen = tenant or place.tenant
-        super().__init__(agent_id, user_id=user_id, tenant=chosen or DEFAULT_TENANT)
+        requested_tenant = tenant or place.tenant
+        super().__init__(agent_id, user_id=user_id, tenant=requested_tenant or DEFAULT_TENANT)
         # A connection for each request: what is sent on one that broke might be done twice.
-        self._transport = Transport(Link(place, timeout=timeout, keep=0), chosen)
+        self._transport = Transport(Link(place, timeout=timeout, keep=0), requested_tenant)
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         if not operation.isidentifier():
@@ -441,8 +442,8 @@ class Client(Memory):
 
     async def owed(self) -> list[dict[str, Json]]:
         """What stores of the server have still to write, without what it says; takes the right to review."""
-        found: list[dict[str, Json]] = (await self._transport.ask("GET", "debts"))["debts"]
-        return found
+        pending: list[dict[str, Json]] = (await self._transport.ask("GET", "debts"))["debts"]
+        return pending
 
     async def audit_log(
         self,
@@ -455,13 +456,13 @@ class Client(Memory):
         """As `Memory` answers, without the tenant; takes the right to review."""
         if subject is not None:
             refuse_filters("subject", filters)
-        wanted: dict[str, Any] = moments(**filters)
-        if wanted.get("user_id") is None:
-            wanted["user_id"] = self.user_id
-        if not wanted.pop("all_agents", False):
-            wanted["agent_id"] = self.agent_id
-        asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
-        return await read_entries(self._transport, asked)
+        fields: dict[str, Any] = moments(**filters)
+        if fields.get("user_id") is None:
+            fields["user_id"] = self.user_id
+        if not fields.pop("all_agents", False):
+            fields["agent_id"] = self.agent_id
+        parameters = {**fields, "before": before, "limit": limit} if subject is None else {"subject": subject}
+        return await read_entries(self._transport, parameters)
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """What the server says of its own ledger; takes the right to manage all tenants."""
@@ -518,18 +519,18 @@ class Client(Memory):
     async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
         source = iter(payloads)
         while some := list(islice(source, _AT_ONCE)):
-            unfit = [_unfit(payload) for payload in some]
+            unfit = [_find_fault(payload) for payload in some]
             items = [
                 {"operation": "remember", "payload": payload}
                 for payload, problem in zip(some, unfit, strict=True)
                 if problem is None
             ]
-            done = iter(
+            answers = iter(
                 (await self._transport.ask("POST", "batch", body={"items": items}))["items"] if items else ()
             )
-            yield [problem or self._kept(next(done)) for problem in unfit]
+            yield [problem or self._read_kept(next(answers)) for problem in unfit]
 
-    def _kept(self, item: Mapping[str, Json]) -> Result:
+    def _read_kept(self, item: Mapping[str, Json]) -> Result:
         return (
             error_of(item["problem"])
             if "problem" in item
@@ -537,7 +538,7 @@ class Client(Memory):
         )
 
     async def _open(self) -> NoReturn:
-        await nowhere()
+        await refuse_local()
 
 
 class BlockingClient(BlockingMemory):
@@ -569,7 +570,7 @@ class BlockingClient(BlockingMemory):
         return self._run(self._client.proof(entry))
 
 
-def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:
+def _find_fault(payload: Mapping[str, Json]) -> MemorywireError | None:
     """Why this item cannot be sent: as a part of one request it would fail the others, too."""
     try:
         validate.check("remember", payload)

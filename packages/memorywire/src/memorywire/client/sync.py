@@ -238,7 +238,7 @@ class Memory:
         return self._run(self._memory.debts())
 
     def pay_debts(self) -> bool:
-        """Deliver pending changes to their stores now; return whether none is left."""
+        """Try now to write what the store is owed, in order; whether nothing is owed any more."""
         return self._run(self._memory.pay_debts())
 
     def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:

@@ -57,7 +57,7 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
         return await self._done(self._files.clear())
 
     async def _done(self, work: Coroutine[Any, Any, str]) -> str:
-        return await self._caller.run(_told(work))
+        return await self._caller.run(_explain_errors(work))
 
 
 class BlockingMemoryFiles(BetaAbstractMemoryTool):
@@ -96,7 +96,7 @@ class BlockingMemoryFiles(BetaAbstractMemoryTool):
         return self._done(self._files.clear())
 
     def _done(self, work: Coroutine[Any, Any, str]) -> str:
-        return self._caller.wait(_told(work))
+        return self._caller.wait(_explain_errors(work))
 
 
 class _Files:
@@ -114,7 +114,7 @@ class _Files:
             lines = entry.value.split("\n")
             if len(lines) > _LINES_MAX:
                 raise ToolError(f"File {command.path} exceeds maximum line limit of {_LINES_MAX:,} lines.")
-            text = _numbered(lines, getattr(command, "view_range", None))
+            text = _number_lines(lines, getattr(command, "view_range", None))
             return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(text)
         files = await self._below(path)
         if not files and path != ROOT:
@@ -147,7 +147,7 @@ class _Files:
         new_content = content.replace(old, getattr(command, "new_str", None) or "")
         await self._set(self._path_of(entry), new_content, if_version=entry.version)
         line = content[:place].count("\n") + 1
-        snippet = _numbered(new_content.split("\n"), [line - _AROUND, line + _AROUND])
+        snippet = _number_lines(new_content.split("\n"), [line - _AROUND, line + _AROUND])
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
             + ("\n".join(snippet))
@@ -230,7 +230,7 @@ class _Files:
         return self._caller.keys(f"{self._before}{ROOT}/", self._limits)
 
 
-async def _told(work: Coroutine[Any, Any, str]) -> str:
+async def _explain_errors(work: Coroutine[Any, Any, str]) -> str:
     """What the command answers; a problem is told to the model, with what to do about it."""
     try:
         return await work
@@ -264,7 +264,7 @@ def _missing(path: str, advice: str = "") -> ToolError:
     return ToolError(f"The path {path} does not exist{'.' if advice else ''}{advice}")
 
 
-def _numbered(lines: Sequence[str], span: Sequence[int] | None) -> list[str]:
+def _number_lines(lines: Sequence[str], span: Sequence[int] | None) -> list[str]:
     first = max(1, span[0]) if span else 1
     last = len(lines) if not span or span[1] == -1 else span[1]
     numbers = enumerate(lines[first - 1 : last], start=first)

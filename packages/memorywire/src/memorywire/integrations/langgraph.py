@@ -134,8 +134,8 @@ class MemorywireStore(BaseStore):
             scores = {match.entry.key: match.score for match in matches}
             entries = [match.entry for match in matches]
         else:
-            listed = self._entries(self._prefix(op.namespace_prefix))
-            entries = sorted(listed, key=lambda entry: (-entry.updated_at, entry.key))
+            entries_below = self._entries(self._prefix(op.namespace_prefix))
+            entries = sorted(entries_below, key=lambda entry: (-entry.updated_at, entry.key))
         fitting = [entry for entry in entries if _fits(entry.value, op.filter or {})]
         page = fitting[op.offset : op.offset + op.limit]
         fresh = [self._refreshed(entry, op.refresh_ttl) for entry in page]

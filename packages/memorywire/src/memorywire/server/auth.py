@@ -126,19 +126,19 @@ class Authenticator:
                 "the tenant has no name", field=TENANT_HEADER, fix="name it, or leave the header out"
             )
         if authorization is None:
-            if self._trusting and not await self._is_guarded():
+            if self._trusting and not await self._has_operators():
                 return replace(ANYBODY, tenant=tenant or DEFAULT_TENANT)
-            raise _unknown()
+            raise _refuse_token()
         scheme, _, secret = authorization.partition(" ")
         if scheme.lower() != "bearer":
-            raise _unknown()
-        found = await self._recognise(secret.strip())
-        if found is not None:
-            self._note_use(found[1])
-            return _caller("operator", found[0], tenant)
+            raise _refuse_token()
+        match = await self._recognise(secret.strip())
+        if match is not None:
+            self._note_use(match[1])
+            return _caller("operator", match[0], tenant)
         bearer = None if self._oidc is None else await self._oidc.operator(secret.strip())
         if bearer is None:
-            raise _unknown()
+            raise _refuse_token()
         return _caller("oidc", bearer, tenant)
 
     async def close(self) -> None:
@@ -146,9 +146,9 @@ class Authenticator:
 
     async def trusts_links(self) -> bool:
         """Whether a one-time link signs in: only while there is no other way to prove who somebody is."""
-        return self._oidc is None and not await self._is_guarded()
+        return self._oidc is None and not await self._has_operators()
 
-    async def _is_guarded(self) -> bool:
+    async def _has_operators(self) -> bool:
         """Whether there ever was an operator; once there was, it is not looked up again."""
         now = self._clock()
         if not self._guarded and (self._looked_at is None or not 0 <= now - self._looked_at < _FRESH_MS):
@@ -158,15 +158,15 @@ class Authenticator:
 
     async def _recognise(self, secret: str) -> tuple[Operator, Token] | None:
         now, key = self._clock(), hashlib.sha256(secret.encode(errors="replace")).digest()
-        read_at, found = self._known.get(key, (None, None))
+        read_at, match = self._known.get(key, (None, None))
         if read_at is None or not 0 <= now - read_at < _FRESH_MS:
-            found = await self._operators.recognise(secret, now)
+            match = await self._operators.recognise(secret, now)
             self._known.pop(key, None)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            if found is not None:  # wrong tokens without number must not push out those that are used
-                self._known[key] = (now, found)
-        return found if found is not None and found[1].holds(now) else None
+            if match is not None:  # wrong tokens without number must not push out those that are used
+                self._known[key] = (now, match)
+        return match if match is not None and match[1].holds(now) else None
 
     def _note_use(self, token: Token) -> None:
         """Note now and then, in the background, that a token was used; nobody waits for it."""
@@ -192,23 +192,23 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
     )
 
 
-def _tenant(operator: Operator, wanted: str | None) -> str:
+def _tenant(operator: Operator, requested: str | None) -> str:
     """The tenant of the credential; of one that has several, the one that the request chose among them."""
-    known = operator.tenants
-    if wanted is None and len(known) == 1 and "*" not in known[0]:
-        return known[0]
-    chosen = DEFAULT_TENANT if wanted is None else wanted
-    if not names(known, chosen):
-        unsaid = f"the token is of several tenants ({', '.join(known)}), and the request names none"
+    tenants = operator.tenants
+    if requested is None and len(tenants) == 1 and "*" not in tenants[0]:
+        return tenants[0]
+    tenant = DEFAULT_TENANT if requested is None else requested
+    if not names(tenants, tenant):
+        unsaid = f"the token is of several tenants ({', '.join(tenants)}), and the request names none"
         raise Forbidden(
-            unsaid if wanted is None else "this tenant is not yours",
+            unsaid if requested is None else "this tenant is not yours",
             field=TENANT_HEADER,
             fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
         )
-    return chosen
+    return tenant
 
 
-def _unknown() -> Unauthenticated:
+def _refuse_token() -> Unauthenticated:
     """The one answer for a token that is missing, unknown, ended or revoked."""
     return Unauthenticated(
         "no valid token came with this request: none, an unknown one, or one that has ended or was revoked",
@@ -252,9 +252,9 @@ class OidcVerifier:
         """The operator that the token speaks for; None for every reason not to believe it."""
         if len(token) > _LONGEST or token.count(".") != 2:
             return None
-        return await asyncio.to_thread(self._checked, token)
+        return await asyncio.to_thread(self._decode, token)
 
-    def _checked(self, token: str) -> Operator | None:
+    def _decode(self, token: str) -> Operator | None:
         try:
             claims = self._jwt.decode(
                 token,
@@ -328,16 +328,16 @@ class KeySet:
 
 def _operator(claims: Mapping[str, Json]) -> Operator | None:
     """The operator that the claim describes; what it does not say plainly is not granted."""
-    granted = claims.get(_CLAIM)
-    if not isinstance(granted, dict) or granted.get("role") not in [*Role]:
+    grant = claims.get(_CLAIM)
+    if not isinstance(grant, dict) or grant.get("role") not in [*Role]:
         return None
-    tenants: Json = granted.get("tenants")
-    agents: Json = granted.get("agents", list(EVERYBODY))
+    tenants: Json = grant.get("tenants")
+    agents: Json = grant.get("agents", list(EVERYBODY))
     if not (_patterns(tenants) and _patterns(agents)):
         return None
     return Operator(
         name=json.dumps(claims["sub"], ensure_ascii=True)[1:-1],
-        role=Role(granted["role"]),
+        role=Role(grant["role"]),
         made_at=0,
         tenants=tuple(tenants),
         agents=tuple(agents),

@@ -73,12 +73,12 @@ class WebhookSender:
     async def run(self) -> None:
         """Tell webhooks until cancelled; a journal that does not answer is asked again."""
         while True:
-            heard = self._feed.heard
+            position = self._feed.heard
             with suppress(StoreError):
-                found = await self._webhooks.list_all()
-                if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
+                receivers = await self._webhooks.list_all()
+                if any(await asyncio.gather(*(self._tell(webhook) for webhook in receivers))):
                     continue
-            await self._feed.pause(heard)
+            await self._feed.pause(position)
 
     async def _tell(self, webhook: Webhook) -> bool:
         """Tell one webhook its next event; False when there is none."""

@@ -58,8 +58,8 @@ def _message(document: Mapping[str, Json]) -> dict[str, Json] | None:
 def _words(content: Json) -> str:
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in _TEXTS]
-    said = "\n".join(text for text in texts if isinstance(text, str))
-    return storable(_WRAPPING.sub("", _BLOCK.sub("", said)).strip()[:MOST_CHARS])
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    return storable(_WRAPPING.sub("", _BLOCK.sub("", text)).strip()[:MOST_CHARS])
 
 
 def _moment(stamp: Json) -> int | None:

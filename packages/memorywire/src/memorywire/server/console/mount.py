@@ -125,15 +125,15 @@ def console_mount(
     views = [view for room in PAGE_GROUPS for view in room.views]
     app = Starlette(
         routes=[
-            *(Route(view.path, _endpoint(view, console), methods=_methods(view)) for view in views),
-            Route("/events", _for_visitors(events_endpoint(service))),
+            *(Route(view.path, _endpoint(view, console), methods=_list_methods(view)) for view in views),
+            Route("/events", _require_viewer(events_endpoint(service))),
             Route("/static/{name}", _static),
         ],
-        exception_handlers={HTTPException: _unknown(console), MemorywireError: problem_of},
+        exception_handlers={HTTPException: _handle_unknown(console), MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
-    mounted = MountedApp(path=PATH, app=app, running=running, entry=entry, welcoming=True)
-    return Console(mounted=mounted, sessions=sessions)
+    mount = MountedApp(path=PATH, app=app, running=running, entry=entry, welcoming=True)
+    return Console(mounted=mount, sessions=sessions)
 
 
 async def viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
@@ -150,7 +150,7 @@ async def viewer(session: Session | None, authenticator: Authenticator) -> Calle
         return None
 
 
-def _methods(view: View) -> list[str]:
+def _list_methods(view: View) -> list[str]:
     return [method for method, answers in (("GET", view.look), ("POST", view.do)) if answers is not None]
 
 
@@ -161,24 +161,24 @@ def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
             return await page.show("onward.html")  # no cookie came along from another site: it would here
         if page.viewer is None and not view.public:
-            response = await _way_in(page)
-        elif request.method != "POST" and _is_elsewhere(page):
+            response = await _redirect_to_sign_in(page)
+        elif request.method != "POST" and _is_other_tenant(page):
             response = await page.show("elsewhere.html", tenant=page.query["tenant"])
         else:
-            response = await _answered(view, page)
+            response = await _respond(view, page)
         _keep_session(response, page, fresh=state.fresh)
         return response
 
     return endpoint
 
 
-def _is_elsewhere(page: Page) -> bool:
+def _is_other_tenant(page: Page) -> bool:
     """Whether the address is of another tenant than the visitor looks at, as in the link of a receipt."""
-    named = page.query.get("tenant")
-    return page.viewer is not None and named is not None and named != page.viewer.tenant
+    tenant = page.query.get("tenant")
+    return page.viewer is not None and tenant is not None and tenant != page.viewer.tenant
 
 
-async def _way_in(page: Page) -> Response:
+async def _redirect_to_sign_in(page: Page) -> Response:
     """Redirect to the sign-in, and from there back to the page that was asked for.
 
     After a form it leads to the page that sent it, which gives back what was typed.
@@ -186,31 +186,31 @@ async def _way_in(page: Page) -> Response:
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
     with suppress(MemorywireError):
-        page.console.sessions.put_aside(page.session, (await _sent(page)).typed)
+        page.console.sessions.put_aside(page.session, (await _read_any_form(page)).typed)
     sent_by = urlsplit(page.request.headers.get("referer", ""))
     return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
 
 
-async def _answered(view: View, page: Page) -> Response:
+async def _respond(view: View, page: Page) -> Response:
     form: Form | None = None
     try:
         if page.request.method == "POST" and view.do is not None:
-            form = await _proven(page)
+            form = await _read_own_form(page)
             return await view.do(page, form)
         if view.look is not None:
             unsaid = view.of_agent and page.limited and page.agent is None
-            return await (_choice(page) if unsaid else view.look(page))
+            return await (_choose_agent(page) if unsaid else view.look(page))
         raise WrongMethod("this address does not know that method")
     except MemorywireError as error:
         page.request.state.visit.code = error.code
         back = None if form is None else form.get("back")
         if back is not None:
-            typed = {} if form is None else form.typed
-            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=typed))
+            draft = {} if form is None else form.typed
+            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=draft))
         return await page.show("problem.html", status_of(error), problem=error.problem())
 
 
-async def _choice(page: Page) -> Response:
+async def _choose_agent(page: Page) -> Response:
     """The agents to choose from; where there is no choice, the page itself."""
     agents = (await page.call("agents"))["items"]
     if len(agents) == 1:
@@ -218,16 +218,16 @@ async def _choice(page: Page) -> Response:
     return await page.show("choose.html", agents=agents)
 
 
-async def _proven(page: Page) -> Form:
+async def _read_own_form(page: Page) -> Form:
     """The form, if a page of this very session sent it; else Forbidden."""
-    form = await _sent(page)
+    form = await _read_any_form(page)
     if not page.console.sessions.is_token(page.session, form.get(PROOF) or ""):
         page.typed = form.typed
         raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
     return form
 
 
-async def _sent(page: Page) -> Form:
+async def _read_any_form(page: Page) -> Form:
     """The form, whichever session it was made for."""
     check_origin(page.request)
     limits = page.console.service.limits
@@ -242,7 +242,7 @@ def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
         sessions.keep(response, current, tls=page.over_tls)
 
 
-def _unknown(console: ConsoleContext) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _handle_unknown(console: ConsoleContext) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def unknown(request: Request, error: Exception) -> Response:
         page = Page(request, console, request.state.session, request.state.caller)
         problem = NotFound("there is no such page", fix="start at the inbox")
@@ -251,15 +251,15 @@ def _unknown(console: ConsoleContext) -> Callable[[Request, Exception], Awaitabl
     return unknown
 
 
-def _for_visitors(endpoint: Endpoint) -> Endpoint:
-    async def checked(request: Request) -> Response:
+def _require_viewer(endpoint: Endpoint) -> Endpoint:
+    async def check(request: Request) -> Response:
         if request.state.caller is None:
             raise Unauthenticated("nobody is signed in", fix="sign in")
         request.state.operation = "events"  # how long a visitor listens is not how long a page takes
         request.state.asked = parameters_of("/v0/events", "GET").read(request)
         return await endpoint(request)
 
-    return checked
+    return check
 
 
 async def _static(request: Request) -> Response:

@@ -44,25 +44,25 @@ class Form(Struct, frozen=True):
 
     def text(self, name: str) -> str:
         """A field that must be there."""
-        found = self.get(name)
-        if found is None:
+        value = self.get(name)
+        if value is None:
             raise InvalidRequest(f"{name} is missing", field=name, fix="fill it in")
-        return found
+        return value
 
     @property
     def typed(self) -> dict[str, str]:
         """What somebody typed, and would have to type again if it were lost."""
-        found = {name: self.get(name) for name in _WORDS}
-        return {name: words[:_MOST_WORDS] for name, words in found.items() if words and words.strip()}
+        fields = {name: self.get(name) for name in _WORDS}
+        return {name: words[:_MOST_WORDS] for name, words in fields.items() if words and words.strip()}
 
     def many(self, name: str) -> tuple[str, ...]:
         return self.fields.get(name, ())
 
 
-def whole(text: str, field: str, said: str) -> int:
+def whole(text: str, field: str, message: str) -> int:
     """A number as an address or a form spells it; `said` is what the field is."""
     if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
-        raise InvalidRequest(said, field=field)
+        raise InvalidRequest(message, field=field)
     return int(text)
 
 
@@ -166,8 +166,8 @@ class Page:
 
     async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
         """An operation of the wire, as the visitor; fields that are None or empty are left out."""
-        given = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
-        return await self.console.service.call(operation, given, self.caller)
+        fields = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
+        return await self.console.service.call(operation, fields, self.caller)
 
     async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
         """As `call`, with the answer as a value instead of JSON."""
@@ -193,9 +193,9 @@ class Page:
     @property
     def agent(self) -> str | None:
         """The agent the address names; else the only one that is the visitor's, if it is only one."""
-        named = self.query.get("agent")
+        agent = self.query.get("agent")
         only, *others = self.caller.agents
-        return named if named is not None or others or "*" in only else only
+        return agent if agent is not None or others or "*" in only else only
 
     @property
     def limited(self) -> bool:
@@ -204,10 +204,10 @@ class Page:
 
     def link(self, path: str | None = None, /, **fields: Json) -> str:
         """An address: this page with other fields, or another page with just these; None removes a field."""
-        kept: Mapping[str, Json] = self.query if path is None else {}
-        asked = {name: value for name, value in {**kept, **fields}.items() if value not in (None, "")}
+        current: Mapping[str, Json] = self.query if path is None else {}
+        query = {name: value for name, value in {**current, **fields}.items() if value not in (None, "")}
         place = self.request.url.path if path is None else f"{PATH}{path}"
-        return f"{place}?{urlencode(asked)}" if asked else place
+        return f"{place}?{urlencode(query)}" if query else place
 
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
         """The template, with everything the frame around it needs."""
@@ -244,13 +244,13 @@ class Page:
         The header of a proxy is believed from anybody: a client that forges it only makes its own cookie
         stricter.
         """
-        forwarded = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-        return "https" in (self.request.url.scheme, forwarded)
+        protocol = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return "https" in (self.request.url.scheme, protocol)
 
     @property
     def theme(self) -> str:
-        said = self.request.cookies.get("memorywire_theme", "auto")
-        return said if said in THEMES else "auto"
+        theme = self.request.cookies.get("memorywire_theme", "auto")
+        return theme if theme in THEMES else "auto"
 
     @property
     def keys(self) -> bool:
@@ -258,24 +258,24 @@ class Page:
 
     async def _counts(self) -> dict[str, int]:
         """What waits in each section; a count that fails must not fail the page."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for section in self.sections:
             if section.count is not None:
                 with suppress(MemorywireError):
-                    found[section.path] = await section.count(self)
-        return found
+                    counts[section.path] = await section.count(self)
+        return counts
 
     async def _tenants(self) -> list[str]:
         """The tenants the visitor may look at; a pattern stands for all tenants that have memories here."""
         if self.viewer is None:
             return []
         patterns = self.viewer.tenants
-        found = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
+        visible = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
         if any("*" in one for one in patterns):
             with suppress(MemorywireError):
-                known = await self.console.service.journal.tenants()
-                found |= {one for one in (DEFAULT_TENANT, *known) if names(patterns, one)}
-        return sorted(found)
+                stored = await self.console.service.journal.tenants()
+                visible |= {one for one in (DEFAULT_TENANT, *stored) if names(patterns, one)}
+        return sorted(visible)
 
 
 def own(address: str) -> str:

@@ -24,7 +24,7 @@ from memorywire.server.console.sessions import PATH
 from memorywire.server.http import audit as books
 from memorywire.server.http.endpoint import Service
 
-SHOWN = 2_000
+MOST_CHARS = 2_000
 """How many characters of one text a page shows; the rest is behind a link."""
 
 _ESCAPED = re.compile(
@@ -36,7 +36,7 @@ _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 def environment() -> Environment:
     """Everything is escaped; a name that nobody gave is an error, not an empty string."""
-    made = Environment(
+    templates = Environment(
         loader=FunctionLoader(_source),
         autoescape=True,
         undefined=StrictUndefined,
@@ -44,27 +44,31 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief)
-    made.globals.update(said=said, static=static, root=PATH)
-    return made
+    templates.filters.update(
+        number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief
+    )
+    templates.globals.update(untrusted=untrusted, static=static, root=PATH)
+    return templates
 
 
-def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool = False) -> Markup:
-    """Any text from outside, shown so that it stays text and stays in its place.
+def untrusted(
+    text: Json, limit: int = MOST_CHARS, raw: str | None = None, *, is_visible: bool = False
+) -> Markup:
+    """Escape text from outside so that it stays text and stays in its place.
 
-    Characters that hide or reorder are spelt out, unless that was done before (`shown`). A long text is cut,
+    Characters that hide or reorder are spelt out, unless they are already (`is_visible`). A long text is cut,
     with a link to all of it where there is one.
     """
     whole = text if isinstance(text, str) else plain(text)
     cut = whole[:limit]
-    parts = enumerate(_ESCAPED.split(cut if shown else visible(cut)))
-    marked = Markup("").join(_HIDDEN.format(part) if at % 2 else part for at, part in parts)
+    parts = enumerate(_ESCAPED.split(cut if is_visible else visible(cut)))
+    markup = Markup("").join(_HIDDEN.format(part) if at % 2 else part for at, part in parts)
     rest = Markup("")
     if len(whole) > limit:
         rest = Markup(' <span class="cut">… {} characters</span>').format(number(len(whole)))
         if raw is not None:
             rest += Markup(' <a class="cut" href="{}">all of it</a>').format(raw)
-    return Markup('<bdi class="said">{}</bdi>{}').format(marked, rest)
+    return Markup('<bdi class="said">{}</bdi>{}').format(markup, rest)
 
 
 def plain(value: Json) -> str:
@@ -118,8 +122,8 @@ def duration(ms: int) -> str:
 @cache
 def asset(name: str) -> bytes | None:
     """A file that pages refer to, if there is one of this name."""
-    found = files(__package__) / "static" / name
-    return found.read_bytes() if "/" not in name and found.is_file() else None
+    path = files(__package__) / "static" / name
+    return path.read_bytes() if "/" not in name and path.is_file() else None
 
 
 @cache
@@ -132,8 +136,8 @@ def static(name: str) -> str:
 
 
 def _source(name: str) -> Any:
-    found = files(__package__) / "templates" / name
-    return found.read_text(encoding="utf-8") if found.is_file() else None
+    path = files(__package__) / "templates" / name
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 WIDTH, HEIGHT = 600, 120
@@ -148,7 +152,7 @@ class Column(Struct, frozen=True):
     height: float
     day: int
     count: int
-    said: str
+    label: str
 
 
 class Columns(Struct, frozen=True):
@@ -166,11 +170,13 @@ def columns(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Co
     for day, what, count in counts:
         by_day[day].append(f"{count} {what}")
         sums[day] += count
-    shown = range(today - days + 1, today + 1)
-    most = max((sums[day] for day in shown), default=0)
+    range_of_days = range(today - days + 1, today + 1)
+    most = max((sums[day] for day in range_of_days), default=0)
     step = WIDTH / days
-    drawn = [_column(place, day, sums[day], most, step, by_day[day]) for place, day in enumerate(shown)]
-    return Columns(WIDTH, HEIGHT, most, sum(sums[day] for day in shown), tuple(drawn))
+    bars = [
+        _column(place, day, sums[day], most, step, by_day[day]) for place, day in enumerate(range_of_days)
+    ]
+    return Columns(WIDTH, HEIGHT, most, sum(sums[day] for day in range_of_days), tuple(bars))
 
 
 def _column(place: int, day: int, count: int, most: int, step: float, parts: Sequence[str]) -> Column:
@@ -182,7 +188,7 @@ def _column(place: int, day: int, count: int, most: int, step: float, parts: Seq
         height=high,
         day=day,
         count=count,
-        said=", ".join(parts),
+        label=", ".join(parts),
     )
 
 

@@ -109,12 +109,12 @@ class Sessions:
 
     def keep(self, response: Response, session: Session, *, tls: bool) -> None:
         """Give the visitor the sealed session; over TLS it never travels without."""
-        sealed = self._box.encrypt(
+        cookie = self._box.encrypt(
             json.dumps(asdict(session)).encode(), self._entropy(SecretBox.NONCE_SIZE)
         ).hex()
-        if len(sealed) > _MOST_BYTES:
+        if len(cookie) > _MOST_BYTES:
             raise InvalidRequest("this token is too long for a cookie", field="token")
-        self.cookie(response, COOKIE, sealed, tls=tls, hidden=True)
+        self.cookie(response, COOKIE, cookie, tls=tls, hidden=True)
 
     def cookie(self, response: Response, name: str, value: str, *, tls: bool, hidden: bool = False) -> None:
         response.set_cookie(
@@ -133,8 +133,8 @@ class Sessions:
         """What every form of this session carries; no other site can know it."""
         return hmac.new(self._key, f"form:{session.id}".encode(), hashlib.sha256).hexdigest()[:40]
 
-    def is_token(self, session: Session, said: str) -> bool:
-        return hmac.compare_digest(self.token(session).encode(), said.encode(errors="replace"))
+    def is_token(self, session: Session, token: str) -> bool:
+        return hmac.compare_digest(self.token(session).encode(), token.encode(errors="replace"))
 
     def new_link(self) -> str:
         """The key of a link that signs in once, and not after a quarter of an hour."""
@@ -169,10 +169,10 @@ class Sessions:
         note = self._taken.pop(f"{session.id}/{id}", None)
         return None if note is None else note.undo
 
-    def put_aside(self, session: Session, typed: Mapping[str, str]) -> None:
+    def put_aside(self, session: Session, draft: Mapping[str, str]) -> None:
         """Keep what somebody typed whose session has ended, until they have signed in again."""
-        if typed:
-            self._aside[session.id] = self._clock(), typed
+        if draft:
+            self._aside[session.id] = self._clock(), draft
             _trim(self._aside, _MOST_ASIDE)
 
     def has_aside(self, session: Session) -> bool:
@@ -180,14 +180,14 @@ class Sessions:
 
     def given_back(self, session: Session) -> Mapping[str, str]:
         """What was put aside for the session: once, and only as long as an idle session lasts."""
-        at, typed = self._aside.pop(session.id, (0, {}))
-        return typed if self._clock() - at < _IDLE_MS else {}
+        at, draft = self._aside.pop(session.id, (0, {}))
+        return draft if self._clock() - at < _IDLE_MS else {}
 
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode(errors="replace")).digest()
 
 
-def _trim(kept: OrderedDict[str, T], most: int = _MOST_NOTES) -> None:
-    while len(kept) > most:
-        kept.popitem(last=False)
+def _trim(entries: OrderedDict[str, T], most: int = _MOST_NOTES) -> None:
+    while len(entries) > most:
+        entries.popitem(last=False)

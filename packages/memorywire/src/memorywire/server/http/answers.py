@@ -88,10 +88,10 @@ def as_problem(
     error: MemorywireError, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The wire's own problem shape, which is what RFC 9457 calls extension members."""
-    said = {**(headers or {}), **how(error)}
+    all_headers = {**(headers or {}), **how(error)}
     # A problem may name a key that is no text: what cannot be said of it is left out.
     body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
-    return Response(body, status or status_of(error), said, media_type=PROBLEM)
+    return Response(body, status or status_of(error), all_headers, media_type=PROBLEM)
 
 
 def how(error: MemorywireError) -> dict[str, str]:

@@ -122,24 +122,24 @@ def build_app(
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
     goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
     """
-    hosting = replace(container, hosting=any(mounted.hosting for mounted in mounts))
+    hosting = replace(container, hosting=any(mount.hosting for mount in mounts))
     service = Service(hosting, limits or Limits())
     clock = container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider)
-    courier = WebhookSender(
+    sender = WebhookSender(
         service.journal, service.feed, clock, first_pause_ms=service.limits.webhook_pause_ms
     )
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for mounted in mounts:
-                if mounted.running is not None:
-                    await stack.enter_async_context(mounted.running())
+            for mount in mounts:
+                if mount.running is not None:
+                    await stack.enter_async_context(mount.running())
             container.reader.wake()
             if container.backends is not None:
                 container.backends.wake()
-            background = (courier, StateChecks(service.journal, observer.alarm))
+            background = (sender, StateChecks(service.journal, observer.alarm))
             tasks = [asyncio.create_task(job.run()) for job in background]
             yield
             for task in tasks:
@@ -149,25 +149,25 @@ def build_app(
 
     app = Starlette(
         routes=[
-            Route("/", _start(mounts)),
+            Route("/", _redirect_start(mounts)),
             *_routes(service, observer),
-            *(route for mounted in mounts for route in _mounted(mounted)),
+            *(route for mount in mounts for route in _list_routes(mount)),
         ],
         exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
         lifespan=running,
     )
     app.router.redirect_slashes = False
-    guarded = SecurityMiddleware(
+    middleware = SecurityMiddleware(
         app,
         service=service,
         authenticator=authenticator,
         observer=observer,
         hosts=hosts,
-        entries={mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None},
-        words={mounted.path: mounted.words for mounted in mounts if mounted.words is not None},
+        entries={mount.path: mount.entry for mount in mounts if mount.entry is not None},
+        words={mount.path: mount.words for mount in mounts if mount.words is not None},
         names=_names(mounts),
     )
-    return ServerErrorMiddleware(guarded, handler=_bug), service
+    return ServerErrorMiddleware(middleware, handler=_bug), service
 
 
 def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
@@ -211,9 +211,9 @@ def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     ]
 
 
-def _start(mounts: Sequence[MountedApp]) -> Endpoint:
+def _redirect_start(mounts: Sequence[MountedApp]) -> Endpoint:
     """An endpoint for `/` that redirects to where people belong, or else to the documentation."""
-    place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
+    place = next((mount.path for mount in mounts if mount.welcoming), "/docs")
 
     async def start(request: Request) -> Response:
         return RedirectResponse(place)
@@ -221,10 +221,10 @@ def _start(mounts: Sequence[MountedApp]) -> Endpoint:
     return start
 
 
-def _mounted(mounted: MountedApp) -> Iterator[BaseRoute]:
+def _list_routes(mount: MountedApp) -> Iterator[BaseRoute]:
     """Routes for the path itself and all below it; a mount alone would need a slash at the end."""
-    yield Route(mounted.path, mounted.app)
-    yield Mount(mounted.path, mounted.app)
+    yield Route(mount.path, mount.app)
+    yield Mount(mount.path, mount.app)
 
 
 def _wire_routes(service: Service) -> Iterator[Route]:
@@ -237,18 +237,20 @@ def _wire_routes(service: Service) -> Iterator[Route]:
 
 async def problem_of(request: Request, error: Exception) -> Response:
     """A problem of ours, as it is answered."""
-    told = cast("MemorywireError", error)
-    request.state.visit.code = told.code
-    return as_problem(told)
+    problem = cast("MemorywireError", error)
+    request.state.visit.code = problem.code
+    return as_problem(problem)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
     """The router's error, such as an unknown address, as a problem."""
-    told = cast("HTTPException", error)
-    if told.status_code == WRONG_METHOD:
-        headers = told.headers or {}
-        known = headers.get("Allow")
-        wrong = WrongMethod("this address does not know that method", fix=f"send {known}" if known else None)
+    problem = cast("HTTPException", error)
+    if problem.status_code == WRONG_METHOD:
+        headers = problem.headers or {}
+        methods = headers.get("Allow")
+        wrong = WrongMethod(
+            "this address does not know that method", fix=f"send {methods}" if methods else None
+        )
         return as_problem(wrong, headers=headers)
     addresses = [route.path for route in wire_routes() if route.field is None]
     near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=_ALIKE)

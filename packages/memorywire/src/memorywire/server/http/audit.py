@@ -26,11 +26,11 @@ _PAGE = 100
 _NEWEST = 20_000
 
 
-async def entries(service: Service, caller: Caller, wanted: Mapping[str, Json]) -> dict[str, Json]:
+async def entries(service: Service, caller: Caller, parameters: Mapping[str, Json]) -> dict[str, Json]:
     """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
     caller.require(Right.REVIEW)
-    caller.require_agent(wanted, optional=True)
-    rest = dict(wanted)
+    caller.require_agent(parameters, optional=True)
+    rest = dict(parameters)
     before, limit = rest.pop("before", None), rest.pop("limit", _PAGE)
     subject = rest.pop("subject", None)
     if subject is not None:
@@ -39,19 +39,19 @@ async def entries(service: Service, caller: Caller, wanted: Mapping[str, Json]) 
             raise InvalidRequest(
                 "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
             )
-        about = await _about(service, caller, subject)
+        about = await _find_about(service, caller, subject)
         return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
-    named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
-    filters = Filters(tenant=caller.tenant, **named, **rest)
-    found = await service.finish(service.journal.entries(filters, before=before, limit=limit))
-    told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
-    return {"entries": told, **_further(found, limit)}
+    scope = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
+    filters = Filters(tenant=caller.tenant, **scope, **rest)
+    rows = await service.finish(service.journal.entries(filters, before=before, limit=limit))
+    documents = [_describe_entry(row) for row in rows if caller.hears_of(row.said["operation"])]
+    return {"entries": documents, **_describe_next(rows, limit)}
 
 
-async def _about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
+async def _find_about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
     """All entries about a change, a proposal or a recall that is the caller's."""
-    found = await service.finish(service.journal.entries_about(caller.tenant, subject))
-    return [_entry(row) for row in found if _is_for(row, caller)]
+    rows = await service.finish(service.journal.entries_about(caller.tenant, subject))
+    return [_describe_entry(row) for row in rows if _is_for(row, caller)]
 
 
 async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
@@ -60,7 +60,7 @@ async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Js
     row = await service.finish(service.journal.entry(sequence))
     if row is None or not _is_for(row, caller):
         raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
-    return _entry(row)
+    return _describe_entry(row)
 
 
 async def proof(service: Service, caller: Caller, sequence: int) -> str:
@@ -73,16 +73,16 @@ async def proof(service: Service, caller: Caller, sequence: int) -> str:
 
 
 async def verdict(
-    service: Service, caller: Caller, kept: str | None = None, *, state: bool = False
+    service: Service, caller: Caller, text: str | None = None, *, state: bool = False
 ) -> dict[str, Json]:
     """The report of a verification of the ledger, which must also agree with the `kept` checkpoints.
 
     With `state`, everything that the ledger speaks of is compared with it, too.
     """
     caller.require(Right.MANAGE, everywhere=True)
-    saved = [] if kept is None else _checkpoints(kept)
-    work = partial(examine, signer=service.journal.signer, saved=saved, state=state)
-    return _verdict(await service.finish(service.journal.audit(work)))
+    checkpoints = [] if text is None else _parse_checkpoints(text)
+    work = partial(examine, signer=service.journal.signer, saved=checkpoints, state=state)
+    return _describe_verdict(await service.finish(service.journal.audit(work)))
 
 
 async def signed(service: Service, caller: Caller) -> dict[str, Json]:
@@ -105,8 +105,8 @@ async def growth(service: Service, caller: Caller) -> list[tuple[int, str, int]]
 async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
     """What stores have still to write of the caller's changes, oldest first."""
     caller.require(Right.REVIEW)
-    found = await service.finish(service.journal.debts())
-    return [debt.summary() for debt in found if _concerns(debt, caller)]
+    pending = await service.finish(service.journal.debts())
+    return [debt.summary() for debt in pending if _concerns(debt, caller)]
 
 
 def audit_endpoint(service: Service) -> Endpoint:
@@ -118,9 +118,9 @@ def audit_endpoint(service: Service) -> Endpoint:
 
 def verify_endpoint(service: Service) -> Endpoint:
     async def verify(request: Request) -> Response:
-        wanted = asked(request)
-        kept, state = wanted.get("checkpoint"), bool(wanted.get("state"))
-        return as_json(await verdict(service, caller_of(request), kept, state=state))
+        parameters = asked(request)
+        checkpoint, state = parameters.get("checkpoint"), bool(parameters.get("state"))
+        return as_json(await verdict(service, caller_of(request), checkpoint, state=state))
 
     return verify
 
@@ -147,15 +147,15 @@ def debts_endpoint(service: Service) -> Endpoint:
     return debts
 
 
-def _checkpoints(text: str) -> list[Checkpoint]:
-    found, unreadable = parse_checkpoints(text)
-    if unreadable or not found:
+def _parse_checkpoints(text: str) -> list[Checkpoint]:
+    checkpoints, unreadable = parse_checkpoints(text)
+    if unreadable or not checkpoints:
         raise InvalidRequest(
             "this is not a checkpoint",
             field="checkpoint",
             fix="send the answer of /v0/audit/checkpoint unchanged",
         )
-    return found
+    return checkpoints
 
 
 def _signer(service: Service) -> Signer:
@@ -165,47 +165,47 @@ def _signer(service: Service) -> Signer:
 
 
 def _is_for(row: Row, caller: Caller) -> bool:
-    said = row.said
-    mine = bool(said["tenant"] == caller.tenant) and names(caller.agents, said["agent"])
-    return mine and caller.hears_of(said["operation"])
+    entry = row.said
+    mine = bool(entry["tenant"] == caller.tenant) and names(caller.agents, entry["agent"])
+    return mine and caller.hears_of(entry["operation"])
 
 
-def _verdict(found: Examination) -> dict[str, Json]:
-    report, fault = found.report, found.report.fault
+def _describe_verdict(examination: Examination) -> dict[str, Json]:
+    report, fault = examination.report, examination.report.fault
     verdict: dict[str, Json] = {
-        "ok": found.ok,
+        "ok": examination.ok,
         "entries": report.entries,
         "sealed": report.sealed,
         "exposed": report.exposed,
         "checkpoints": report.checkpoints,
         "root": report.root.hex(),
-        "unreadable": found.unreadable,
+        "unreadable": examination.unreadable,
     }
-    told = {"origin": report.origin, "key": None if found.key is None else str(found.key)}
-    verdict |= {name: value for name, value in told.items() if value is not None}
+    optional = {"origin": report.origin, "key": None if examination.key is None else str(examination.key)}
+    verdict |= {name: value for name, value in optional.items() if value is not None}
     if fault is not None:
         until = {} if fault.until is None else {"until": fault.until}
         verdict["fault"] = {"entry": fault.entry, "reason": fault.reason, **until}
-    if found.state is not None:
-        state = found.state
+    if examination.state is not None:
+        state = examination.state
         differences = [asdict(one) for one in state.differences]
         counts: dict[str, Json] = {"versions": state.versions, "rows": state.rows}
         verdict["state"] = {"ok": state.ok, **counts, "differences": differences}
     return verdict
 
 
-def _entry(row: Row) -> dict[str, Json]:
+def _describe_entry(row: Row) -> dict[str, Json]:
     """As the wire names things: `agent_id` and `user_id`; the tenant is the caller's own."""
-    said = dict(row.said)
-    said["agent_id"] = said.pop("agent")
-    if "user" in said:
-        said["user_id"] = said.pop("user")
-    del said["tenant"]
-    return said
+    document = dict(row.said)
+    document["agent_id"] = document.pop("agent")
+    if "user" in document:
+        document["user_id"] = document.pop("user")
+    del document["tenant"]
+    return document
 
 
-def _further(found: list[Row], limit: int) -> dict[str, Json]:
-    return {"next": found[-1].seq} if len(found) == limit and found[-1].seq > 1 else {}
+def _describe_next(rows: list[Row], limit: int) -> dict[str, Json]:
+    return {"next": rows[-1].seq} if len(rows) == limit and rows[-1].seq > 1 else {}
 
 
 def _concerns(debt: Debt, caller: Caller) -> bool:

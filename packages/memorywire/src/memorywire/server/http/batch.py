@@ -30,7 +30,7 @@ def batch_endpoint(service: Service) -> Endpoint:
         body = await asked_body("batch.request", request, service, limit=service.limits.batch)
         answers = [
             answer
-            for run in _runs(body["items"])
+            for run in _split_runs(body["items"])
             for answer in await _perform(run, service, caller_of(request))
         ]
         return as_json({"items": answers})
@@ -38,7 +38,7 @@ def batch_endpoint(service: Service) -> Endpoint:
     return batch
 
 
-def _runs(items: Sequence[Item]) -> Iterator[list[Item]]:
+def _split_runs(items: Sequence[Item]) -> Iterator[list[Item]]:
     """Neighbours that can be done together: stretches of remembers, and everything else alone."""
     for operation, run in groupby(items, key=lambda item: item["operation"]):
         if operation == "remember":
@@ -50,26 +50,28 @@ def _runs(items: Sequence[Item]) -> Iterator[list[Item]]:
 async def _perform(run: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
     if len(run) == 1:
         return [await _one(run[0], service, caller)]
-    return await _many([item["payload"] for item in run], service, caller)
+    return await _remember_many([item["payload"] for item in run], service, caller)
 
 
 async def _one(item: Item, service: Service, caller: Caller) -> Item:
     try:
         return {"status": 200, "answer": await service.call(item["operation"], item["payload"], caller)}
     except MemorywireError as error:
-        return _failed(error)
+        return _describe_error(error)
 
 
-async def _many(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
+async def _remember_many(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
     """Remembers, embedded and committed in groups."""
-    refused = {at: problem for at, payload in enumerate(payloads) if (problem := _refusal(payload, caller))}
-    allowed = [payload for at, payload in enumerate(payloads) if at not in refused]
+    refusals = {at: problem for at, payload in enumerate(payloads) if (problem := _refusal(payload, caller))}
+    permitted = [payload for at, payload in enumerate(payloads) if at not in refusals]
     try:
-        results: Sequence[Result] = await service.finish(_remember(allowed, service, caller))
+        results: Sequence[Result] = await service.finish(_remember(permitted, service, caller))
     except MemorywireError as error:
-        results = [error] * len(allowed)
-    kept = iter(results)
-    return [_said(refused[at] if at in refused else next(kept)) for at in range(len(payloads))]
+        results = [error] * len(permitted)
+    outcomes = iter(results)
+    return [
+        _describe_result(refusals[at] if at in refusals else next(outcomes)) for at in range(len(payloads))
+    ]
 
 
 async def _remember(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Result]:
@@ -85,13 +87,15 @@ def _refusal(payload: Item, caller: Caller) -> MemorywireError | None:
     return None
 
 
-def _said(result: Result) -> Item:
+def _describe_result(result: Result) -> Item:
     return (
-        _failed(result) if isinstance(result, MemorywireError) else {"status": 200, "answer": encode(result)}
+        _describe_error(result)
+        if isinstance(result, MemorywireError)
+        else {"status": 200, "answer": encode(result)}
     )
 
 
-def _failed(error: MemorywireError) -> Item:
+def _describe_error(error: MemorywireError) -> Item:
     return {"status": status_of(error), "problem": error.problem()}
 
 
@@ -111,10 +115,10 @@ def trigger_endpoint(service: Service) -> Endpoint:
 class Holder:
     """The verbs that a procedure needs, of one agent and as one caller."""
 
-    def __init__(self, service: Service, caller: Caller, asked: Mapping[str, Json]) -> None:
+    def __init__(self, service: Service, caller: Caller, scope: Mapping[str, Json]) -> None:
         self._house = service.as_caller(caller)
         self._tenant = caller.tenant
-        self._scope = {name: asked[name] for name in ("agent_id", "user_id") if name in asked}
+        self._scope = {name: scope[name] for name in ("agent_id", "user_id") if name in scope}
 
     async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
         return cast("Record", await self._ask("get", id=id, **options))
@@ -128,8 +132,8 @@ class Holder:
         return cast("Remembered", await self._ask("remember", content=content, **options))
 
     async def _ask(self, operation: str, **fields: Any) -> object:
-        given = {name: value for name, value in fields.items() if value is not None}
-        return await dispatch(operation, {**self._scope, **given}, self._house, tenant=self._tenant)
+        payload = {name: value for name, value in fields.items() if value is not None}
+        return await dispatch(operation, {**self._scope, **payload}, self._house, tenant=self._tenant)
 
 
 async def _step(holder: Holder, id: str, body: Mapping[str, Json]) -> dict[str, Json]:

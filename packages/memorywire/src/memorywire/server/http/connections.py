@@ -38,10 +38,10 @@ class Traffic:
     """The open connections of a server, in all and by address."""
 
     def __init__(
-        self, limits: Limits, refused: Callable[[], None] = lambda: None, *, proxies: Sequence[str] = ()
+        self, limits: Limits, on_refusal: Callable[[], None] = lambda: None, *, proxies: Sequence[str] = ()
     ) -> None:
         self.limits = limits
-        self._refused = refused
+        self._refused = on_refusal
         self._proxies = [ipaddress.ip_network(proxy) for proxy in proxies]
         self._per_address = max(1, limits.connections // 2)
         self._open = 0
@@ -262,11 +262,11 @@ class _ProbesOnly:
 def network_of(address: str) -> str:
     """The address as it is counted: an IPv6 address by its network, a mapped IPv4 address as itself."""
     try:
-        known = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(known, ipaddress.IPv4Address):
+    if isinstance(parsed, ipaddress.IPv4Address):
         return address
-    if known.ipv4_mapped is not None:
-        return str(known.ipv4_mapped)
-    return str(ipaddress.ip_network((known, _NETWORK_BITS), strict=False))
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, _NETWORK_BITS), strict=False))

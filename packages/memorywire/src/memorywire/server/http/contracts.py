@@ -62,34 +62,34 @@ def _shelf(request: Request, service: Service, caller: Caller, right: Right) -> 
 
 
 async def _get(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    found = await service.finish(agent_index.get(asked(request)["key"]))
-    if found is None:
+    entry = await service.finish(agent_index.get(asked(request)["key"]))
+    if entry is None:
         raise NotFound("there is nothing under this key", field="key")
-    return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
+    return as_json(entry_document(entry), headers={"ETag": f'"{entry.version}"'})
 
 
 async def _set(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    sent = await asked_body("kv_set.request", request, service)
-    body = with_headers(("if_version",), sent, asked(request))
+    body = await asked_body("kv_set.request", request, service)
+    body = with_headers(("if_version",), body, asked(request))
     value = body.pop("value")
-    return _kept(await service.finish(agent_index.set(asked(request)["key"], value, **body)))
+    return _answer_receipt(await service.finish(agent_index.set(asked(request)["key"], value, **body)))
 
 
 async def _incr(request: Request, service: Service, agent_index: KeyValue) -> Response:
     body = await asked_body("kv_incr.request", request, service)
-    return _kept(await service.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
+    return _answer_receipt(await service.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
 
 
 async def _delete(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    done = await service.finish(agent_index.delete(asked(request)["key"]))
-    return as_json(encode(done), _accepted(done))
+    receipt = await service.finish(agent_index.delete(asked(request)["key"]))
+    return as_json(encode(receipt), _choose_status(receipt))
 
 
 async def _list(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    wanted = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
-    found = await service.finish(agent_index.list(**wanted))
-    document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
-    return as_json(document if found.next is None else {**document, "next": found.next})
+    options = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
+    listing = await service.finish(agent_index.list(**options))
+    document = {"entries": [entry_document(entry) for entry in listing], "truncated": listing.truncated}
+    return as_json(document if listing.next is None else {**document, "next": listing.next})
 
 
 async def _set_many(request: Request, service: Service, agent_index: KeyValue) -> Response:
@@ -97,14 +97,14 @@ async def _set_many(request: Request, service: Service, agent_index: KeyValue) -
     problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
     asked_for = zip(body["entries"], problems, strict=True)
     settings = [setting(**entry) for entry, problem in asked_for if problem is None]
-    kept = iter(await service.finish(agent_index.keep_each(settings)))
-    return as_json({"items": [_item(problem or next(kept)) for problem in problems]})
+    receipts = iter(await service.finish(agent_index.keep_each(settings)))
+    return as_json({"items": [_describe_item(problem or next(receipts)) for problem in problems]})
 
 
 async def _search(request: Request, service: Service, agent_index: KeyValue) -> Response:
     body = await asked_body("kv_search.request", request, service)
     query = body.pop("query")
-    return as_json(_searched(await service.finish(agent_index.search(query, **body))))
+    return as_json(_describe_matches(await service.finish(agent_index.search(query, **body))))
 
 
 async def _stats(request: Request, service: Service, agent_index: KeyValue) -> Response:
@@ -130,32 +130,32 @@ _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
 }
 
 
-def _kept(kept: Kept) -> Response:
-    headers = {} if kept.proposal_id is not None else {"ETag": f'"{kept.version}"'}
-    return as_json(encode(kept), _accepted(kept), headers)
+def _answer_receipt(receipt: Kept) -> Response:
+    headers = {} if receipt.proposal_id is not None else {"ETag": f'"{receipt.version}"'}
+    return as_json(encode(receipt), _choose_status(receipt), headers)
 
 
-def _accepted(done: Kept | Deleted) -> int:
+def _choose_status(receipt: Kept | Deleted) -> int:
     """202 for a value that waits for a person, or for a store that was away."""
-    return ACCEPTED if done.status in (Status.STAGED, Status.DEFERRED) else 200
+    return ACCEPTED if receipt.status in (Status.STAGED, Status.DEFERRED) else 200
 
 
-def _item(done: Kept | MemorywireError) -> dict[str, Json]:
-    if isinstance(done, MemorywireError):
-        return {"status": status_of(done), "problem": done.problem()}
-    return {"status": _accepted(done), "answer": encode(done)}
+def _describe_item(result: Kept | MemorywireError) -> dict[str, Json]:
+    if isinstance(result, MemorywireError):
+        return {"status": status_of(result), "problem": result.problem()}
+    return {"status": _choose_status(result), "answer": encode(result)}
 
 
-def _searched(found: Searched) -> dict[str, Json]:
-    document: dict[str, Json] = encode(found)
-    return {**document, "matches": [_match(match) for match in found]}
+def _describe_matches(result: Searched) -> dict[str, Json]:
+    document: dict[str, Json] = encode(result)
+    return {**document, "matches": [_describe_match(match) for match in result]}
 
 
-def _match(match: Match) -> dict[str, Json]:
-    told: dict[str, Json] = {**entry_document(match.entry), "score": round(match.score, 6)}
+def _describe_match(match: Match) -> dict[str, Json]:
+    document: dict[str, Json] = {**entry_document(match.entry), "score": round(match.score, 6)}
     if match.merged_from:
-        told["merged_from"] = [entry_document(entry) for entry in match.merged_from]
-    return told
+        document["merged_from"] = [entry_document(entry) for entry in match.merged_from]
+    return document
 
 
 def layer_routes(service: Service) -> list[Route]:
@@ -195,14 +195,14 @@ def _event(service: Service) -> Endpoint:
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
-        wanted = asked(request)
+        parameters = asked(request)
         container = await service.opener(caller)()
-        found = await service.finish(find_event(container, caller.tenant, wanted["event_id"]))
-        whose = {"agent_id": found.scope.agent, "user_id": found.scope.user}
-        others = [name for name in whose if wanted.get(name, whose[name]) != whose[name]]
-        if others or not names(caller.agents, found.scope.agent):
+        event_of_messages = await service.finish(find_event(container, caller.tenant, parameters["event_id"]))
+        whose = {"agent_id": event_of_messages.scope.agent, "user_id": event_of_messages.scope.user}
+        others = [name for name in whose if parameters.get(name, whose[name]) != whose[name]]
+        if others or not names(caller.agents, event_of_messages.scope.agent):
             raise NotFound("there is no such event", field="event_id")
-        return as_json(event_document(found))
+        return as_json(event_document(event_of_messages))
 
     return event
 

@@ -32,7 +32,7 @@ def definition_routes(service: Service) -> list[Route]:
 
 def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
     """What is told of an edition; keys are named, never shown."""
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "digest": edition.digest,
         "edition": edition.number,
         "definition": edition.definition.masked_document(),
@@ -46,7 +46,7 @@ def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
         "retired_at": edition.retired_at,
         "healthy": book.healthy(edition),
     }
-    return {**told, **{name: value for name, value in more.items() if value is not None}}
+    return {**document, **{name: value for name, value in more.items() if value is not None}}
 
 
 def _endpoint(verb: Verb, service: Service) -> Endpoint:
@@ -63,8 +63,8 @@ def _endpoint(verb: Verb, service: Service) -> Endpoint:
 
 
 async def _list(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    found = await service.finish(book.list(caller.tenant))
-    return {"definitions": [edition_document(edition, book) for edition in found]}
+    editions = await service.finish(book.list(caller.tenant))
+    return {"definitions": [edition_document(edition, book) for edition in editions]}
 
 
 async def _create(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
@@ -79,25 +79,25 @@ async def _get(request: Request, service: Service, caller: Caller, book: Backend
 
 async def _fork(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_fork.request", request, service)
-    found = await service.finish(book.get(caller.tenant, asked(request)["definition"]))
+    edition = await service.finish(book.get(caller.tenant, asked(request)["definition"]))
     if _PLACE & body.keys():
-        _require_for({**found.definition.document(), **body}, caller)
+        _require_for({**edition.definition.document(), **body}, caller)
     # By its digest: it must be the one that was looked at.
-    fork = await service.finish(book.fork(caller.tenant, found.digest, body, caller.name))
+    fork = await service.finish(book.fork(caller.tenant, edition.digest, body, caller.name))
     return edition_document(fork, book)
 
 
 async def _retire(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
     await asked_body("backend_retire.request", request, service)
-    named = asked(request)["definition"]
-    return edition_document(await service.finish(book.retire(caller.tenant, named, caller.name)), book)
+    name = asked(request)["definition"]
+    return edition_document(await service.finish(book.retire(caller.tenant, name, caller.name)), book)
 
 
 async def _bind(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_bind.request", request, service)
     agent = _agent(request, caller)
-    bound = await service.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
-    return edition_document(bound, book)
+    edition = await service.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
+    return edition_document(edition, book)
 
 
 async def _unbind(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
@@ -106,16 +106,16 @@ async def _unbind(request: Request, service: Service, caller: Caller, book: Back
     return {"agent_id": agent}
 
 
-def _require_for(made: Mapping[str, Json], caller: Caller) -> None:
+def _require_for(definition: Mapping[str, Json], caller: Caller) -> None:
     """Raise unless the caller may make this definition.
 
     A store without an address is on this machine, and so are the keys: they belong to everybody. Whoever
     chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose place
     under a shared key it is.
     """
-    kind = made["url"].partition("://")[0]
-    keyed = "key_env" in made or made["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT
-    caller.require(Right.MANAGE, everywhere=keyed or kind not in _DISTANT)
+    kind = definition["url"].partition("://")[0]
+    has_key = "key_env" in definition or definition["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT
+    caller.require(Right.MANAGE, everywhere=has_key or kind not in _DISTANT)
 
 
 def _agent(request: Request, caller: Caller) -> str:

@@ -30,23 +30,23 @@ def published_openapi() -> dict[str, Json]:
     """The whole document; shared between callers, so read only."""
     document = openapi()
     schemas = {f"{_COMPONENTS}{name}": schema for name, schema in document["components"]["schemas"].items()}
-    inner = {pointer: _found(document, pointer) for pointer in _inner_pointers(document)}
-    defined = {
+    inner = {pointer: _resolve(document, pointer) for pointer in _inner_pointers(document)}
+    definitions = {
         f"{home}/$defs/{name}": definition
         for home, schema in schemas.items()
         for name, definition in schema.get("$defs", {}).items()
     }
-    every = {**schemas, **inner, **defined}
+    every = {**schemas, **inner, **definitions}
     aliases = {pointer: schema["$ref"] for pointer, schema in every.items() if _is_alias(schema)}
     names = {pointer: _name(_end(pointer, aliases)) for pointer in every}
-    kept = {names[pointer]: schema for pointer, schema in every.items() if pointer not in aliases}
-    kept.pop(_SHARED)
-    arranged: dict[str, Json] = _arranged(document, names)
-    arranged["components"]["schemas"] = {
-        name: _arranged({key: value for key, value in schema.items() if key != "$defs"}, names)
-        for name, schema in sorted(kept.items())
+    schemas = {names[pointer]: schema for pointer, schema in every.items() if pointer not in aliases}
+    schemas.pop(_SHARED)
+    result: dict[str, Json] = _rewrite(document, names)
+    result["components"]["schemas"] = {
+        name: _rewrite({key: value for key, value in schema.items() if key != "$defs"}, names)
+        for name, schema in sorted(schemas.items())
     }
-    return arranged
+    return result
 
 
 def _is_alias(schema: Mapping[str, Json]) -> bool:
@@ -81,17 +81,17 @@ def _name(pointer: str) -> str:
     return inner[-1] if home == _SHARED else f"{home.partition('.')[0]}_{inner[-1]}"
 
 
-def _found(document: Mapping[str, Json], pointer: str) -> Json:
-    found: Json = document
+def _resolve(document: Mapping[str, Json], pointer: str) -> Json:
+    value: Json = document
     for step in pointer.removeprefix("#/").split("/"):
-        found = found[step]
-    return found
+        value = value[step]
+    return value
 
 
-def _arranged(value: Json, names: Mapping[str, str]) -> Json:
+def _rewrite(value: Json, names: Mapping[str, str]) -> Json:
     """The value with references to components, each alone or in an `allOf` with what stood beside it."""
     if isinstance(value, list):
-        return [_arranged(inner, names) for inner in value]
+        return [_rewrite(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
     rest = {key: _member(key, inner, names) for key, inner in value.items() if not _is_left_out(key, inner)}
@@ -108,14 +108,14 @@ def _arranged(value: Json, names: Mapping[str, str]) -> Json:
     reference = rest.pop("$ref", None)
     if reference is None:
         return rest
-    pointed = {"$ref": f"{_COMPONENTS}{names[reference]}" if reference in names else reference}
-    return {**rest, "allOf": [pointed]} if rest else pointed
+    pointer = {"$ref": f"{_COMPONENTS}{names[reference]}" if reference in names else reference}
+    return {**rest, "allOf": [pointer]} if rest else pointer
 
 
 def _member(key: str, value: Json, names: Mapping[str, str]) -> Json:
     if key in _NAMED and isinstance(value, dict):  # what is called `default` in there is a schema
-        return {name: _arranged(inner, names) for name, inner in value.items()}
-    return value if key in _DATA else _arranged(value, names)
+        return {name: _rewrite(inner, names) for name, inner in value.items()}
+    return value if key in _DATA else _rewrite(value, names)
 
 
 def _is_left_out(key: str, value: Json) -> bool:
@@ -137,7 +137,7 @@ def _document() -> bytes:
 
 def docs_endpoint() -> Endpoint:
     async def docs(request: Request) -> Response:
-        return Response(_page(), media_type="text/html; charset=utf-8")
+        return Response(_build_page(), media_type="text/html; charset=utf-8")
 
     return docs
 
@@ -151,12 +151,12 @@ def css_endpoint() -> Endpoint:
 
 
 @cache
-def _page() -> str:
+def _build_page() -> str:
     document = openapi()
     parts = [
-        _route(method, path, said)
-        for path, said in document["paths"].items()
-        for method, said in said.items()
+        _build_section(method, path, operation)
+        for path, operation in document["paths"].items()
+        for method, operation in operation.items()
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire</title>'
@@ -168,42 +168,42 @@ def _page() -> str:
     )
 
 
-def _route(method: str, path: str, said: Mapping[str, Json]) -> str:
+def _build_section(method: str, path: str, operation: Mapping[str, Json]) -> str:
     return (
         f"<section><h2><b>{escape(method.upper())}</b> <code>{escape(path)}</code></h2>"
-        f"<p>{escape(said['summary'])}</p>{''.join(_details(said))}</section>"
+        f"<p>{escape(operation['summary'])}</p>{''.join(_build_details(operation))}</section>"
     )
 
 
-def _details(said: Mapping[str, Json]) -> Iterator[str]:
-    rows = [*map(_parameter_row, said.get("parameters", ())), *_field_rows(said)]
+def _build_details(operation: Mapping[str, Json]) -> Iterator[str]:
+    rows = [*map(_build_parameter_row, operation.get("parameters", ())), *_build_field_rows(operation)]
     if rows:
         yield f"<table><tr><th>field</th><th>in</th><th>meaning</th></tr>{''.join(rows)}</table>"
-    for name, example in _examples(said.get("requestBody")):
-        shown = escape(json.dumps(example["value"], ensure_ascii=False, indent=2))
+    for name, example in _list_examples(operation.get("requestBody")):
+        text = escape(json.dumps(example["value"], ensure_ascii=False, indent=2))
         title = escape(example.get("summary", name))
-        yield f"<details><summary>{title}</summary><pre>{shown}</pre></details>"
-    yield f"<p class=answers>Answers: {', '.join(escape(status) for status in said['responses'])}</p>"
+        yield f"<details><summary>{title}</summary><pre>{text}</pre></details>"
+    yield f"<p class=answers>Answers: {', '.join(escape(status) for status in operation['responses'])}</p>"
 
 
-def _parameter_row(parameter: Mapping[str, Json]) -> str:
-    return _row(parameter["name"], parameter["in"], parameter["description"], parameter["required"])
+def _build_parameter_row(parameter: Mapping[str, Json]) -> str:
+    return _build_row(parameter["name"], parameter["in"], parameter["description"], parameter["required"])
 
 
-def _field_rows(said: Mapping[str, Json]) -> Iterator[str]:
-    for content in said.get("requestBody", {}).get("content", {}).values():
+def _build_field_rows(operation: Mapping[str, Json]) -> Iterator[str]:
+    for content in operation.get("requestBody", {}).get("content", {}).values():
         schema = content["schema"]
         if "$ref" in schema:
             schema = openapi()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         for name, field in schema.get("properties", {}).items():
-            yield _row(name, "body", field.get("description", ""), name in schema.get("required", ()))
+            yield _build_row(name, "body", field.get("description", ""), name in schema.get("required", ()))
 
 
-def _row(name: str, place: str, meaning: str, required: bool) -> str:
-    mark = " *" if required else ""
+def _build_row(name: str, place: str, meaning: str, is_required: bool) -> str:
+    mark = " *" if is_required else ""
     return f"<tr><td><code>{escape(name)}</code>{mark}</td><td>{place}</td><td>{escape(meaning)}</td></tr>"
 
 
-def _examples(body: Mapping[str, Json] | None) -> Iterator[tuple[str, Mapping[str, Json]]]:
+def _list_examples(body: Mapping[str, Json] | None) -> Iterator[tuple[str, Mapping[str, Json]]]:
     for content in (body or {}).get("content", {}).values():
         yield from content.get("examples", {}).items()

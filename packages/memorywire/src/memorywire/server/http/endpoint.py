@@ -97,8 +97,8 @@ class Service:
         """As `call`, with the answer as a value instead of JSON."""
         with spanned(operation) as tell:
             permit(operation, payload, caller)
-            asked = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
-            answer = await self.finish(asked)
+            work = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
+            answer = await self.finish(work)
             tell(answer)
             return answer
 
@@ -171,11 +171,11 @@ def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
 
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        request.state.asked = sent = parameters_of(path, method).read(request)
+        request.state.asked = parameters = parameters_of(path, method).read(request)
         try:
             return await endpoints[method](request)
         except Conflict as error:
-            if error.field != "if_version" or "If-Match" not in sent:
+            if error.field != "if_version" or "If-Match" not in parameters:
                 raise
             request.state.visit.code = error.code
             return as_problem(error, MOVED)
@@ -185,8 +185,8 @@ def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
 
 def asked(request: Request) -> dict[str, Json]:
     """The parameters of a described path, by name."""
-    found: dict[str, Json] = request.state.asked
-    return found
+    parameters: dict[str, Json] = request.state.asked
+    return parameters
 
 
 def wire_endpoint(route: Wire, service: Service) -> Endpoint:
@@ -217,14 +217,14 @@ async def json_object(request: Request, *, limit: int, seconds: float) -> dict[s
 
 
 async def _payload(route: Wire, request: Request, service: Service) -> dict[str, Json]:
-    sent = asked(request)
+    parameters = asked(request)
     if route.by_query:
         fields = properties(route.operation)
-        return {name: value for name, value in sent.items() if name in fields}
+        return {name: value for name, value in parameters.items() if name in fields}
     payload = await json_object(request, limit=service.limits.body, seconds=service.limits.body_seconds)
     if route.field is not None:
-        _put_path(route, route.field, payload, sent[route.field])
-    return with_headers(properties(route.operation), payload, sent)
+        _put_path(route, route.field, payload, parameters[route.field])
+    return with_headers(properties(route.operation), payload, parameters)
 
 
 def _put_path(route: Wire, field: str, payload: dict[str, Json], value: Json) -> None:

@@ -53,8 +53,8 @@ class Metrics:
         self._failures = self._counter("store_failures", "Stores that did not do their part.", "store")
         self._embed_seconds = self._histogram("embed_seconds", "Time of a batch in the embedder.", _SECONDS)
         self._embed_texts = self._histogram("embed_batch_texts", "Texts in a batch.", _TEXTS)
-        self._books = {name: self._gauge(name, said) for name, said in _BOOKS.items()}
-        self._owed = {name: self._gauge(name, said, "store") for name, said in _OWED.items()}
+        self._books = {name: self._gauge(name, text) for name, text in _BOOKS.items()}
+        self._owed = {name: self._gauge(name, text, "store") for name, text in _OWED.items()}
         # Looking a labelled figure up costs more than counting in it, and there are few.
         self._of_request = cache(self._requests.labels)
         self._time_of = cache(self._seconds.labels)
@@ -105,7 +105,7 @@ class Metrics:
 
     def text(self, books: Status, stores: Sequence[str], now: int) -> bytes:
         """Everything as Prometheus reads it, with the books as they stand and what `stores` are owed."""
-        said = {
+        values = {
             "ledger_entries": books.entries,
             "ledger_unsigned": books.unsigned.count,
             "oldest_unsigned_seconds": books.unsigned.age(now),
@@ -115,23 +115,23 @@ class Metrics:
             "dead_letters": books.dead_letters,
         }
         for name, gauge in self._books.items():
-            gauge.set(said[name])
+            gauge.set(values[name])
         for gauge in self._owed.values():
             gauge.clear()
         for store in {*stores, *books.debts}:
-            owed = books.debts.get(store, Queue())
-            self._owed["debts"].labels(store).set(owed.count)
-            self._owed["oldest_debt_seconds"].labels(store).set(owed.age(now))
+            queue = books.debts.get(store, Queue())
+            self._owed["debts"].labels(store).set(queue.count)
+            self._owed["oldest_debt_seconds"].labels(store).set(queue.age(now))
         return generate_latest(self.registry)
 
-    def _counter(self, name: str, said: str, *labels: str) -> Counter:
-        return Counter(f"memorywire_{name}", said, labels, registry=self.registry)
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"memorywire_{name}", text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
-        return Gauge(f"memorywire_{name}", said, labels, registry=self.registry)
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"memorywire_{name}", text, labels, registry=self.registry)
 
-    def _histogram(self, name: str, said: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(f"memorywire_{name}", said, labels, buckets=buckets, registry=self.registry)
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(f"memorywire_{name}", text, labels, buckets=buckets, registry=self.registry)
 
 
 _BOOKS: Mapping[str, str] = {
@@ -212,7 +212,7 @@ class RequestObserver:
 
     def _line(self, visit: RequestRecord, method: str) -> str:
         answer, trace = visit.state.get("answer", {}), current_trace.get()
-        said = {
+        fields = {
             "at": self._clock(),
             "level": "error" if visit.status in _FAULTS else "info",
             "trace_id": None if trace is None else trace.id,
@@ -226,7 +226,7 @@ class RequestObserver:
             "change_id": answer.get("change_id"),
             "proposal_id": answer.get("proposal_id"),
         }
-        return json.dumps({name: value for name, value in said.items() if value is not None})
+        return json.dumps({name: value for name, value in fields.items() if value is not None})
 
 
 class _Timed:
@@ -241,11 +241,11 @@ class _Timed:
         return self._inner.space
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             return await self._inner.embed(texts)
         finally:
-            self._metrics.embedded(len(texts), time.perf_counter() - began)
+            self._metrics.embedded(len(texts), time.perf_counter() - start)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -93,33 +93,33 @@ class SecurityMiddleware:
     async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._observer.visit(scope) as visit:
 
-            async def dressed(message: Message) -> None:
+            async def send_with_headers(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     visit.status = message["status"]
-                    message["headers"] = _dress(message["headers"])
+                    message["headers"] = _add_headers(message["headers"])
                 await send(message)
 
             try:
                 await self._admit(scope)
                 if scope["path"] in PROBES:  # they are answered however much else is asked
-                    await self._app(scope, receive, dressed)
+                    await self._app(scope, receive, send_with_headers)
                 else:
-                    await self._pass(scope, receive, dressed)
+                    await self._pass(scope, receive, send_with_headers)
             except MemorywireError as error:
                 visit.code = error.code
-                say = _below(scope["path"], self._words) or as_problem
-                await say(error)(scope, receive, dressed)
+                say = _find_mount(scope["path"], self._words) or as_problem
+                await say(error)(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         state = scope.setdefault("state", {})
-        state.setdefault("operation", _name(scope["path"], self._names))
+        state.setdefault("operation", _name_operation(scope["path"], self._names))
         closing = self._service.closing
-        state.update(caller=None, address=_address(scope), tokens=self._tokens, closing=closing)
+        state.update(caller=None, address=_find_address(scope), tokens=self._tokens, closing=closing)
         if scope["path"] in PROBES:
             return
         self._check_host(headers)
-        entry = _below(scope["path"], self._entries)
+        entry = _find_mount(scope["path"], self._entries)
         if entry is None or not _is_navigation(scope["method"], headers):
             _check_origin(headers)
         if scope["path"] not in PUBLIC:
@@ -127,7 +127,7 @@ class SecurityMiddleware:
             if caller is not None:
                 self._observer.named(scope, caller)
             state.update(admit=partial(self._bearer, headers))
-        self._rates.take(_party(state).credential)
+        self._rates.take(_build_party(state).credential)
 
     async def _identify(self, scope: Scope, headers: Headers) -> Caller | None:
         """The caller; None for a stranger whom an application receives itself.
@@ -150,7 +150,7 @@ class SecurityMiddleware:
         return caller
 
     async def _caller(self, scope: Scope, headers: Headers) -> Caller | None:
-        entry = _below(scope["path"], self._entries)
+        entry = _find_mount(scope["path"], self._entries)
         if entry is not None:
             return await entry(scope)
         return await self._bearer(headers)
@@ -161,7 +161,7 @@ class SecurityMiddleware:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._service.closing.is_set():
             raise Overloaded("the server is ending", retry_after=_AGAIN)
-        lease = self._quotas.begin(_party(scope["state"]))
+        lease = self._quotas.begin(_build_party(scope["state"]))
         scope["state"].update(lease=lease)
         token = current_lease.set(lease)
         try:
@@ -176,7 +176,7 @@ class SecurityMiddleware:
         answering = asyncio.current_task()
         complete = False
 
-        async def watched(message: Message) -> None:
+        async def send_and_watch(message: Message) -> None:
             nonlocal stream, complete
             if message["type"] == "http.response.start" and _is_stream(message["headers"]):
                 lease.become_stream()
@@ -185,7 +185,7 @@ class SecurityMiddleware:
             await send(message)
 
         try:
-            await self._app(_as_sent(scope), receive, watched)
+            await self._app(_restore_path(scope), receive, send_and_watch)
         except asyncio.CancelledError:
             if stream is None or not stream.was_ended():
                 raise
@@ -208,16 +208,16 @@ class SecurityMiddleware:
 
     async def _is_welcome(self, scope: Scope) -> bool:
         again = {**scope, "state": {}}  # an application that admits its own visitors notes them there
-        admitted: Caller | None = scope["state"]["caller"]
+        caller: Caller | None = scope["state"]["caller"]
         try:
-            return await self._caller(again, Headers(scope=scope)) == admitted
+            return await self._caller(again, Headers(scope=scope)) == caller
         except StoreError:
             return True  # a store that does not answer revokes nothing
         except MemorywireError:
             return False
 
     def _check_host(self, headers: Headers) -> None:
-        name = _hostname(headers.get("host", ""))
+        name = _parse_hostname(headers.get("host", ""))
         if self._hosts and name not in self._hosts:
             raise Misdirected(
                 "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
@@ -247,7 +247,7 @@ class _Stream:
             self._answering.cancel()
 
 
-def _name(path: str, names: Mapping[str, str]) -> str:
+def _name_operation(path: str, names: Mapping[str, str]) -> str:
     """What the path is called, by as much of its beginning as has a name; `other` without one."""
     if path in names:
         return names[path]
@@ -256,30 +256,30 @@ def _name(path: str, names: Mapping[str, str]) -> str:
     return names.get(f"{begin}/") or names.get(begin) or names.get("/".join(parts[:2]), "other")
 
 
-def _address(scope: Scope) -> str:
+def _find_address(scope: Scope) -> str:
     """The address that a request comes from, as it is counted."""
     client = scope.get("client")
     return network_of(client[0]) if client else ""
 
 
-def _party(state: Mapping[str, Any]) -> Party:
+def _build_party(state: Mapping[str, Any]) -> Party:
     caller: Caller | None = state["caller"]
     if caller is None:
         return Party(credential=f"address:{state['address']}", tenant=_STRANGERS)
     return Party(credential=caller.name, tenant=caller.tenant)
 
 
-def _below(path: str, homes: Mapping[str, T]) -> T | None:
+def _find_mount(path: str, homes: Mapping[str, T]) -> T | None:
     """The value of the first of these paths that the path is at or below."""
-    found = (value for home, value in homes.items() if path == home or path.startswith(f"{home}/"))
-    return next(found, None)
+    values = (value for home, value in homes.items() if path == home or path.startswith(f"{home}/"))
+    return next(values, None)
 
 
-def _dress(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _add_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers with ours in place of the application's; only its caching is left to it."""
     own = [(name, value) for name, value in headers if name == _CACHE or name not in _DRESS]
-    cached = any(name == _CACHE for name, _ in own)
-    return [*own, *(pair for pair in _DRESS.items() if not (cached and pair[0] == _CACHE))]
+    has_cache = any(name == _CACHE for name, _ in own)
+    return [*own, *(pair for pair in _DRESS.items() if not (has_cache and pair[0] == _CACHE))]
 
 
 def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -307,14 +307,14 @@ def _is_navigation(method: str, headers: Headers) -> bool:
     )
 
 
-def _hostname(host: str) -> str:
+def _parse_hostname(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
 
 
-def _as_sent(scope: Scope) -> Scope:
+def _restore_path(scope: Scope) -> Scope:
     """The scope with the path as it was sent: an id may contain an encoded slash."""
     if scope["path"].startswith("/v0/") and "raw_path" in scope:
         return {**scope, "path": scope["raw_path"].decode("ascii", "replace")}

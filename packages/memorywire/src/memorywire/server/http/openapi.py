@@ -32,8 +32,8 @@ class Address(Struct, frozen=True, kw_only=True):
         return [*(_IN_PATH[part] for part in _IN_PATH if f"{{{part}}}" in self.path), *self.more]
 
 
-def _describe_parameter(name: str, place: str, said: str, **schema: Json) -> Parameter:
-    return {"name": name, "in": place, "required": place == "path", "description": said, "schema": schema}
+def _describe_parameter(name: str, place: str, text: str, **schema: Json) -> Parameter:
+    return {"name": name, "in": place, "required": place == "path", "description": text, "schema": schema}
 
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f]*$"}
@@ -163,8 +163,8 @@ def own_schemas() -> dict[str, dict[str, Json]]:
 
 
 def _load_schemas(file: str) -> dict[str, dict[str, Json]]:
-    found: dict[str, dict[str, Json]] = json.loads((files(__package__) / file).read_text(encoding="utf-8"))
-    return found
+    schemas: dict[str, dict[str, Json]] = json.loads((files(__package__) / file).read_text(encoding="utf-8"))
+    return schemas
 
 
 _COMPONENTS = "#/components/schemas/"
@@ -193,13 +193,13 @@ def openapi() -> dict[str, Json]:
     """The whole document; shared between callers, so read only."""
     paths: dict[str, dict[str, Json]] = {}
     for route in wire_routes():
-        paths.setdefault(route.path, {})[route.method.lower()] = _wire(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _describe_route(route)
     for path, methods in _OWN.items():
         paths.setdefault(path, {}).update(methods)
     for one in ADDRESSES:
         body = f"{one.name}.request" if one.body else None
-        described = _own(one.name, one.summary, body=body, parameters=one.parameters)
-        paths.setdefault(one.path, {})[one.method] = described
+        operation = _describe_own(one.name, one.summary, body=body, parameters=one.parameters)
+        paths.setdefault(one.path, {})[one.method] = operation
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -215,114 +215,116 @@ def openapi() -> dict[str, Json]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {name: _rewritten(schema, name) for name, schema in _schemas().items()},
-            "responses": {f"problem{status}": _problem(status) for status in _PROBLEMS},
+            "schemas": {name: _rewrite(schema, name) for name, schema in _load_all_schemas().items()},
+            "responses": {f"problem{status}": _describe_problem(status) for status in _PROBLEMS},
         },
     }
 
 
-def _schemas() -> dict[str, Mapping[str, Json]]:
+def _load_all_schemas() -> dict[str, Mapping[str, Json]]:
     return {**spec.schemas(), **own_schemas()}
 
 
-def _rewritten(value: Json, home: str) -> Json:
+def _rewrite(value: Json, home: str) -> Json:
     """A schema with its references pointing into this document, and without the names it has elsewhere."""
     if isinstance(value, list):
-        return [_rewritten(inner, home) for inner in value]
+        return [_rewrite(inner, home) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = {name: inner for name, inner in value.items() if name not in ("$id", "$schema")}
+    fields = {name: inner for name, inner in value.items() if name not in ("$id", "$schema")}
     return {
-        name: _pointed(inner, home) if name == "$ref" else _rewritten(inner, home)
-        for name, inner in kept.items()
+        name: _rewrite_reference(inner, home) if name == "$ref" else _rewrite(inner, home)
+        for name, inner in fields.items()
     }
 
 
-def _pointed(reference: str, home: str) -> str:
+def _rewrite_reference(reference: str, home: str) -> str:
     if reference.startswith(_COMPONENTS):
         return reference
     document, _, place = reference.partition("#")
     return f"{_COMPONENTS}{document.removesuffix('.json') or home}{place}"
 
 
-def _wire(route: Wire) -> dict[str, Json]:
+def _describe_route(route: Wire) -> dict[str, Json]:
     operation = route.operation
     schema = spec.schema(f"{operation}.request")
-    described: dict[str, Json] = {
+    document: dict[str, Json] = {
         "operationId": route.name,
         "summary": schema["description"],
         "tags": [str(NEEDS.get(operation, "manage"))],
-        "parameters": [*_path_parameters(route), *_headers(route)],
-        "responses": _responses(
+        "parameters": [*_describe_path(route), *_describe_headers(route)],
+        "responses": _describe_responses(
             f"{operation}.response", writes=operation in OPERATIONS, body=not route.by_query
         ),
     }
     for name, example in spec.examples(operation, "valid").items() if _has_examples(operation) else ():
         if "response" in example:
-            shown = described["responses"]["200"]["content"][JSON].setdefault("examples", {})
-            shown[name] = {"summary": example["description"], "value": example["response"]}
+            examples = document["responses"]["200"]["content"][JSON].setdefault("examples", {})
+            examples[name] = {"summary": example["description"], "value": example["response"]}
     if route.by_query:
-        described["parameters"] += _query_parameters(route)
+        document["parameters"] += _describe_query(route)
     else:
-        described["requestBody"] = _body(route)
-    return described
+        document["requestBody"] = _describe_body(route)
+    return document
 
 
 def _has_examples(operation: str) -> bool:
     return operation != "capabilities"
 
 
-def _path_parameters(route: Wire) -> list[Json]:
+def _describe_path(route: Wire) -> list[Json]:
     if route.field is None:
         return []
     kind = resolved(route.operation, properties(route.operation)[route.field])
     one = resolved(route.operation, kind["items"]) if kind.get("type") == "array" else kind
     return [
-        _parameter(route.field, "path", {**_text(one), "minLength": 1}, kind.get("description", ""), True)
+        _build_parameter(
+            route.field, "path", {**_keep_text_rules(one), "minLength": 1}, kind.get("description", ""), True
+        )
     ]
 
 
-def _headers(route: Wire) -> list[Json]:
-    known = properties(route.operation)
-    found = []
-    if "idempotency_key" in known:
-        said = "The field idempotency_key, as a header."
+def _describe_headers(route: Wire) -> list[Json]:
+    fields = properties(route.operation)
+    headers = []
+    if "idempotency_key" in fields:
+        text = "The field idempotency_key, as a header."
         schema = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$"}
-        found.append(_parameter("Idempotency-Key", "header", schema, said, False))
-    if {"if_version", "if_edition"} & set(known):
-        found.append(dict(IF_MATCH))
-    return found
+        headers.append(_build_parameter("Idempotency-Key", "header", schema, text, False))
+    if {"if_version", "if_edition"} & set(fields):
+        headers.append(dict(IF_MATCH))
+    return headers
 
 
-def _query_parameters(route: Wire) -> list[Json]:
-    required = spec.schema(f"{route.operation}.request").get("required", ())
+def _describe_query(route: Wire) -> list[Json]:
+    required_names = spec.schema(f"{route.operation}.request").get("required", ())
     return [
-        _query_parameter(route.operation, name, schema, name in required)
+        _describe_field(route.operation, name, schema, name in required_names)
         for name, schema in properties(route.operation).items()
         if name != route.field
     ]
 
 
-def _query_parameter(operation: str, name: str, schema: Mapping[str, Json], required: bool) -> Json:
+def _describe_field(operation: str, name: str, schema: Mapping[str, Json], is_required: bool) -> Json:
     kind = resolved(operation, schema)
-    described = _parameter(name, "query", _rewritten(schema, f"{operation}.request"), "", required)
-    described["description"] = kind.get("description", "")
+    parameter = _build_parameter(name, "query", _rewrite(schema, f"{operation}.request"), "", is_required)
+    parameter["description"] = kind.get("description", "")
     if kind.get("type") == "array":
-        described |= {"style": "form", "explode": True}
+        parameter |= {"style": "form", "explode": True}
     elif not is_text(kind) and kind.get("type") not in ("integer", "number", "boolean"):
-        described["content"] = {JSON: {"schema": described.pop("schema")}}
-    return described
+        parameter["content"] = {JSON: {"schema": parameter.pop("schema")}}
+    return parameter
 
 
-def _parameter(name: str, place: str, schema: Json, said: str, required: bool) -> dict[str, Json]:
-    return {"name": name, "in": place, "required": required, "description": said, "schema": schema}
+def _build_parameter(name: str, place: str, schema: Json, text: str, is_required: bool) -> dict[str, Json]:
+    return {"name": name, "in": place, "required": is_required, "description": text, "schema": schema}
 
 
-def _text(schema: Mapping[str, Json]) -> dict[str, Json]:
+def _keep_text_rules(schema: Mapping[str, Json]) -> dict[str, Json]:
     return {name: schema[name] for name in ("type", "maxLength", "pattern") if name in schema}
 
 
-def _body(route: Wire) -> Json:
+def _describe_body(route: Wire) -> Json:
     name = f"{route.operation}.request"
     content: dict[str, Json] = {"schema": {"$ref": f"{_COMPONENTS}{name}"}}
     if route.field is None and _has_examples(route.operation):
@@ -332,20 +334,20 @@ def _body(route: Wire) -> Json:
             for title, example in examples.items()
         }
     elif route.field is not None:
-        content["schema"] = _without(_rewritten(spec.schema(name), name), route.field)
+        content["schema"] = _remove_field(_rewrite(spec.schema(name), name), route.field)
     return {"required": True, "content": {JSON: content}}
 
 
-def _without(schema: Json, field: str) -> Json:
+def _remove_field(schema: Json, field: str) -> Json:
     fields = {name: inner for name, inner in schema["properties"].items() if name != field}
-    required = [name for name in schema.get("required", ()) if name != field]
-    return {**schema, "properties": fields, "required": required}
+    required_names = [name for name in schema.get("required", ()) if name != field]
+    return {**schema, "properties": fields, "required": required_names}
 
 
-def _responses(name: str, *, writes: bool, body: bool) -> dict[str, Json]:
-    said = _schemas()[name].get("description", "What was asked for.")
-    answer = {"description": said, "content": {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}}
-    answers = {"200": answer, **({str(ACCEPTED): _accepted(name)} if writes or body else {})}
+def _describe_responses(name: str, *, writes: bool, body: bool) -> dict[str, Json]:
+    text = _load_all_schemas()[name].get("description", "What was asked for.")
+    answer = {"description": text, "content": {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}}
+    answers = {"200": answer, **({str(ACCEPTED): _describe_accepted(name)} if writes or body else {})}
     problems = [status for status in _PROBLEMS if body or status not in _BODY_PROBLEMS - {409}]
     return {
         **answers,
@@ -353,44 +355,51 @@ def _responses(name: str, *, writes: bool, body: bool) -> dict[str, Json]:
     }
 
 
-def _accepted(name: str) -> Json:
+def _describe_accepted(name: str) -> Json:
     content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}
     return {"description": "It waits for a person, or for a store that is away.", "content": content}
 
 
-def _problem(status: int) -> Json:
+def _describe_problem(status: int) -> Json:
     content = {PROBLEM: {"schema": {"$ref": f"{_COMPONENTS}problem"}}}
     return {"description": _SAID[status], "content": content}
 
 
-def _own(name: str, summary: str, *, body: str | None = None, parameters: list[Json] | None = None) -> Json:
-    described: dict[str, Json] = {
+def _describe_own(
+    name: str, summary: str, *, body: str | None = None, parameters: list[Json] | None = None
+) -> Json:
+    operation: dict[str, Json] = {
         "operationId": name,
         "summary": summary,
         "tags": ["door"],
         "parameters": parameters or [],
-        "responses": _responses(f"{name}.response", writes=False, body=body is not None),
+        "responses": _describe_responses(f"{name}.response", writes=False, body=body is not None),
     }
     if body is not None:
         content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}{body}"}}}
-        described["requestBody"] = {"required": True, "content": content}
-    return described
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
-def _number(name: str, said: str, least: int = 0, most: int = 2**53) -> Json:
-    return _parameter(name, "query", {"type": "integer", "minimum": least, "maximum": most}, said, False)
+def _build_number(name: str, text: str, least: int = 0, most: int = 2**53) -> Json:
+    return _build_parameter(
+        name, "query", {"type": "integer", "minimum": least, "maximum": most}, text, False
+    )
 
 
-def _moment(name: str, said: str) -> Json:
-    schema = {"$ref": _pointed("common.json#/$defs/moment", ""), "not": {"$ref": _pointed(_IN_SECONDS, "")}}
-    return _parameter(name, "query", schema, said, False)
+def _build_moment(name: str, text: str) -> Json:
+    schema = {
+        "$ref": _rewrite_reference("common.json#/$defs/moment", ""),
+        "not": {"$ref": _rewrite_reference(_IN_SECONDS, "")},
+    }
+    return _build_parameter(name, "query", schema, text, False)
 
 
-def _word(name: str, said: str) -> Json:
-    return _parameter(name, "query", {"type": "string"}, said, False)
+def _build_word(name: str, text: str) -> Json:
+    return _build_parameter(name, "query", {"type": "string"}, text, False)
 
 
-def _plain(summary: str, media: str, status_503: bool = False, *, public: bool = True) -> Json:
+def _describe_plain(summary: str, media: str, status_503: bool = False, *, public: bool = True) -> Json:
     schema: Json = {"$ref": f"{_COMPONENTS}health"} if status_503 else {"type": "string"}
     answers: dict[str, Json] = {"200": {"description": summary, "content": {media: {"schema": schema}}}}
     if status_503:
@@ -408,47 +417,49 @@ def _plain(summary: str, media: str, status_503: bool = False, *, public: bool =
     }
 
 
-_MEMORY_ID = _parameter("id", "path", TEXT, "The procedure.", True)
+_MEMORY_ID = _build_parameter("id", "path", TEXT, "The procedure.", True)
 
 _OWN: Mapping[str, Mapping[str, Json]] = {
-    "/v0/batch": {"post": _own("batch", "Many operations, one after the other.", body="batch.request")},
+    "/v0/batch": {
+        "post": _describe_own("batch", "Many operations, one after the other.", body="batch.request")
+    },
     "/v0/procedures/{id}/trigger": {
-        "post": _own(
+        "post": _describe_own(
             "trigger", "Take one step of a procedure.", body="trigger.request", parameters=[_MEMORY_ID]
         )
     },
     "/v0/audit": {
-        "get": _own(
+        "get": _describe_own(
             "audit",
             "Entries of the ledger, newest first.",
             parameters=[
-                _word("agent_id", "Only of this agent."),
-                _word("user_id", "Only of this user."),
-                _word("operation", "Only this operation."),
-                _word("kind", "Only what ended so: committed, staged, refused, ..."),
-                _word("actor", "Only what this caller did."),
-                _word("memory", "Only entries that name this memory."),
-                _moment("since", "Not before this moment. Epoch milliseconds."),
-                _moment("until", "Before this moment. Epoch milliseconds."),
-                _word("subject", "All about this change, proposal or recall, whatever else is asked."),
-                _number("before", "Only entries before this one: the `next` of the page before."),
-                _number("limit", "At most this many.", 1, 1000),
+                _build_word("agent_id", "Only of this agent."),
+                _build_word("user_id", "Only of this user."),
+                _build_word("operation", "Only this operation."),
+                _build_word("kind", "Only what ended so: committed, staged, refused, ..."),
+                _build_word("actor", "Only what this caller did."),
+                _build_word("memory", "Only entries that name this memory."),
+                _build_moment("since", "Not before this moment. Epoch milliseconds."),
+                _build_moment("until", "Before this moment. Epoch milliseconds."),
+                _build_word("subject", "All about this change, proposal or recall, whatever else is asked."),
+                _build_number("before", "Only entries before this one: the `next` of the page before."),
+                _build_number("limit", "At most this many.", 1, 1000),
             ],
         )
     },
     "/v0/audit/verify": {
-        "get": _own(
+        "get": _describe_own(
             "audit_verify",
             "Prove that no entry was changed, removed, added or moved.",
             parameters=[
-                _parameter(
+                _build_parameter(
                     "checkpoint",
                     "query",
                     {"type": "string", "pattern": "^[^\\u000a]+\\u000a[0-9]+\\u000a"},
                     "Checkpoints that were kept elsewhere, with which the ledger must agree.",
                     False,
                 ),
-                _parameter(
+                _build_parameter(
                     "state",
                     "query",
                     {"type": "boolean"},
@@ -459,21 +470,23 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
         )
     },
     "/v0/audit/proof": {
-        "get": _own(
+        "get": _describe_own(
             "audit_proof",
             "Prove that one entry is in the signed ledger.",
-            parameters=[{**_number("seq", "Its number.", 1), "required": True}],
+            parameters=[{**_build_number("seq", "Its number.", 1), "required": True}],
         )
     },
-    "/v0/audit/checkpoint": {"get": _own("audit_checkpoint", "Sign the ledger as it is.")},
-    "/v0/debts": {"get": _own("debts", "What stores have still to write, oldest first.")},
+    "/v0/audit/checkpoint": {"get": _describe_own("audit_checkpoint", "Sign the ledger as it is.")},
+    "/v0/debts": {"get": _describe_own("debts", "What stores have still to write, oldest first.")},
     "/v0/events": {
         "get": {
-            **_plain("What happens, as it happens, without content.", "text/event-stream", public=False),
+            **_describe_plain(
+                "What happens, as it happens, without content.", "text/event-stream", public=False
+            ),
             "operationId": "events",
             "parameters": [
-                _number("after", "Begin behind this event; without it, with the next one."),
-                _parameter(
+                _build_number("after", "Begin behind this event; without it, with the next one."),
+                _build_parameter(
                     "Last-Event-ID",
                     "header",
                     {"type": "string", "pattern": "^[0-9]{1,16}$"},
@@ -483,9 +496,14 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
             ],
         }
     },
-    "/healthz": {"get": {**_plain("Whether the server lives.", JSON, True), "operationId": "healthz"}},
-    "/readyz": {"get": {**_plain("Whether it can answer.", JSON, True), "operationId": "readyz"}},
+    "/healthz": {
+        "get": {**_describe_plain("Whether the server lives.", JSON, True), "operationId": "healthz"}
+    },
+    "/readyz": {"get": {**_describe_plain("Whether it can answer.", JSON, True), "operationId": "readyz"}},
     "/metrics": {
-        "get": {**_plain("Figures for Prometheus.", "text/plain", public=False), "operationId": "metrics"}
+        "get": {
+            **_describe_plain("Figures for Prometheus.", "text/plain", public=False),
+            "operationId": "metrics",
+        }
     },
 }

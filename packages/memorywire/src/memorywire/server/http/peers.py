@@ -60,7 +60,7 @@ async def _answer(request: Request, service: Service) -> object:
         return _about(context)
     if name == "write":
         return await service.finish(_write(arguments[0], context))
-    answer = await service.finish(_asked(context.store, name)(*arguments))
+    answer = await service.finish(_find_method(context.store, name)(*arguments))
     if name == "health" and not caller.everywhere:
         return {"ok": answer["ok"]}  # the rest counts what all tenants have
     return answer
@@ -73,11 +73,11 @@ def _arguments(verb: Verb, body: Json) -> list[Any]:
         raise InvalidRequest("these are not the arguments of the verb") from error
 
 
-def _asked(store: Store, name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(store, name, None)
-    if found is None:
+def _find_method(store: Store, name: str) -> Callable[..., Any]:
+    method: Callable[..., Any] | None = getattr(store, name, None)
+    if method is None:
         raise UnknownOperation(f"the store {store.name} has no such verb", field="verb")
-    return found
+    return method
 
 
 def _about(context: Context) -> About:
@@ -100,9 +100,9 @@ async def _write(change: Change, context: Context) -> int:
         sequence = await context.timed(store.name, store.write(change))
         await journal.write(act)
         return sequence
-    known = await store.footprint(change.scope, change.id) if isinstance(store, SupportsHistory) else None
-    if known is not None:
-        return known.sequence
+    footprint = await store.footprint(change.scope, change.id) if isinstance(store, SupportsHistory) else None
+    if footprint is not None:
+        return footprint.sequence
     return await context.timed(store.name, journal.write(act, change))
 
 

@@ -171,12 +171,12 @@ class Rates:
 
         If few are full, the oldest go too, so that a flood of addresses costs neither memory nor time.
         """
-        used = [
+        active = [
             (caller, bucket)
             for caller, bucket in self._buckets.items()
             if bucket.left + (now - bucket.at) * self._rate < self._most
         ]
-        self._buckets = dict(used[max(0, len(used) - _MOST_BUCKETS // 2) :])
+        self._buckets = dict(active[max(0, len(active) - _MOST_BUCKETS // 2) :])
 
 
 class WrongTokens:

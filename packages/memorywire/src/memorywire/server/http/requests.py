@@ -33,14 +33,14 @@ async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
         raise _too_large(limit)
     try:
         async with asyncio.timeout(seconds):
-            return await _collected(request, limit)
+            return await _collect(request, limit)
     except TimeoutError:
         raise TooSlow(f"the body was not there after {seconds:g} s", fix="send it faster") from None
     except ClientDisconnect:
         raise TooSlow("the sender went away before the body was there") from None
 
 
-async def _collected(request: Request, limit: int) -> bytes:
+async def _collect(request: Request, limit: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
@@ -88,16 +88,16 @@ def path_value(request: Request, name: str) -> str:
 
 
 def with_headers(
-    fields: Container[str], payload: dict[str, Json], sent: Mapping[str, Json]
+    fields: Container[str], payload: dict[str, Json], parameters: Mapping[str, Json]
 ) -> dict[str, Json]:
     """The payload with the fields that `Idempotency-Key` and `If-Match` stand for."""
-    said: dict[str, Json] = {}
-    if "Idempotency-Key" in sent:
-        said["idempotency_key"] = sent["Idempotency-Key"]
-    if "If-Match" in sent:
-        version = int(sent["If-Match"].strip('"'))
-        said["if_edition" if "if_edition" in fields else "if_version"] = version
-    for name, value in said.items():
+    fields_of_headers: dict[str, Json] = {}
+    if "Idempotency-Key" in parameters:
+        fields_of_headers["idempotency_key"] = parameters["Idempotency-Key"]
+    if "If-Match" in parameters:
+        version = int(parameters["If-Match"].strip('"'))
+        fields_of_headers["if_edition" if "if_edition" in fields else "if_version"] = version
+    for name, value in fields_of_headers.items():
         if payload.setdefault(name, value) != value:
             raise InvalidRequest(f"{name} and its header say different things", field=name)
     return payload
@@ -113,13 +113,13 @@ class Parameters:
 
     def __init__(self, path: str, method: str) -> None:
         self._described: Sequence[Mapping[str, Json]] = openapi()["paths"][path][method].get("parameters", ())
-        self._kinds = {one["name"]: _kind(_schema(one)) for one in self._described}
+        self._kinds = {one["name"]: _resolve_kind(_find_schema(one)) for one in self._described}
         self._by_place = {
             place: [one["name"] for one in self._described if one["in"] == place]
             for place in ("path", "query", "header")
         }
-        home = f"{DOCUMENT}#/paths/{_escaped(path)}/{method}/parameters"
-        places = {one["name"]: f"{home}/{at}/{_place(one)}" for at, one in enumerate(self._described)}
+        home = f"{DOCUMENT}#/paths/{_escape(path)}/{method}/parameters"
+        places = {one["name"]: f"{home}/{at}/{_find_place(one)}" for at, one in enumerate(self._described)}
         self._schema: Json = {
             "properties": {name: {"$ref": place} for name, place in places.items()},
             "required": [one["name"] for one in self._described if one["required"]],
@@ -128,16 +128,16 @@ class Parameters:
 
     def read(self, request: Request) -> dict[str, Json]:
         """Every parameter that was sent, by name; raises InvalidRequest, naming the one that does not fit."""
-        sent = self._sent(query_pairs(request)) if request.scope["query_string"] else {}
+        values = self._sent(query_pairs(request)) if request.scope["query_string"] else {}
         for name in self._by_place["path"]:
-            sent[name] = path_value(request, name)
+            values[name] = path_value(request, name)
         for name in self._by_place["header"]:
             if name in request.headers:
-                sent[name] = request.headers[name]
+                values[name] = request.headers[name]
         for name in _PROMISES:
             if name in request.headers and name not in self._kinds:
                 raise InvalidRequest(f"{name} means nothing here", field=name, fix="send it without")
-        return self._checked(sent)
+        return self._checked(values)
 
     def from_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """The same of a query alone."""
@@ -145,35 +145,35 @@ class Parameters:
 
     def _sent(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """Each read as its schema says; nothing is ignored."""
-        sent: dict[str, Json] = {}
+        values: dict[str, Json] = {}
         for name, text in pairs:
             if name not in self._by_place["query"]:
                 raise InvalidRequest(f"{name} is not a field here", field=name, fix=self._known())
             kind = self._kinds[name]
             if kind.get("type") == "array":
-                sent.setdefault(name, []).append(_read(_kind(kind["items"]), text, name))
-            elif name in sent:
+                values.setdefault(name, []).append(_parse_value(_resolve_kind(kind["items"]), text, name))
+            elif name in values:
                 raise InvalidRequest(f"{name} is given twice", field=name)
             else:
-                sent[name] = _read(kind, text, name)
-        return sent
+                values[name] = _parse_value(kind, text, name)
+        return values
 
-    def _checked(self, sent: dict[str, Json]) -> dict[str, Json]:
-        strict.check(sent)
-        faults = self._shape.faults(sent)
+    def _checked(self, values: dict[str, Json]) -> dict[str, Json]:
+        strict.check(values)
+        faults = self._shape.faults(values)
         if faults:
             problem = problem_of(faults, self._schema)
             problem.fix = problem.fix or self._advice(problem.field)
             raise problem
-        return sent
+        return values
 
     def _known(self) -> str:
         names = self._by_place["query"]
         return f"there are: {', '.join(names)}" if names else "this address takes no query"
 
     def _advice(self, field: str | None) -> str:
-        said = {one["name"]: one["description"] for one in self._described}
-        return f"{field}: {said[field]}" if said.get(field) else "see /docs"
+        descriptions = {one["name"]: one["description"] for one in self._described}
+        return f"{field}: {descriptions[field]}" if descriptions.get(field) else "see /docs"
 
 
 @cache
@@ -188,16 +188,16 @@ def published() -> Shapes:
     return Shapes({DOCUMENT: openapi()}.__getitem__)
 
 
-def _place(described: Mapping[str, Json]) -> str:
-    return "schema" if "schema" in described else f"content/{_escaped(JSON)}/schema"
+def _find_place(described: Mapping[str, Json]) -> str:
+    return "schema" if "schema" in described else f"content/{_escape(JSON)}/schema"
 
 
-def _schema(described: Mapping[str, Json]) -> Mapping[str, Json]:
+def _find_schema(described: Mapping[str, Json]) -> Mapping[str, Json]:
     found: Mapping[str, Json] = described["schema" if "schema" in described else "content"]
     return found if "schema" in described else found[JSON]["schema"]
 
 
-def _kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+def _resolve_kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
     """A schema with what it refers to filled in, to learn how its text is read."""
     while "$ref" in schema:
         found: Json = openapi()
@@ -207,12 +207,12 @@ def _kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
     return schema
 
 
-def _escaped(step: str) -> str:
+def _escape(step: str) -> str:
     """One step of a pointer, as a fragment of an address spells it."""
     return quote(step.replace("~", "~0").replace("/", "~1"), safe="~")
 
 
-def _read(kind: Mapping[str, Json], text: str, name: str) -> Json:
+def _parse_value(kind: Mapping[str, Json], text: str, name: str) -> Json:
     """Text as it is, everything else as JSON; what is not JSON is left for the schema to refuse."""
     if is_text(kind):
         return text

@@ -21,16 +21,16 @@ async def operators(page: Page) -> Response:
 
 async def add(page: Page, form: Form) -> Response:
     """Add an operator; if it fails, the page shows the problem and keeps what was typed."""
-    registry = _registry(page)
+    registry = _open_registry(page)
     try:
-        issued = await registry.add(_named(page, form), expires_at=_ends(page, form))
+        token = await registry.add(_build_operator(page, form), expires_at=_read_expiry(page, form))
     except (InvalidRequest, Conflict, Forbidden) as error:
-        return await _show_operators(page, status=status_of(error), sent=form, problem=error.problem())
-    return await _show_operators(page, issued)
+        return await _show_operators(page, status=status_of(error), form=form, problem=error.problem())
+    return await _show_operators(page, token)
 
 
-def _named(page: Page, form: Form) -> Operator:
-    role = _role(form.text("role"))
+def _build_operator(page: Page, form: Form) -> Operator:
+    role = _read_role(form.text("role"))
     if role is Role.ADMIN and page.caller.name == LOCAL:
         raise Forbidden(
             "only an admin, or the command line, can name an admin",
@@ -41,54 +41,54 @@ def _named(page: Page, form: Form) -> Operator:
         name=form.text("name"),
         role=role,
         made_at=page.now,
-        tenants=_patterns(form, "tenants"),
-        agents=_patterns(form, "agents"),
+        tenants=_read_patterns(form, "tenants"),
+        agents=_read_patterns(form, "agents"),
     )
 
 
 async def rotate(page: Page, form: Form) -> Response:
     return await _show_operators(
-        page, await _registry(page).rotate(form.text("name"), expires_at=_ends(page, form))
+        page, await _open_registry(page).rotate(form.text("name"), expires_at=_read_expiry(page, form))
     )
 
 
 async def revoke(page: Page, form: Form) -> Response:
-    await _registry(page).revoke(form.text("name"))
+    await _open_registry(page).revoke(form.text("name"))
     return page.go(page.link("/operators"), Note(text=f"{form.text('name')} can come in no more."))
 
 
 async def _show_operators(
     page: Page,
-    issued: Issued | None = None,
+    token: Issued | None = None,
     *,
     status: int = 200,
-    sent: Form | None = None,
+    form: Form | None = None,
     problem: Mapping[str, str] | None = None,
 ) -> Response:
     """The page of operators; a new token is shown here once, and nowhere else."""
-    shown = {"known": await _registry(page).known(), "issued": issued, "roles": list(Role)}
-    response = await page.show("operators.html", status, **shown, sent=sent, problem=problem)
+    values = {"known": await _open_registry(page).known(), "issued": token, "roles": list(Role)}
+    response = await page.show("operators.html", status, **values, sent=form, problem=problem)
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _registry(page: Page) -> Registry:
+def _open_registry(page: Page) -> Registry:
     page.caller.require(Right.MANAGE, everywhere=True)
     service = page.console.service
     return Registry(journal=service.journal, clock=service.container.context.clock, actor=page.caller.name)
 
 
-def _role(text: str) -> Role:
+def _read_role(text: str) -> Role:
     if text not in set(Role):
         raise InvalidRequest(f"{text} is not a role", field="role", fix=f"use one of: {', '.join(Role)}")
     return Role(text)
 
 
-def _patterns(form: Form, name: str) -> tuple[str, ...]:
+def _read_patterns(form: Form, name: str) -> tuple[str, ...]:
     return tuple((form.get(name) or "*").split())
 
 
-def _ends(page: Page, form: Form) -> int | None:
+def _read_expiry(page: Page, form: Form) -> int | None:
     days = form.get("days")
     if days is None:
         return None
@@ -122,8 +122,8 @@ async def home(page: Page) -> Response:
 async def sign_in_page(page: Page) -> Response:
     next = own(page.query.get("next", _HOME))
     tenant = dict(parse_qsl(urlsplit(next).query)).get("tenant", "")
-    kept = page.console.sessions.has_aside(page.session)
-    return await page.show("sign_in.html", next=next, tenant=tenant, kept=kept)
+    has_draft = page.console.sessions.has_aside(page.session)
+    return await page.show("sign_in.html", next=next, tenant=tenant, kept=has_draft)
 
 
 async def sign_in(page: Page, form: Form) -> Response:
@@ -137,12 +137,14 @@ async def sign_in(page: Page, form: Form) -> Response:
     except (Unauthenticated, Forbidden) as error:
         if isinstance(error, Forbidden):
             several = "this token is of several tenants"
-            said = several if tenant is None else "this token is not for that tenant"
-            raise Forbidden(said, field="tenant", fix="write below which of its tenants you mean") from error
+            reason = several if tenant is None else "this token is not for that tenant"
+            raise Forbidden(
+                reason, field="tenant", fix="write below which of its tenants you mean"
+            ) from error
         state.tokens.reject(state.address, secret)
         fix = "see: memorywire operator list"
         raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
-    return _come_in(page, page.console.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
+    return _start_session(page, page.console.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
 
 
 async def choose_tenant(page: Page, form: Form) -> Response:
@@ -152,16 +154,16 @@ async def choose_tenant(page: Page, form: Form) -> Response:
         secret = None if old.secret is None else f"Bearer {old.secret}"
         await page.console.authenticator.admit(secret, tenant)
     session = page.console.sessions.begin(secret=old.secret, tenant=tenant, local=old.local)
-    return _come_in(page, replace(session, begun=old.begun), form.get("back"))
+    return _start_session(page, replace(session, begun=old.begun), form.get("back"))
 
 
 async def enter(page: Page) -> Response:
     """By a link that was made for one use."""
-    trusted = await page.console.authenticator.trusts_links()
-    if not trusted:
+    accepts_links = await page.console.authenticator.trusts_links()
+    if not accepts_links:
         page.console.sessions.revoke_links()
-    if trusted and page.console.sessions.redeem(page.query.get("key", "")):
-        return _come_in(page, page.console.sessions.begin(local=True), None)
+    if accepts_links and page.console.sessions.redeem(page.query.get("key", "")):
+        return _start_session(page, page.console.sessions.begin(local=True), None)
     if page.viewer is not None:
         return page.go(PATH)
     note = Note(text="That link was used before, is too old, or ended with the first operator.", problem=True)
@@ -189,15 +191,15 @@ async def look_and_feel(page: Page, form: Form) -> Response:
     return response
 
 
-def _come_in(page: Page, session: Session, next: str | None) -> Response:
+def _start_session(page: Page, session: Session, next: str | None) -> Response:
     """Start a new session, so that nobody can have prepared it; what was typed before comes along."""
     sessions = page.console.sessions
-    typed = sessions.given_back(page.session)
+    draft = sessions.given_back(page.session)
     sessions.end(page.session)
     response = page.go(next or PATH)
     sessions.keep(response, session, tls=page.over_tls)
-    if typed:
-        sessions.tell(session, Note(text=_GIVEN_BACK, typed=typed))
+    if draft:
+        sessions.tell(session, Note(text=_GIVEN_BACK, typed=draft))
     return response
 
 

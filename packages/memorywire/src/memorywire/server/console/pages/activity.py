@@ -15,7 +15,7 @@ from memorywire.policy.diff import segments, visible
 from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
 from memorywire.server.console.render import day_ms, plain
 from memorywire.server.console.sessions import Note
-from memorywire.server.http import audit as books
+from memorywire.server.http import audit as audit
 from memorywire.server.http.requests import parameters_of
 
 _PAGE = 50
@@ -28,107 +28,122 @@ OPERATIONS = (
 
 
 async def activity(page: Page) -> Response:
-    return await _shown(page, _asked(page))
+    return await _show_activity(page, _read_filters(page))
 
 
 async def verify(page: Page) -> Response:
     """The same page, with the answer above it: whether the whole ledger holds."""
-    verdict = await books.verdict(page.console.service, page.caller)
-    return await _shown(page, [("limit", str(_PAGE))], verdict)
+    verdict = await audit.verdict(page.console.service, page.caller)
+    return await _show_activity(page, [("limit", str(_PAGE))], verdict)
 
 
 async def entry(page: Page) -> Response:
-    said = await books.entry(page.console.service, page.caller, _sequence(page))
-    moves = [await _moved(page, said["agent_id"], *touched) for touched in _touched(said)[:_SHOWN_MEMORIES]]
-    return await page.show("entry.html", entry=said, moves=moves, more=len(_touched(said)) - len(moves))
+    record = await audit.entry(page.console.service, page.caller, _read_sequence(page))
+    moves = [
+        await _compare_version(page, record["agent_id"], *version)
+        for version in _list_versions(record)[:_SHOWN_MEMORIES]
+    ]
+    return await page.show(
+        "entry.html", entry=record, moves=moves, more=len(_list_versions(record)) - len(moves)
+    )
 
 
 async def undo(page: Page, form: Form) -> Response:
     """Take back a change; that is a change too, and can be taken back."""
-    done = await page.call("undo", agent_id=form.text("agent"), change_id=form.text("change"))
-    again = {"change_id": done["change_id"], "agent_id": form.text("agent")} if "change_id" in done else None
-    text = "Taken back." if done["status"] == "committed" else f"The undo is {done['status']}."
+    receipt = await page.call("undo", agent_id=form.text("agent"), change_id=form.text("change"))
+    again = (
+        {"change_id": receipt["change_id"], "agent_id": form.text("agent")}
+        if "change_id" in receipt
+        else None
+    )
+    text = "Taken back." if receipt["status"] == "committed" else f"The undo is {receipt['status']}."
     return page.go(form.get("back") or page.link("/activity"), Note(text=text, undo=again))
 
 
 async def checkpoint(page: Page) -> Response:
-    signed = await books.signed(page.console.service, page.caller)
-    return _file(f"{signed['checkpoint']}\n{signed['key']}\n", "checkpoint.txt")
+    answer = await audit.signed(page.console.service, page.caller)
+    return _download(f"{answer['checkpoint']}\n{answer['key']}\n", "checkpoint.txt")
 
 
 async def proof(page: Page) -> Response:
-    sequence = _sequence(page)
-    return _file(await books.proof(page.console.service, page.caller, sequence), f"entry-{sequence}.jsonl")
-
-
-async def _shown(
-    page: Page, asked: list[tuple[str, str]], verdict: dict[str, Json] | None = None
-) -> Response:
-    wanted = parameters_of("/v0/audit", "GET").from_query(asked)
-    found = await books.entries(page.console.service, page.caller, wanted)
-    rows = [{**one, "about": _about(one), "subject": one.get("subject")} for one in found["entries"]]
-    return await page.show(
-        "activity.html", rows=rows, next=found.get("next"), operations=OPERATIONS, verdict=verdict
+    sequence = _read_sequence(page)
+    return _download(
+        await audit.proof(page.console.service, page.caller, sequence), f"entry-{sequence}.jsonl"
     )
 
 
-def _about(said: dict[str, Json]) -> str:
+async def _show_activity(
+    page: Page, filters: list[tuple[str, str]], verdict: dict[str, Json] | None = None
+) -> Response:
+    parameters = parameters_of("/v0/audit", "GET").from_query(filters)
+    page_of_entries = await audit.entries(page.console.service, page.caller, parameters)
+    rows = [
+        {**one, "about": _summarise(one), "subject": one.get("subject")} for one in page_of_entries["entries"]
+    ]
+    return await page.show(
+        "activity.html", rows=rows, next=page_of_entries.get("next"), operations=OPERATIONS, verdict=verdict
+    )
+
+
+def _summarise(entry: dict[str, Json]) -> str:
     """What an entry is about, in a few words."""
-    details = said.get("details", {})
-    if said["operation"] == "operator":
-        return str(said.get("subject", ""))
+    details = entry.get("details", {})
+    if entry["operation"] == "operator":
+        return str(entry.get("subject", ""))
     if "edition" in details:
         return f"edition {details['edition']}: {', '.join(details.get('rules', ())) or 'no rules'}"
-    counted = {
+    lists = {
         "handed out": details.get("hits"),
-        "written": said.get("commitments"),
+        "written": entry.get("commitments"),
         "ended": details.get("ended"),
         "erased": details.get("erased"),
     }
-    counts = [f"{len(found)} {what}" for what, found in counted.items() if isinstance(found, list)]
+    counts = [f"{len(ids)} {what}" for what, ids in lists.items() if isinstance(ids, list)]
     return ", ".join(counts) or str(details.get("rule", ""))
 
 
-def _file(text: str, name: str) -> Response:
+def _download(text: str, name: str) -> Response:
     return Response(text, media_type=_TEXT, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _asked(page: Page) -> list[tuple[str, str]]:
+def _read_filters(page: Page) -> list[tuple[str, str]]:
     """The fields of the page as the ledger's own door takes them; dates as people write them."""
-    asked = [(name, page.query[name]) for name in _FIELDS if name in page.query]
+    filters = [(name, page.query[name]) for name in _FIELDS if name in page.query]
     for name, later in (("since", 0), ("until", 1)):
         if name in page.query:
-            asked.append((name, str(day_ms(page.query[name], name) + later * (24 * 3_600_000 - 1))))
+            filters.append((name, str(day_ms(page.query[name], name) + later * (24 * 3_600_000 - 1))))
     if page.agent is not None:
-        asked.append(("agent_id", page.agent))
+        filters.append(("agent_id", page.agent))
     if "before" in page.query:
-        asked.append(("before", page.query["before"]))
-    return [*asked, ("limit", str(_PAGE))]
+        filters.append(("before", page.query["before"]))
+    return [*filters, ("limit", str(_PAGE))]
 
 
-def _sequence(page: Page) -> int:
+def _read_sequence(page: Page) -> int:
     return whole(page.query.get("seq", ""), "seq", "seq is the number of an entry")
 
 
-def _touched(said: dict[str, Json]) -> list[tuple[str, int, str | None]]:
+def _list_versions(entry: dict[str, Json]) -> list[tuple[str, int, str | None]]:
     """The versions an entry began and ended, as (memory, version, reason of the end)."""
-    ended = {(id, version): reason for id, version, reason in said.get("details", {}).get("ended", ())}
-    begun = [(one["id"], one["version"]) for one in said.get("commitments", ())]
-    replaced = {(id, version - 1) for id, version in begun}
-    alone = [key for key in ended if key not in replaced]
-    return [(*key, None) for key in begun] + [(*key, ended[key]) for key in alone]
+    ends = {(id, version): reason for id, version, reason in entry.get("details", {}).get("ended", ())}
+    starts = [(one["id"], one["version"]) for one in entry.get("commitments", ())]
+    former = {(id, version - 1) for id, version in starts}
+    alone = [key for key in ends if key not in former]
+    return [(*key, None) for key in starts] + [(*key, ends[key]) for key in alone]
 
 
-async def _moved(page: Page, agent: str, id: str, version: int, reason: str | None) -> dict[str, Any]:
+async def _compare_version(
+    page: Page, agent: str, id: str, version: int, reason: str | None
+) -> dict[str, Any]:
     """What a version said, beside what the one before it said; after an end, nothing."""
-    texts = await _texts(page, agent, id)
+    texts = await _load_texts(page, agent, id)
     after = None if reason is not None else texts.get(version)
     before = texts.get(version if reason is not None else version - 1)
     words = segments(visible(before or ""), visible(after or ""))
     return {"id": id, "version": version, "reason": reason, "known": bool(before or after), "words": words}
 
 
-async def _texts(page: Page, agent: str, id: str) -> dict[int, str]:
+async def _load_texts(page: Page, agent: str, id: str) -> dict[int, str]:
     try:
         versions = (await page.call("history", agent_id=agent, id=id))["versions"]
     except MemorywireError:
@@ -154,17 +169,17 @@ _STEPS = 25
 
 
 async def dreams(page: Page) -> Response:
-    found = await _entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
-    undone = await _undone(page)
+    entries = await _load_entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
+    undos = await _load_undos(page)
     rows = [
         {
             **one,
             "about": _describe_steps(one["details"].get("steps", ())),
-            "undone_by": undone.get(one["subject"]),
+            "undone_by": undos.get(one["subject"]),
         }
-        for one in found["entries"]
+        for one in entries["entries"]
     ]
-    return await page.show("dreams.html", rows=rows, next=found.get("next"), tending=page.console.tending)
+    return await page.show("dreams.html", rows=rows, next=entries.get("next"), tending=page.console.tending)
 
 
 async def run(page: Page) -> Response:
@@ -176,26 +191,30 @@ async def run(page: Page) -> Response:
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await page.console.service.as_caller(page.caller).context.serving(scope)
-    said = await page.console.service.finish(load_run(scope, id, context))
-    first = _first(page)
+    document = await page.console.service.finish(load_run(scope, id, context))
+    first = _read_offset(page)
     last = first + _STEPS
-    moves = [{**step, "memories": _compare_versions(step, said)} for step in said["steps"][first:last]]
-    following = str(last) if last < len(said["steps"]) else None
-    return await page.show("dream.html", agent=agent, run=said, steps=moves, next=following)
+    moves = [
+        {**step, "memories": _compare_versions(step, document)} for step in document["steps"][first:last]
+    ]
+    following = str(last) if last < len(document["steps"]) else None
+    return await page.show("dream.html", agent=agent, run=document, steps=moves, next=following)
 
 
-async def _entries(page: Page, **asked: str | None) -> dict[str, Json]:
+async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
     """A page of the ledger, of the agent that the address names."""
-    named = {"limit": str(_PAGE), "agent_id": page.agent, **asked}
-    given = [(name, value) for name, value in named.items() if value is not None]
-    wanted = parameters_of("/v0/audit", "GET").from_query(given)
-    return await books.entries(page.console.service, page.caller, wanted)
+    fields = {"limit": str(_PAGE), "agent_id": page.agent, **filters}
+    pairs = [(name, value) for name, value in fields.items() if value is not None]
+    parameters = parameters_of("/v0/audit", "GET").from_query(pairs)
+    return await audit.entries(page.console.service, page.caller, parameters)
 
 
-async def _undone(page: Page) -> Mapping[str, str]:
+async def _load_undos(page: Page) -> Mapping[str, str]:
     """Which of the last undos took which change back, unless another took that back in turn."""
-    found = await _entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
-    by = {one["details"]["undoes"]: one["subject"] for one in found["entries"] if "undoes" in one["details"]}
+    entries = await _load_entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
+    by = {
+        one["details"]["undoes"]: one["subject"] for one in entries["entries"] if "undoes" in one["details"]
+    }
     return {change: undo for change, undo in by.items() if undo not in by}
 
 
@@ -203,23 +222,23 @@ def _describe_steps(steps: list[dict[str, Json]]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(step["pass"] for step in steps).items())
 
 
-def _compare_versions(step: dict[str, Json], said: dict[str, Json]) -> list[dict[str, Any]]:
+def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[dict[str, Any]]:
     """Each memory of the step as it was before the run beside what it was after."""
-    sides = [{one["id"]: one for one in said[side]} for side in ("ended", "began")]
+    sides = [{one["id"]: one for one in document[side]} for side in ("ended", "began")]
     ids = [id for id in (*step["ids"], step.get("kept")) if id is not None]
     return [
-        {"id": id, "words": segments(*(visible(_text(side.get(id))) for side in sides))}
+        {"id": id, "words": segments(*(visible(_write_content(side.get(id))) for side in sides))}
         for id in ids
         if any(id in side for side in sides)
     ]
 
 
-def _first(page: Page) -> int:
+def _read_offset(page: Page) -> int:
     """Where the page begins among the steps."""
     return whole(page.query.get("after", "0"), "after", "after is the number of a step")
 
 
-def _text(version: dict[str, Json] | None) -> str:
+def _write_content(version: dict[str, Json] | None) -> str:
     content = None if version is None else version["content"]
     return "" if content is None else plain(content)
 

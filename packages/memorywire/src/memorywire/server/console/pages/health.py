@@ -13,7 +13,7 @@ from memorywire.pipeline.scan import scan
 from memorywire.server.console.page import Form, Page, PageGroup, Section, View
 from memorywire.server.console.render import columns
 from memorywire.server.console.sessions import Note
-from memorywire.server.http import audit as books
+from memorywire.server.http import audit as audit
 
 _DAYS = 30
 _MOST_DEBTS = 100
@@ -27,8 +27,8 @@ async def health(page: Page) -> Response:
 async def check(page: Page) -> Response:
     """The same page, after every store was asked how it is; a large file takes a while to read."""
     page.caller.require(Right.MANAGE, everywhere=True)
-    said = await page.console.service.finish(page.console.service.container.context.store.health())
-    return await _show_health(page, checked=said)
+    state = await page.console.service.finish(page.console.service.container.context.store.health())
+    return await _show_health(page, state=state)
 
 
 async def look_for_secrets(page: Page, form: Form) -> Response:
@@ -37,16 +37,18 @@ async def look_for_secrets(page: Page, form: Form) -> Response:
     agent = form.text("agent")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
-    found = await page.console.service.finish(scan(scope, page.console.service.container.context))
-    return await page.show("secrets.html", agent=agent, found=found, most=_MOST_FOUND)
+    findings = await page.console.service.finish(scan(scope, page.console.service.container.context))
+    return await page.show("secrets.html", agent=agent, found=findings, most=_MOST_FOUND)
 
 
 async def retry(page: Page, form: Form) -> Response:
     page.caller.require(Right.MANAGE, everywhere=True)
     context = page.console.service.as_caller(page.caller).context
-    paid = await page.console.service.finish(redeliver(context, all_of_them=True))
-    text = "Nothing is owed any more." if paid else "Some stores still do not take what they are owed."
-    return page.go(page.link("/health"), Note(text=text, problem=not paid))
+    is_delivered = await page.console.service.finish(redeliver(context, all_of_them=True))
+    text = (
+        "Nothing is owed any more." if is_delivered else "Some stores still do not take what they are owed."
+    )
+    return page.go(page.link("/health"), Note(text=text, problem=not is_delivered))
 
 
 async def give_up(page: Page, form: Form) -> Response:
@@ -58,35 +60,35 @@ async def give_up(page: Page, form: Form) -> Response:
     return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
 
 
-async def owed(page: Page) -> int:
-    return len(await books.owed(page.console.service, page.caller))
+async def count_pending(page: Page) -> int:
+    return len(await audit.owed(page.console.service, page.caller))
 
 
-async def _show_health(page: Page, checked: Any = None) -> Response:
+async def _show_health(page: Page, state: Any = None) -> Response:
     service = page.console.service
-    wired = service.container.capabilities
-    debts = await books.owed(service, page.caller)
+    capabilities = service.container.capabilities
+    debts = await audit.owed(service, page.caller)
     agents = (await page.call("agents"))["items"]
-    grown = await page.console.growth.by_day(page.caller)
+    growth = await page.console.growth.by_day(page.caller)
     return await page.show(
         "health.html",
-        wired=wired,
-        missing={one.name: sorted(frozenset(Feature) - one.features) for one in wired.stores},
+        wired=capabilities,
+        missing={one.name: sorted(frozenset(Feature) - one.features) for one in capabilities.stores},
         stand=await service.finish(service.journal.status()) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
-        growth=None if grown is None else columns(grown, page.now // DAY_MS, _DAYS),
-        latencies=_latencies(page),
+        growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
+        latencies=_list_latencies(page),
         agents=agents,
-        checked=checked,
+        checked=state,
         tending=page.console.tending,
     )
 
 
-def _latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
+def _list_latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
     """Of every operation but the listening to events, which takes as long as somebody listens."""
-    found = page.request.state.metrics.latencies()
-    return sorted((name, taken) for name, taken in found.items() if name != "events")
+    latencies = page.request.state.metrics.latencies()
+    return sorted((name, figures) for name, figures in latencies.items() if name != "events")
 
 
 HEALTH = PageGroup(
@@ -97,7 +99,7 @@ HEALTH = PageGroup(
         View(path="/health/retry", do=retry),
         View(path="/health/give-up", do=give_up),
     ),
-    section=Section(path="/health", title="Health", right=Right.REVIEW, count=owed),
+    section=Section(path="/health", title="Health", right=Right.REVIEW, count=count_pending),
 )
 
 
@@ -105,15 +107,15 @@ _LASTING = {"longTerm": True}
 
 
 async def agents(page: Page) -> Response:
-    found = (await page.call("agents"))["items"]
-    provided = tuple(openwop(page.console.service.container.capabilities)["dimensions"])
+    items = (await page.call("agents"))["items"]
+    dimensions = tuple(openwop(page.console.service.container.capabilities)["dimensions"])
     return await page.show(
         "agents.html",
-        found=found,
+        found=items,
         dimensions=DIMENSIONS,
-        provided=provided,
-        unmet=degraded(_LASTING, provided),
-        most=max((one["memories"] for one in found), default=0),
+        provided=dimensions,
+        unmet=degraded(_LASTING, dimensions),
+        most=max((one["memories"] for one in items), default=0),
     )
 
 

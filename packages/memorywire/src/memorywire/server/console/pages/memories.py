@@ -28,11 +28,11 @@ async def memories(page: Page) -> Response:
     agent = page.agent or (agents[0]["agent_id"] if len(agents) == 1 else None)
     if agent is None:
         return await page.show("memories.html", agents=agents, agent=None, found=None, facets=None)
-    asked = narrowed(page, agent)
+    filter = build_filter(page, agent)
     words = page.query.get("q")
-    found = await _searched(page, words, asked) if words else await _listed(page, asked)
-    facets = await page.call("facets", **{name: asked.get(name) for name in _FACETED})
-    return await page.show("memories.html", agents=agents, agent=agent, found=found, facets=facets)
+    results = await _search(page, words, filter) if words else await _list(page, filter)
+    facets = await page.call("facets", **{name: filter.get(name) for name in _FACETED})
+    return await page.show("memories.html", agents=agents, agent=agent, found=results, facets=facets)
 
 
 async def export(page: Page) -> Response:
@@ -43,13 +43,13 @@ async def export(page: Page) -> Response:
     if kind not in _FORMATS:
         raise InvalidRequest("a file is jsonl or csv", field="format")
     media, lines = _FORMATS[kind]
-    asked, words = narrowed(page, page.agent), page.query.get("q")
-    first = await (_found(page, words, asked) if words else page.call("list", **asked, limit=_CHUNK))
+    filter, words = build_filter(page, page.agent), page.query.get("q")
+    first = await (_recall(page, words, filter) if words else page.call("list", **filter, limit=_CHUNK))
     headers = {"Content-Disposition": f'attachment; filename="memories.{kind}"'}
-    return StreamingResponse(lines(_pages(page, first)), media_type=media, headers=headers)
+    return StreamingResponse(lines(_iterate_pages(page, first)), media_type=media, headers=headers)
 
 
-def narrowed(page: Page, agent: str) -> dict[str, Json]:
+def build_filter(page: Page, agent: str) -> dict[str, Json]:
     """What the address asks of a list: facets as the wire's own fields and filter."""
     query = page.query
     conditions: list[Json] = [
@@ -71,61 +71,61 @@ def narrowed(page: Page, agent: str) -> dict[str, Json]:
 _FACETED = ("agent_id", "user_id", "types", "filter", "include")
 
 
-async def _listed(page: Page, asked: Mapping[str, Json]) -> dict[str, Any]:
-    found = await page.call("list", **asked, after=page.query.get("after"), limit=_PAGE, order="newest")
-    return {"items": found["items"], "total": found["total"], "next": found.get("next"), "recall_id": None}
+async def _list(page: Page, filter: Mapping[str, Json]) -> dict[str, Any]:
+    answer = await page.call("list", **filter, after=page.query.get("after"), limit=_PAGE, order="newest")
+    return {"items": answer["items"], "total": answer["total"], "next": answer.get("next"), "recall_id": None}
 
 
-async def _searched(page: Page, words: str, asked: Mapping[str, Json]) -> dict[str, Any]:
-    found = await _found(page, words, asked)
-    return {**found, "total": None, "next": None}
+async def _search(page: Page, words: str, filter: Mapping[str, Json]) -> dict[str, Any]:
+    answer = await _recall(page, words, filter)
+    return {**answer, "total": None, "next": None}
 
 
-async def _found(page: Page, words: str, asked: Mapping[str, Json]) -> dict[str, Any]:
+async def _recall(page: Page, words: str, filter: Mapping[str, Json]) -> dict[str, Any]:
     """Memories by relevance, through a recall, so that looking leaves the same trace as an agent's."""
-    found = await page.call("recall", **asked, query=words, k=_PAGE)
+    answer = await page.call("recall", **filter, query=words, k=_PAGE)
     standing = {"standing": "active"}  # a hit does not say, and only what is recallable is found
-    return {"items": [standing | one for one in found["results"]], "recall_id": found["recall_id"]}
+    return {"items": [standing | one for one in answer["results"]], "recall_id": answer["recall_id"]}
 
 
-async def _pages(page: Page, first: dict[str, Json]) -> AsyncIterator[list[dict[str, Json]]]:
-    found = first
+async def _iterate_pages(page: Page, first: dict[str, Json]) -> AsyncIterator[list[dict[str, Json]]]:
+    answer = first
     while True:
-        yield found["items"]
-        if "next" not in found:
+        yield answer["items"]
+        if "next" not in answer:
             return
-        asked = narrowed(page, page.agent or "")
-        found = await page.call("list", **asked, limit=_CHUNK, after=found["next"])
+        filter = build_filter(page, page.agent or "")
+        answer = await page.call("list", **filter, limit=_CHUNK, after=answer["next"])
 
 
-async def _json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
+async def _write_json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
     async for items in pages:
         for one in items:
             yield f"{json.dumps(one, ensure_ascii=False)}\n".encode(errors="backslashreplace")
 
 
-async def _table(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
-    yield _row([*_COLUMNS, *_TIMES])
+async def _write_table(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
+    yield _write_row([*_COLUMNS, *_TIMES])
     async for items in pages:
         for one in items:
-            yield _row([_cell(one.get(name)) for name in (*_COLUMNS, *_TIMES)])
+            yield _write_row([_write_cell(one.get(name)) for name in (*_COLUMNS, *_TIMES)])
 
 
-def _row(cells: list[str]) -> bytes:
+def _write_row(cells: list[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue().encode(errors="backslashreplace")
 
 
-def _cell(value: Json) -> str:
+def _write_cell(value: Json) -> str:
     """A value as text; one that a spreadsheet would take for a formula gets an apostrophe."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return as_cell(text)
 
 
 _FORMATS = {
-    "jsonl": ("application/x-ndjson", _json_lines),
-    "csv": ("text/csv; charset=utf-8", _table),
+    "jsonl": ("application/x-ndjson", _write_json_lines),
+    "csv": ("text/csv; charset=utf-8", _write_table),
 }
 
 

@@ -43,55 +43,57 @@ async def playground(page: Page) -> Response:
     """A form; behind a question its answer, and behind a recall what it handed out then."""
     agents = (await page.call("agents"))["items"]
     if "recall" in page.query:
-        return await page.show("recall.html", agents=agents, **await _frozen(page, page.query["recall"]))
+        return await page.show(
+            "recall.html", agents=agents, **await _load_reasons(page, page.query["recall"])
+        )
     numbers = {name: _number(page.query.get(name), name) for name in _NUMBERS}
-    shown = await _answered(page, numbers) if page.query.get("q") and page.agent else None
-    return await page.show("playground.html", agents=agents, fusions=list(Fusion), shown=shown)
+    result = await _run_recall(page, numbers) if page.query.get("q") and page.agent else None
+    return await page.show("playground.html", agents=agents, fusions=list(Fusion), shown=result)
 
 
 async def feedback(page: Page, form: Form) -> Response:
     """Say whether a memory helped; what was wrong or outdated can be looked at, and ended, from here."""
-    helped = form.text("helped")
+    opinion = form.text("helped")
     recall, memory = form.text("recall"), form.text("memory")
-    await page.call("feedback", recall_id=recall, memory_id=memory, helped=helped)
-    text = f"Written down: {helped}."
+    await page.call("feedback", recall_id=recall, memory_id=memory, helped=opinion)
+    text = f"Written down: {opinion}."
     return page.go(form.get("back") or page.link("/playground", recall=recall), Note(text=text))
 
 
-async def _answered(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Any]:
-    payload = _payload(page, numbers)
-    recalled = await page.ask(Recalled, "recall", **payload)
+async def _run_recall(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Any]:
+    payload = _build_payload(page, numbers)
+    answer = await page.ask(Recalled, "recall", **payload)
     return {
-        "answer": encode(recalled),
-        "rows": _rows(recalled),
-        "misses": [await _missed(page, encode(one)) for one in recalled.near_misses or ()],
-        "copies": _copies(payload, await _curl(page, payload), page.caller.tenant),
-        **_block(recalled.hits, payload.get("max_tokens")),
+        "answer": encode(answer),
+        "rows": _build_rows(answer),
+        "misses": [await _describe_miss(page, encode(one)) for one in answer.near_misses or ()],
+        "copies": _copies(payload, await _write_curl(page, payload), page.caller.tenant),
+        **_block(answer.hits, payload.get("max_tokens")),
     }
 
 
-async def _missed(page: Page, near: dict[str, Json]) -> dict[str, Json]:
+async def _describe_miss(page: Page, near: dict[str, Json]) -> dict[str, Json]:
     """A near miss with what it says, unless it is gone by now."""
     with suppress(NotFound):
         return near | {"content": (await page.call("get", agent_id=page.agent, id=near["id"]))["content"]}
     return near | {"content": near["id"]}
 
 
-async def _frozen(page: Page, recall_id: str) -> dict[str, Any]:
+async def _load_reasons(page: Page, recall_id: str) -> dict[str, Any]:
     reasons = await page.ask(Reasons, "why", recall_id=recall_id)
-    kept = [
+    rows = [
         Hit(record=one.memory, score=one.score, stores=())
         for one in reasons.results
         if one.memory is not None
     ]
     most = max((one.score for one in reasons.results), default=1.0)
-    doubted = {say.memory_id: say.helped for say in reasons.feedback if say.helped is not Helped.USEFUL}
+    doubts = {say.memory_id: say.helped for say in reasons.feedback if say.helped is not Helped.USEFUL}
     return {
         "reasons": encode(reasons),
         "most": most or 1.0,
         "words": list(Helped),
-        "doubted": doubted,
-        **_block(kept, None),
+        "doubted": doubts,
+        **_block(rows, None),
     }
 
 
@@ -101,14 +103,14 @@ def _block(hits: Sequence[Hit], max_tokens: int | None) -> dict[str, Any]:
     return {"block": block, "tokens": cost(block)}
 
 
-def _rows(recalled: Recalled) -> list[dict[str, Any]]:
+def _build_rows(answer: Recalled) -> list[dict[str, Any]]:
     """Hits with a bar for each signal, relative to the greatest value that any hit has."""
     signals = [
         {name: value for name, value in (hit.signals or {}).items() if not name.startswith(_RANK)}
-        for hit in recalled.hits
+        for hit in answer.hits
     ]
     greatest = {name: max(one.get(name, 0.0) for one in signals) for one in signals for name in one}
-    best = max((hit.score for hit in recalled.hits), default=0.0)
+    best = max((hit.score for hit in answer.hits), default=0.0)
     return [
         {
             "hit": encode(hit),
@@ -123,13 +125,13 @@ def _rows(recalled: Recalled) -> list[dict[str, Any]]:
                 for name, value in sorted(each.items())
             ],
         }
-        for hit, each in zip(recalled.hits, signals, strict=True)
+        for hit, each in zip(answer.hits, signals, strict=True)
     ]
 
 
-def _payload(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Json]:
+def _build_payload(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Json]:
     query = page.query
-    given: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "agent_id": page.agent,
         "user_id": query.get("user_id"),
         "query": query["q"],
@@ -140,7 +142,7 @@ def _payload(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Json]:
         "min_relevance": "off" if query.get("floor") == "off" else None,
         **numbers,
     }
-    return {name: value for name, value in given.items() if value is not None} | {"explain": True}
+    return {name: value for name, value in fields.items() if value is not None} | {"explain": True}
 
 
 def _number(text: str | None, name: str) -> int | None:
@@ -182,18 +184,18 @@ def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[s
     ]
 
 
-async def _curl(page: Page, payload: Mapping[str, Json]) -> str:
+async def _write_curl(page: Page, payload: Mapping[str, Json]) -> str:
     """At the address this page has; with a token where nobody is let in without."""
     try:
         await page.console.authenticator.admit(None)
-        shown = ""
+        headers = ""
     except Unauthenticated:
-        shown = ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
+        headers = ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
     if page.caller.tenant != DEFAULT_TENANT:
-        shown += f" -H {shlex.quote(f'Memorywire-Tenant: {page.caller.tenant}')}"
+        headers += f" -H {shlex.quote(f'Memorywire-Tenant: {page.caller.tenant}')}"
     address = f"{page.request.url.scheme}://{page.request.url.netloc}/v0/recall"
     body = shlex.quote(json.dumps(payload, ensure_ascii=False))
-    return f"curl -s {shlex.quote(address)} -H 'Content-Type: application/json'{shown} -d {body}"
+    return f"curl -s {shlex.quote(address)} -H 'Content-Type: application/json'{headers} -d {body}"
 
 
 def _command(payload: Mapping[str, Json], tenant: str) -> str:

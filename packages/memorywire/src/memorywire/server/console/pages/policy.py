@@ -28,43 +28,43 @@ _DAYS = 30
 
 async def policy(page: Page) -> Response:
     book = await page.call("rules")
-    return await page.show("policy.html", book=book, **_shown(book))
+    return await page.show("policy.html", book=book, **_describe_book(book))
 
 
 async def rule(page: Page) -> Response:
     """One rule to be edited, or a new one; with `try`, what it would have done."""
     book = await page.call("rules")
     name = page.query.get("name")
-    found = next((one for one in book["given"] if one["name"] == name), None)
-    if name is not None and found is None:
+    current = next((one for one in book["given"] if one["name"] == name), None)
+    if name is not None and current is None:
         raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
     own = {} if page.caller.tenant == DEFAULT_TENANT else {"tenant": [page.caller.tenant]}
-    text = plain(found or {**_EXAMPLE, **own})
+    text = plain(current or {**_EXAMPLE, **own})
     return await page.show("rule.html", book=book, text=text, name=name, trial=None, problem=None)
 
 
 async def save(page: Page, form: Form) -> Response:
     """Keep a rule in its place, or only try it; a problem is shown beside what was typed."""
     book = await page.call("rules")
-    shown: dict[str, Any] = {"book": book, "text": form.get("rule") or "", "name": form.get("name")}
+    values: dict[str, Any] = {"book": book, "text": form.get("rule") or "", "name": form.get("name")}
     try:
-        given = _read(form.text("rule"))
+        draft = _parse_rule(form.text("rule"))
         if form.get("try") is not None:
-            trial = await _trial(page, form, given)
-            return await page.show("rule.html", **shown, trial=trial, problem=None)
-        rules = _with(book["given"], form.get("name"), given)
-        await page.call("set_rules", rules=rules, if_edition=_edition(form))
+            trial = await _try_rule(page, form, draft)
+            return await page.show("rule.html", **values, trial=trial, problem=None)
+        rules = _replace_rule(book["given"], form.get("name"), draft)
+        await page.call("set_rules", rules=rules, if_edition=_read_edition(form))
     except MemorywireError as error:
         problem = error.problem()
-        return await page.show("rule.html", status_of(error), **shown, trial=None, problem=problem)
-    return page.go(page.link("/policy"), Note(text=f"Rule {given.get('name', '')} is in force."))
+        return await page.show("rule.html", status_of(error), **values, trial=None, problem=problem)
+    return page.go(page.link("/policy"), Note(text=f"Rule {draft.get('name', '')} is in force."))
 
 
 async def arrange(page: Page, form: Form) -> Response:
     """Move, switch or remove a rule; the whole list is put in force again, as a new edition."""
     book, name = await page.call("rules"), form.text("name")
     act = form.text("act")
-    await _put_in_force(page, form, _arranged(list(book["given"]), name, act))
+    await _save_rules(page, form, _rearrange(list(book["given"]), name, act))
     return page.go(page.link("/policy"), Note(text=_DONE[act].format(name)))
 
 
@@ -72,16 +72,16 @@ async def restore(page: Page, form: Form) -> Response:
     """The rules of an earlier edition, in force again as a new one."""
     number = form.text("number")
     editions = (await page.call("rules"))["editions"]
-    found = next((one for one in editions if str(one["number"]) == number), None)
-    if found is None:
+    edition = next((one for one in editions if str(one["number"]) == number), None)
+    if edition is None:
         raise InvalidRequest("there is no such edition", field="number", fix="look at the list again")
-    await _put_in_force(page, form, found["rules"])
+    await _save_rules(page, form, edition["rules"])
     return page.go(page.link("/policy"), Note(text=f"The rules of edition {number} are in force again."))
 
 
-async def _put_in_force(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
+async def _save_rules(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
     # An empty list is a list here, so the door is asked directly: `call` leaves out what is empty.
-    payload: dict[str, Json] = {"rules": rules, "if_edition": _edition(form)}
+    payload: dict[str, Json] = {"rules": rules, "if_edition": _read_edition(form)}
     await page.console.service.call("set_rules", payload, page.caller)
 
 
@@ -92,10 +92,12 @@ async def activate(page: Page, form: Form) -> Response:
 
 async def revert(page: Page, form: Form) -> Response:
     """Take back all that a learned rule let pass, and switch it off."""
-    done = await page.call("revert_rule", name=form.text("name"))
-    kept = f"; {len(done['kept_ids'])} could not be, memory has moved since" if done["kept_ids"] else ""
-    reverted = counted(len(done["reverted_ids"]), "change was", "changes were")
-    text = f"{reverted} taken back{kept}. The rule is off."
+    receipt = await page.call("revert_rule", name=form.text("name"))
+    remainder = (
+        f"; {len(receipt['kept_ids'])} could not be, memory has moved since" if receipt["kept_ids"] else ""
+    )
+    summary = counted(len(receipt["reverted_ids"]), "change was", "changes were")
+    text = f"{summary} taken back{remainder}. The rule is off."
     return page.go(page.link("/policy"), Note(text=text))
 
 
@@ -108,77 +110,79 @@ _DONE = {
 }
 
 
-def _arranged(rules: list[dict[str, Json]], name: str, act: str) -> list[dict[str, Json]]:
+def _rearrange(rules: list[dict[str, Json]], name: str, act: str) -> list[dict[str, Json]]:
     place = next((at for at, one in enumerate(rules) if one["name"] == name), None)
     if place is None or act not in _DONE:
         raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
     if act in ("on", "off"):
         rules[place] = {**rules[place], "enabled": act == "on"}
         return rules
-    moved = rules.pop(place)
+    rule = rules.pop(place)
     if act != "remove":
-        rules.insert(max(0, place - 1) if act == "up" else place + 1, moved)
+        rules.insert(max(0, place - 1) if act == "up" else place + 1, rule)
     return rules
 
 
-def _with(rules: Sequence[Json], name: str | None, given: Json) -> list[Json]:
+def _replace_rule(rules: Sequence[Json], name: str | None, rule: Json) -> list[Json]:
     """The list with the rule in the place of the one it replaces; a new one stands first."""
     if name is None:
-        return [given, *rules]
-    return [given if one["name"] == name else one for one in rules]
+        return [rule, *rules]
+    return [rule if one["name"] == name else one for one in rules]
 
 
-async def _trial(page: Page, form: Form, given: Json) -> dict[str, Json]:
+async def _try_rule(page: Page, form: Form, rule: Json) -> dict[str, Json]:
     agent = form.get("agent")
     if agent is None:
         raise InvalidRequest("name an agent to try the rule on", field="agent", fix="fill it in")
-    return {"agent": agent, **await page.call("test_rule", agent_id=agent, rule=given, days=_DAYS)}
+    return {"agent": agent, **await page.call("test_rule", agent_id=agent, rule=rule, days=_DAYS)}
 
 
-def _read(text: str) -> dict[str, Json]:
+def _parse_rule(text: str) -> dict[str, Json]:
     try:
-        given = json.loads(text)
+        rule = json.loads(text)
     except ValueError as error:
         raise InvalidRequest(f"the rule is no JSON: {error}", field="rule") from error
-    if not isinstance(given, dict):
+    if not isinstance(rule, dict):
         raise InvalidRequest("a rule is an object", field="rule", fix='{"name": ..., "verdict": ...}')
-    return given
+    return rule
 
 
-def _edition(form: Form) -> int:
+def _read_edition(form: Form) -> int:
     return whole(form.text("edition"), "edition", "edition is a number")
 
 
-def _shown(book: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_book(book: Mapping[str, Any]) -> dict[str, Any]:
     """Rules as a table shows them: what they are about, apart from their conditions."""
     return {
-        "given": [_row(one) for one in book["given"]],
-        "base": [_row(one) for one in book["base"]],
-        "suggestions": [{**one, "row": _row(one["rule"])} for one in book["suggestions"]],
-        "editions": [{**one, "rows": [_row(each) for each in one["rules"]]} for one in book["editions"]],
+        "given": [_describe_rule(one) for one in book["given"]],
+        "base": [_describe_rule(one) for one in book["base"]],
+        "suggestions": [{**one, "row": _describe_rule(one["rule"])} for one in book["suggestions"]],
+        "editions": [
+            {**one, "rows": [_describe_rule(each) for each in one["rules"]]} for one in book["editions"]
+        ],
     }
 
 
-def _row(given: Mapping[str, Json]) -> dict[str, Any]:
-    conditions = {name: value for name, value in given.items() if name not in _ABOUT}
+def _describe_rule(rule: Mapping[str, Json]) -> dict[str, Any]:
+    conditions = {name: value for name, value in rule.items() if name not in _ABOUT}
     return {
-        "name": given["name"],
-        "verdict": given["verdict"],
-        "enabled": given.get("enabled", True),
-        "note": given.get("note", ""),
-        "learned": given.get("learned", False),
-        "conditions": [f"{name}: {_words(value)}" for name, value in conditions.items()],
+        "name": rule["name"],
+        "verdict": rule["verdict"],
+        "enabled": rule.get("enabled", True),
+        "note": rule.get("note", ""),
+        "learned": rule.get("learned", False),
+        "conditions": [f"{name}: {_describe_value(value)}" for name, value in conditions.items()],
     }
 
 
-def _words(value: Json) -> str:
+def _describe_value(value: Json) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
         case list():
             return " or ".join("(none)" if one == "" else str(one) for one in value)
         case dict():
-            return "; ".join(f"{name} {_words(inner)}" for name, inner in value.items())
+            return "; ".join(f"{name} {_describe_value(inner)}" for name, inner in value.items())
     return str(value)
 
 

@@ -21,38 +21,38 @@ _KEPT = ("type", "content", "confidence", "source", "occurred_at", "session_id",
 
 
 async def record(page: Page) -> Response:
-    chain = await _chain(page)
-    links = _links(chain)
+    chain = await _load_versions(page)
+    links = _list_links(chain)
     return await page.show(
         "record.html",
-        agent=_agent(page),
+        agent=_require_agent(page),
         id=page.query["id"],
         versions=chain[::-1],
         newest=chain[-1],
         said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
         links=links,
-        pictured=_pictured(chain[-1]),
-        compared=_compared(page, chain),
-        recalls=await _recalls(page),
-        expiry=_expiry(chain[-1], page.now),
-        raw=page.link("/record/raw", id=page.query["id"], agent=_agent(page)),
+        pictured=_find_picture(chain[-1]),
+        compared=_compare(page, chain),
+        recalls=await _load_recalls(page),
+        expiry=_describe_expiry(chain[-1], page.now),
+        raw=page.link("/record/raw", id=page.query["id"], agent=_require_agent(page)),
     )
 
 
 async def raw(page: Page) -> Response:
     """Everything a version says, as text that no browser takes for anything else."""
-    chain = await _chain(page)
+    chain = await _load_versions(page)
     number = page.query.get("version")
-    found = next((one for one in chain if number in (None, str(one["number"]))), None)
-    if found is None:
+    version = next((one for one in chain if number in (None, str(one["number"]))), None)
+    if version is None:
         raise NotFound("there is no such version", field="version")
-    chosen = chain[-1] if number is None else found
-    return Response(plain(chosen).encode(errors="backslashreplace"), media_type=_TEXT)
+    shown_version = chain[-1] if number is None else version
+    return Response(plain(shown_version).encode(errors="backslashreplace"), media_type=_TEXT)
 
 
 async def picture(page: Page) -> Response:
     """A procedure as a state diagram, with the state it is in."""
-    content = (await _chain(page))[-1].get("record", {}).get("content")
+    content = (await _load_versions(page))[-1].get("record", {}).get("content")
     return Response(svg(parse(content)), media_type="image/svg+xml")
 
 
@@ -63,8 +63,10 @@ async def restore(page: Page, form: Form) -> Response:
     older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
     if older is None:
         raise NotFound("what that version said is gone", field="version")
-    done = await _rewritten(page, agent, older["record"], chain[-1]["number"])
-    return page.go(_back(page, agent, id), _receipt(done, agent, f"Version {number} is current again."))
+    receipt = await _rewrite(page, agent, older["record"], chain[-1]["number"])
+    return page.go(
+        _link_back(page, agent, id), _build_note(receipt, agent, f"Version {number} is current again.")
+    )
 
 
 async def correct(page: Page, form: Form) -> Response:
@@ -74,26 +76,28 @@ async def correct(page: Page, form: Form) -> Response:
     if str(current["version"]) != form.text("version"):
         raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
     right = {**current, "content": form.text("content"), "source": page.caller.name}
-    done = await _rewritten(page, agent, right, current["version"])
-    return page.go(_back(page, agent, id), _receipt(done, agent, "Corrected; what it said before is below."))
+    receipt = await _rewrite(page, agent, right, current["version"])
+    return page.go(
+        _link_back(page, agent, id), _build_note(receipt, agent, "Corrected; what it said before is below.")
+    )
 
 
-async def _rewritten(page: Page, agent: str, said: Mapping[str, Json], version: int) -> dict[str, Json]:
+async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int) -> dict[str, Json]:
     """The receipt of a memory that says this from now on, unless `version` is not its newest."""
     return await page.call(
         "remember",
         agent_id=agent,
-        user_id=said.get("user_id"),
-        id=said["id"],
+        user_id=record.get("user_id"),
+        id=record["id"],
         if_version=version,
-        **{name: said.get(name) for name in _KEPT},
+        **{name: record.get(name) for name in _KEPT},
     )
 
 
 async def erase_preview(page: Page) -> Response:
     """What an erase would take along, before anybody confirms it."""
-    chain = await _chain(page)
-    agent, id = _agent(page), page.query["id"]
+    chain = await _load_versions(page)
+    agent, id = _require_agent(page), page.query["id"]
     trial = await page.call("forget", agent_id=agent, ids=[id], hard_delete=True, dry_run=True)
     return await page.show(
         "erase.html",
@@ -111,96 +115,106 @@ async def forget(page: Page, form: Form) -> Response:
     erases = form.get("erase") is not None
     if erases and (form.get("confirm") or "").strip() != ERASE:
         raise InvalidRequest("an erase cannot be undone", field="confirm", fix=f"type the word {ERASE}")
-    done = await page.call("forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason"))
+    receipt = await page.call(
+        "forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason")
+    )
     text = "Erased for good." if erases else "Forgotten."
-    where = page.link("/memories", agent=agent) if erases else _back(page, agent, id)
-    return page.go(where, _receipt(done, agent, text, undoable=not erases))
+    where = page.link("/memories", agent=agent) if erases else _link_back(page, agent, id)
+    return page.go(where, _build_note(receipt, agent, text, undoable=not erases))
 
 
-def _receipt(done: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
-    if done["status"] != "committed":
-        return Note(text=f"It is {done['status']}: {done.get('rule', 'a rule')} wants a person to decide.")
-    undo = {"change_id": done["change_id"], "agent_id": agent} if undoable and "change_id" in done else None
+def _build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
+    if receipt["status"] != "committed":
+        return Note(
+            text=f"It is {receipt['status']}: {receipt.get('rule', 'a rule')} wants a person to decide."
+        )
+    undo = (
+        {"change_id": receipt["change_id"], "agent_id": agent}
+        if undoable and "change_id" in receipt
+        else None
+    )
     return Note(text=text, undo=undo)
 
 
-def _back(page: Page, agent: str, id: str) -> str:
+def _link_back(page: Page, agent: str, id: str) -> str:
     return page.link("/record", id=id, agent=agent)
 
 
-def _agent(page: Page) -> str:
+def _require_agent(page: Page) -> str:
     if page.agent is None:
         raise InvalidRequest("name the agent whose memory this is", field="agent")
     return page.agent
 
 
-async def _chain(page: Page) -> list[dict[str, Json]]:
+async def _load_versions(page: Page) -> list[dict[str, Json]]:
     """All versions, oldest first; of a store that keeps none, the current one alone."""
-    id, agent = page.query.get("id"), _agent(page)
+    id, agent = page.query.get("id"), _require_agent(page)
     if not id:
         raise NotFound("no memory was named", field="id")
     try:
-        found: list[dict[str, Json]] = (await page.call("history", agent_id=agent, id=id))["versions"]
+        versions: list[dict[str, Json]] = (await page.call("history", agent_id=agent, id=id))["versions"]
     except NotFound:
         raise
     except MemorywireError:
         current = await page.call("get", agent_id=agent, id=id)
-        found = [{"number": current["version"], "began_at": current["updated_at"], "record": current}]
-    return found
+        versions = [{"number": current["version"], "began_at": current["updated_at"], "record": current}]
+    return versions
 
 
-def _links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
+def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
     """Other memories that this one came from or went into, as (how, id), each once."""
-    found: dict[tuple[str, str], None] = {}
+    links: dict[tuple[str, str], None] = {}
     for one in chain:
-        said = one.get("record", {})
+        record = one.get("record", {})
         for how in ("supersedes", "merged_from", "derived_from"):
-            found |= dict.fromkeys((how.replace("_", " "), id) for id in said.get(how, ()))
+            links |= dict.fromkeys((how.replace("_", " "), id) for id in record.get(how, ()))
         if "into" in one:
-            found["went into", one["into"]] = None
-    return list(found)
+            links["went into", one["into"]] = None
+    return list(links)
 
 
-def _pictured(newest: Mapping[str, Json]) -> str | None:
+def _find_picture(newest: Mapping[str, Json]) -> str | None:
     """What the picture of a procedure shows, for whoever cannot see it."""
-    said = newest.get("record", {})
-    if said.get("type") != "procedural":
+    record = newest.get("record", {})
+    if record.get("type") != "procedural":
         return None
     try:
-        definition = parse(said["content"])
+        definition = parse(record["content"])
     except InvalidRequest:
         return None  # words about a way of doing things, not a machine
     return f"{definition.name}: {len(definition.states)} states, now {definition.current}"
 
 
-def _compared(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
+def _compare(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
     """The word-level difference between two versions; without a choice, the last two."""
     texts = {one["number"]: plain(one["record"]["content"]) for one in chain if "record" in one}
     if len(texts) < 2:
         return None
     numbers = sorted(texts)
-    a, b = (_chosen(page.query.get(name), numbers, at) for name, at in (("a", -2), ("b", -1)))
+    a, b = (_choose_version(page.query.get(name), numbers, at) for name, at in (("a", -2), ("b", -1)))
     words = segments(visible(texts[a]), visible(texts[b]))
     return {"a": a, "b": b, "numbers": numbers, "words": words}
 
 
-def _chosen(text: str | None, numbers: Sequence[int], otherwise: int) -> int:
+def _choose_version(text: str | None, numbers: Sequence[int], otherwise: int) -> int:
     return next((number for number in numbers if str(number) == text), numbers[otherwise])
 
 
-async def _recalls(page: Page) -> list[dict[str, Json]]:
-    found = await page.call("recalls", agent_id=_agent(page), memory_id=page.query["id"], limit=_RECALLS)
-    items: list[dict[str, Json]] = found["items"]
+async def _load_recalls(page: Page) -> list[dict[str, Json]]:
+    answer = await page.call(
+        "recalls", agent_id=_require_agent(page), memory_id=page.query["id"], limit=_RECALLS
+    )
+    items: list[dict[str, Json]] = answer["items"]
     return items
 
 
-def _expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
-    said = newest.get("record", {})
-    if "expires_at" not in said:
+def _describe_expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
+    record = newest.get("record", {})
+    if "expires_at" not in record:
         return None
-    whole = max(1, said["expires_at"] - said["created_at"])
-    left = said["expires_at"] - now
-    return {"at": said["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / whole))}
+    whole = max(1, record["expires_at"] - record["created_at"])
+    remaining = record["expires_at"] - now
+    return {"at": record["expires_at"], "left": remaining, "share": min(1.0, max(0.0, 1 - remaining / whole))}
 
 
 RECORD = PageGroup(

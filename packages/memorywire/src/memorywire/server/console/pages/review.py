@@ -25,7 +25,7 @@ _LOOK = 100
 _SAMPLE = 12
 
 
-async def waiting(page: Page) -> int:
+async def count_pending(page: Page) -> int:
     """How many proposals wait, of those that are the visitor's to see, whatever the page narrows."""
     if page.limited:
         return sum(one["waiting"] for one in (await page.call("agents"))["items"])
@@ -36,39 +36,39 @@ async def waiting(page: Page) -> int:
 async def inbox(page: Page) -> Response:
     """A page of the queue, and the proposal under the cursor."""
     place = await page.console.service.feed.now()
-    found = await matching(page, page.query, limit=_PAGE)
-    items = found["items"]
-    shown = await _under_cursor(page, items)
-    at = None if shown is None else shown["proposal"]["id"]
+    proposals = await find_proposals(page, page.query, limit=_PAGE)
+    items = proposals["items"]
+    selected = await _load_selected(page, items)
+    at = None if selected is None else selected["proposal"]["id"]
     return await page.show(
         "inbox.html",
-        found=found,
+        found=proposals,
         filters=filters(page.query),
         at=at,
-        shown=shown,
-        next=_behind(at, items),
+        shown=selected,
+        next=_find_next(at, items),
         may_decide=page.may(Right.REVIEW),
         stream=page.link("/events", after=place),
     )
 
 
-async def _under_cursor(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
+async def _load_selected(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
     """The proposal that the address names, even if it was decided meanwhile.
 
     Showing another in its place would let somebody decide the wrong one. Without a name, or with an unknown
     one, it is the first.
     """
-    named = page.query.get("at")
-    if named is not None:
+    id = page.query.get("at")
+    if id is not None:
         with suppress(NotFound):
-            return await examined(page, named)
-    return await examined(page, items[0]["id"]) if items else None
+            return await load_proposal(page, id)
+    return await load_proposal(page, items[0]["id"]) if items else None
 
 
 async def proposal(page: Page) -> Response:
     """One proposal, waiting or decided: where the link of a receipt leads."""
-    shown = await examined(page, page.query.get("id", ""))
-    return await page.show("proposal.html", shown=shown, may_decide=page.may(Right.REVIEW), next=None)
+    document = await load_proposal(page, page.query.get("id", ""))
+    return await page.show("proposal.html", shown=document, may_decide=page.may(Right.REVIEW), next=None)
 
 
 async def raw(page: Page) -> Response:
@@ -80,26 +80,26 @@ async def raw(page: Page) -> Response:
 async def everything(page: Page) -> Response:
     """What a filter matches, counted and sampled, before all of it is decided at once."""
     place = await page.console.service.feed.now()
-    found = await matching(page, page.query, limit=_LOOK)
-    stale = await matching(page, page.query, limit=1, states=["stale"])
+    proposals = await find_proposals(page, page.query, limit=_LOOK)
+    stale = await find_proposals(page, page.query, limit=1, states=["stale"])
     return await page.show(
         "everything.html",
-        found=found,
+        found=proposals,
         filters=filters(page.query),
-        sample=found["items"][:_SAMPLE],
-        agents=await _agents(page, found),
+        sample=proposals["items"][:_SAMPLE],
+        agents=await _list_agents(page, proposals),
         stale=stale["total"],
         most=MOST,
         place=place,
     )
 
 
-async def _agents(page: Page, found: Mapping[str, Json]) -> list[str]:
+async def _list_agents(page: Page, proposals: Mapping[str, Json]) -> list[str]:
     """Whose proposals match: all of them if they are one agent's, else some."""
-    agents = list(dict.fromkeys(item["agent_id"] for item in found["items"]))
-    if len(agents) == 1 and len(found["items"]) < found["total"]:
-        alone = await matching(page, {**page.query, "agent": agents[0]}, limit=1)
-        return agents if alone["total"] == found["total"] else [*agents, ""]
+    agents = list(dict.fromkeys(item["agent_id"] for item in proposals["items"]))
+    if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:
+        alone = await find_proposals(page, {**page.query, "agent": agents[0]}, limit=1)
+        return agents if alone["total"] == proposals["total"] else [*agents, ""]
     return agents
 
 
@@ -114,15 +114,15 @@ def filters(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: fields[name] for name in FILTERS if fields.get(name)}
 
 
-async def matching(
+async def find_proposals(
     page: Page, fields: Mapping[str, str], *, limit: int, states: Sequence[str] = ()
 ) -> dict[str, Json]:
     """Proposals that a filter matches."""
-    asked = {name: fields.get(field) for field, name in FILTERS.items()}
-    agent = asked.pop("agent_id") or page.agent
+    filter = {name: fields.get(field) for field, name in FILTERS.items()}
+    agent = filter.pop("agent_id") or page.agent
     return await page.call(
         "proposals",
-        **asked,
+        **filter,
         agent_id=agent,
         states=list(states),
         after=fields.get("after"),
@@ -131,27 +131,27 @@ async def matching(
     )
 
 
-async def examined(page: Page, id: str) -> dict[str, Json]:
+async def load_proposal(page: Page, id: str) -> dict[str, Json]:
     """A proposal with what a template wants to know of it."""
     if not id:
         raise NotFound("no proposal was named", field="id")
     answer = await page.call("proposal", agent_id=page.agent, proposal_id=id)
-    said = [change["fields"] for change in (*answer["diff"]["added"], *answer["diff"]["removed"])]
+    fields = [change["fields"] for change in (*answer["diff"]["added"], *answer["diff"]["removed"])]
     request = answer.get("request", {})
     return {
         **answer,
         "request": request,
-        "source": request.get("source") or _first(said, "source"),
-        "trust": _first(said, "trust"),
+        "source": request.get("source") or _find_first(fields, "source"),
+        "trust": _find_first(fields, "trust"),
         "raw": page.link("/proposal/raw", id=id, agent=page.agent),
     }
 
 
-def _first(said: Iterable[Mapping[str, Json]], name: str) -> Json:
-    return next((fields[name] for fields in said if name in fields), None)
+def _find_first(sources: Iterable[Mapping[str, Json]], name: str) -> Json:
+    return next((fields[name] for fields in sources if name in fields), None)
 
 
-def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
+def _find_next(at: str | None, items: list[dict[str, Json]]) -> str | None:
     """The proposal to show after this one is decided: the next, or the one before the last."""
     ids = [item["id"] for item in items]
     if at not in ids or len(ids) < 2:
@@ -168,7 +168,7 @@ INBOX = PageGroup(
         View(path="/proposal/raw", look=raw),
         View(path="/suggestions", look=suggestions),
     ),
-    section=Section(path="/inbox", title="Inbox", right=Right.REVIEW, count=waiting),
+    section=Section(path="/inbox", title="Inbox", right=Right.REVIEW, count=count_pending),
 )
 
 
@@ -186,38 +186,38 @@ _INBOX = f"{PATH}/inbox"
 
 async def decide(page: Page, form: Form) -> Response:
     """One proposal, as it was shown."""
-    verb = _verb(form)
+    verb = _read_verb(form)
     fields: dict[str, Json] = {"seen": form.get("seen"), "target": form.get("target")}
     if verb is Verb.EDIT:
-        fields["edit"] = await _edit(page, form)
-    return await _decided(page, form, [form.text("id")], verb, **fields)
+        fields["edit"] = await _build_edit(page, form)
+    return await _decide(page, form, [form.text("id")], verb, **fields)
 
 
 async def decide_several(page: Page, form: Form) -> Response:
     """Those that were ticked, all of them or none."""
-    chosen = list(dict.fromkeys(form.many("id")))
-    if not chosen:
+    ids = list(dict.fromkeys(form.many("id")))
+    if not ids:
         raise InvalidRequest("nothing is ticked", field="id", fix="tick some, or open one")
-    return await _decided(page, form, chosen, _verb(form))
+    return await _decide(page, form, ids, _read_verb(form))
 
 
 async def decide_all(page: Page, form: Form) -> Response:
     """Everything that matches, if it still is what was shown."""
     fields = {name: form.get(name) or "" for name in FILTERS}
-    found = await matching(page, fields, limit=MOST)
-    ids = {one["id"] for one in found["items"]}
-    if str(found["total"]) != form.text("total") or ids & await _moved_since(page, form.text("place")):
+    proposals = await find_proposals(page, fields, limit=MOST)
+    ids = {one["id"] for one in proposals["items"]}
+    if str(proposals["total"]) != form.text("total") or ids & await _list_moved(page, form.text("place")):
         raise Conflict("what matches has changed meanwhile", fix="look at it again, and decide then")
-    verb = _verb(form)
-    chosen = [one["id"] for one in found["items"] if verb is Verb.REJECT or one["state"] == "pending"]
-    return await _decided(page, form, chosen, verb)
+    verb = _read_verb(form)
+    selected = [one["id"] for one in proposals["items"] if verb is Verb.REJECT or one["state"] == "pending"]
+    return await _decide(page, form, selected, verb)
 
 
-async def _moved_since(page: Page, place: str) -> set[str]:
+async def _list_moved(page: Page, place: str) -> set[str]:
     """The ids of all that was held, planned again or decided after that entry of the ledger."""
     since = whole(place, "place", "the place is a number")
-    found = await page.console.service.feed.since(since, tenant=page.caller.tenant)
-    return {event.subject for event in found if event.subject is not None}
+    events = await page.console.service.feed.since(since, tenant=page.caller.tenant)
+    return {event.subject for event in events if event.subject is not None}
 
 
 async def undo_decision(page: Page, form: Form) -> Response:
@@ -231,9 +231,9 @@ async def undo_decision(page: Page, form: Form) -> Response:
         if back.startswith(_INBOX):
             back = page.link("/inbox", at=payload["proposal_ids"][0])
     else:
-        done = await page.call("undo", **payload)
-        if done["status"] != "committed":
-            return page.go(back, Note(text=f"The undo is {done['status']}."))
+        receipt = await page.call("undo", **payload)
+        if receipt["status"] != "committed":
+            return page.go(back, Note(text=f"The undo is {receipt['status']}."))
     return page.go(back, Note(text="Taken back."))
 
 
@@ -243,39 +243,39 @@ async def activate(page: Page, form: Form) -> Response:
     return page.go(page.link("/suggestions"), Note(text=f"The rule {form.text('name')} is in force."))
 
 
-def _verb(form: Form) -> Verb:
-    said = form.text("verb")
-    if said not in set(Verb):
+def _read_verb(form: Form) -> Verb:
+    verb = form.text("verb")
+    if verb not in set(Verb):
         raise InvalidRequest("no such verb", field="verb")
-    return Verb(said)
+    return Verb(verb)
 
 
-async def _edit(page: Page, form: Form) -> dict[str, Json]:
+async def _build_edit(page: Page, form: Form) -> dict[str, Json]:
     """The other words; a structured content stays structured."""
     agent = form.get("agent") or page.agent
-    shown = await page.call("proposal", proposal_id=form.text("id"), agent_id=agent)
-    before, text = shown.get("request", {}).get("content"), form.text("content")
+    document = await page.call("proposal", proposal_id=form.text("id"), agent_id=agent)
+    before, text = document.get("request", {}).get("content"), form.text("content")
     return {"content": text if isinstance(before, str) else strict.parse(text)}
 
 
-async def _decided(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fields: Json) -> Response:
-    done = await page.call(
+async def _decide(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fields: Json) -> Response:
+    receipt = await page.call(
         "decide",
         agent_id=form.get("agent") or page.agent,
         proposal_ids=list(ids),
         verb=verb.value,
         reason=form.get("reason"),
-        confirm=_confirmed(form, verb),
+        confirm=_read_confirmation(form, verb),
         **fields,
     )
-    count = len(done["proposal_ids"])
+    count = len(receipt["proposal_ids"])
     text = f"{_PAST[verb]}." if count == 1 else f"{_PAST[verb]}: {count:,}."
-    final = verb is Verb.REOPEN or done.get("erased", False)
-    undo = None if final else {"proposal_ids": done["proposal_ids"]}
+    final = verb is Verb.REOPEN or receipt.get("erased", False)
+    undo = None if final else {"proposal_ids": receipt["proposal_ids"]}
     return page.go(form.get("next") or form.get("back") or _INBOX, Note(text=text, undo=undo))
 
 
-def _confirmed(form: Form, verb: Verb) -> str | None:
+def _read_confirmation(form: Form, verb: Verb) -> str | None:
     """The word that was typed; a rejection needs none."""
     word = form.get("confirm")
     return None if word is None or verb is Verb.REJECT else word.strip()
