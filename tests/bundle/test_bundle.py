@@ -16,7 +16,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Context
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router.router import Mount, Router
-from memorywire.stores.wrappers import with_patience
+from memorywire.stores.wrappers import with_timeout
 from memorywire.testing.samples import SPACE
 from memorywire.wire import spec
 from tests.bundle.story import bundle_of, exported, imported, lived, on
@@ -72,7 +72,7 @@ def test_what_several_stores_keep_is_exported_with_its_past(tmp_path: Path) -> N
 
 
 def test_a_store_that_misses_changes_is_not_the_one_that_tells() -> None:
-    stores = {name: with_patience(MemoryStore(SPACE), 1) for name in ("first", "second")}
+    stores = {name: with_timeout(MemoryStore(SPACE), 1) for name in ("first", "second")}
     mounts = [Mount(name=name, store=store, backend=name) for name, store in stores.items()]
     router = Router(mounts)
     assert find_history_store(router) is stores["first"]

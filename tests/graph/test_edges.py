@@ -13,7 +13,7 @@ from memorywire.search.embed import open_embedder
 from memorywire.search.relevance import weight
 from memorywire.stores import sqlite
 from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
-from memorywire.stores.graph.edges import CROWD, NAMESAKE
+from memorywire.stores.graph.edges import MAX_NAME_SHARE, NAMESAKE_SHARE
 from memorywire.testing.samples import (
     SPACE,
     a_change,
@@ -125,7 +125,7 @@ def test_what_another_process_writes_as_plain_sqlite_is_linked_too(tmp_path: Pat
 def test_memories_that_name_the_same_relate_unless_it_is_a_crowd() -> None:
     scope = a_scope()
     few = [a_record(scope, "we met Dario"), a_record(scope, "Dario plays the cello")]
-    many = [a_record(scope, f"Lisbon day {n}") for n in range(CROWD + 1)]
+    many = [a_record(scope, f"Lisbon day {n}") for n in range(MAX_NAME_SHARE + 1)]
 
     async def story(store: GraphStore) -> tuple[list[Edge], list[Edge]]:
         await keep(store, *few, *many)
@@ -193,7 +193,7 @@ def test_a_shared_name_lends_less_and_one_that_is_asked_for_lends_nothing() -> N
     hit = a_record(scope, "a zebra for Dario")
     namesake = a_record(scope, "Dario is away")
     scores = _found(hit, namesake, limit=2)
-    assert weight(scores[namesake.id]) == pytest.approx(weight(scores[hit.id]) * NAMESAKE)
+    assert weight(scores[namesake.id]) == pytest.approx(weight(scores[hit.id]) * NAMESAKE_SHARE)
 
 
 def test_a_name_that_is_asked_for_lends_nothing() -> None:

@@ -11,7 +11,7 @@ from memorywire.model.record import Record
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.markdown.folder import Folder
 from memorywire.stores.products import OneThread
-from memorywire.stores.products.sidecar import Books, Turn
+from memorywire.stores.products.sidecar import Sidecar, WriteLock
 from memorywire.testing.samples import (
     SPACE,
     a_change,
@@ -54,8 +54,8 @@ class Dying(Folder):
 
 async def _written(folder: Dying, change: Change) -> bool:
     thread = OneThread("dying")
-    books = await thread.do(lambda: Books(folder.own / "books.db", SPACE))
-    store = MarkdownStore(folder, books, Turn(folder.own / "turn"), thread, SPACE)
+    books = await thread.do(lambda: Sidecar(folder.own / "books.db", SPACE))
+    store = MarkdownStore(folder, books, WriteLock(folder.own / "turn"), thread, SPACE)
     try:
         await store.write(change)
     except StoreUnavailable:

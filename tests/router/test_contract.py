@@ -8,12 +8,12 @@ import pytest
 
 from memorywire.model.clock import system_clock
 from memorywire.stores.contract import (
-    Fanned,
     RecallCounter,
     Store,
     SupportsChangeLog,
     SupportsHistory,
     SupportsListing,
+    SupportsReplicas,
     Tracker,
 )
 from memorywire.stores.memory import MemoryStore
@@ -22,12 +22,12 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.wrappers import (
     Faults,
-    absent,
+    open_on_demand,
     with_breaker,
     with_faults,
     with_hedge,
-    with_patience,
     with_seal,
+    with_timeout,
 )
 from memorywire.testing.checks import CHECKS, Check
 from memorywire.testing.samples import SPACE
@@ -47,7 +47,7 @@ def _nested() -> Router:
 
 def _wrapped() -> Store:
     sealed = with_seal(MemoryStore(SPACE), b"a key of our own")
-    patient = with_patience(with_hedge(with_faults(sealed, Faults()), 5), 60)
+    patient = with_timeout(with_hedge(with_faults(sealed, Faults()), 5), 60)
     return with_breaker(patient, clock=system_clock)
 
 
@@ -66,18 +66,18 @@ def test_several_stores_honour_the_contract_of_one(check: Check, make: Callable[
 
 
 def test_a_wrapper_shows_the_abilities_of_what_it_wraps_and_no_others(tmp_path: Path) -> None:
-    whole = with_patience(MemoryStore(SPACE), 1)
+    whole = with_timeout(MemoryStore(SPACE), 1)
     assert isinstance(whole, SupportsHistory)
     assert isinstance(whole, Tracker)
     assert isinstance(whole, RecallCounter)
     assert isinstance(whole, SupportsChangeLog)
     assert isinstance(whole, SupportsListing)
-    assert not isinstance(whole, Fanned)
+    assert not isinstance(whole, SupportsReplicas)
 
     async def opener() -> Store:
         return MemoryStore(SPACE)
 
-    bare = with_patience(absent("later", opener), 1)
+    bare = with_timeout(open_on_demand("later", opener), 1)
     assert not isinstance(bare, SupportsHistory)
     assert not isinstance(bare, Tracker)
     assert not isinstance(bare, SupportsChangeLog)
@@ -86,7 +86,7 @@ def test_a_wrapper_shows_the_abilities_of_what_it_wraps_and_no_others(tmp_path: 
 
 def test_a_router_is_a_store_of_every_ability_and_says_what_it_is_made_of() -> None:
     router = _router()
-    assert isinstance(router, Fanned)
+    assert isinstance(router, SupportsReplicas)
     assert isinstance(router, SupportsHistory)
-    assert router.children == ("s0", "s1")
+    assert router.replica_names == ("s0", "s1")
     asyncio.run(router.close())

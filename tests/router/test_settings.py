@@ -10,8 +10,8 @@ from memorywire.app.container import Several
 from memorywire.app.settings import KEYS, load_settings, several_from
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Routing, WritePolicy
-from memorywire.stores.router import Mount, by_rules, mounted
-from memorywire.stores.router.router import backend_of
+from memorywire.stores.router import Mount, name_mounts, route_by_rules
+from memorywire.stores.router.router import find_backend
 from memorywire.stores.wrappers.seal import SEAL
 from tests.engine.quick import Quick
 from tests.router.desk import SPACE, MemoryStore
@@ -45,7 +45,7 @@ def test_every_key_of_the_table_is_read(tmp_path: Path) -> None:
         writing=4.0,
         hedge=0.2,
         seals={"b": "s3cret"},
-        route=by_rules,
+        route=route_by_rules,
     )
     told = load_settings(env=env | {"MEMORYWIRE_WRITE": "primary"}, config=file)
     assert told.several.routing.write is WritePolicy.PRIMARY
@@ -85,19 +85,19 @@ def test_stores_of_one_kind_are_told_apart_by_where_they_are_in_any_order() -> N
     one, two = (
         Mount(name="sqlite", store=MemoryStore(SPACE), backend=f"sqlite:/{name}") for name in ("a", "b")
     )
-    names = [mount.name for mount in mounted([one, two])]
+    names = [mount.name for mount in name_mounts([one, two])]
     assert len(set(names)) == 2
-    assert [mount.name for mount in mounted([two, one])] == names[::-1]
-    assert [mount.name for mount in mounted([one])] == ["sqlite"]
+    assert [mount.name for mount in name_mounts([two, one])] == names[::-1]
+    assert [mount.name for mount in name_mounts([one])] == ["sqlite"]
 
 
 def test_a_backend_is_where_the_data_is_whoever_asks_and_however() -> None:
-    assert backend_of("postgresql://ana:secret@DB.example/m?x=1", 0) == backend_of(
+    assert find_backend("postgresql://ana:secret@DB.example/m?x=1", 0) == find_backend(
         "postgresql://db.example/m", 1
     )
-    assert backend_of("postgresql://db.example/m", 0) != backend_of("postgresql://db.example/n", 0)
-    assert backend_of("memory://", 0) != backend_of("memory://", 1)
-    assert backend_of("sqlite:///tmp/../tmp/x.db", 0) == backend_of(
+    assert find_backend("postgresql://db.example/m", 0) != find_backend("postgresql://db.example/n", 0)
+    assert find_backend("memory://", 0) != find_backend("memory://", 1)
+    assert find_backend("sqlite:///tmp/../tmp/x.db", 0) == find_backend(
         "sqlite:///tmp/x.db?synchronous=normal", 1
     )
 

@@ -12,12 +12,12 @@ from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import (
     Fault,
     Faults,
-    absent,
+    open_on_demand,
     with_breaker,
     with_faults,
     with_hedge,
-    with_patience,
     with_seal,
+    with_timeout,
 )
 from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
 from memorywire.testing.samples import a_change as changed
@@ -27,7 +27,7 @@ from tests.engine.stage import HandClock
 def test_a_store_that_hangs_is_given_up_and_one_that_answers_is_not() -> None:
     async def story() -> None:
         faults = Faults()
-        store = with_patience(with_faults(MemoryStore(SPACE), faults), 0.05)
+        store = with_timeout(with_faults(MemoryStore(SPACE), faults), 0.05)
         assert (await store.health())["ok"] is True
         faults.now = Fault.HANGS
         with pytest.raises(StoreUnavailable, match=r"no answer in 0\.05 s"):
@@ -39,7 +39,7 @@ def test_a_store_that_hangs_is_given_up_and_one_that_answers_is_not() -> None:
 def test_a_store_that_keeps_failing_is_spared_until_its_rest_is_over() -> None:
     async def story() -> None:
         clock, faults = HandClock(), Faults(Fault.RAISES)
-        store = with_breaker(with_faults(MemoryStore(SPACE), faults), clock=clock, failures=2, rest_ms=1_000)
+        store = with_breaker(with_faults(MemoryStore(SPACE), faults), clock=clock, failures=2, pause_ms=1_000)
         for _ in range(2):
             with pytest.raises(StoreUnavailable, match="refused"):
                 await store.health()
@@ -146,7 +146,7 @@ def test_a_store_that_is_not_there_yet_is_opened_as_soon_as_it_is() -> None:
                 raise StoreUnavailable("nobody listens there")
             return MemoryStore(SPACE)
 
-        store = absent("far", opener)
+        store = open_on_demand("far", opener)
         with pytest.raises(StoreUnavailable, match="nobody listens"):
             await store.health()
         open_now = True

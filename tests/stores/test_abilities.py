@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
-from memorywire.stores.contract import Fanned, RecallCounter, SupportsHistory, Tracker
+from memorywire.stores.contract import RecallCounter, SupportsHistory, SupportsReplicas, Tracker
 
 
 class Touched:
@@ -15,7 +15,11 @@ class Touched:
 
 def test_a_class_has_the_abilities_whose_members_it_has():
     def able(store):
-        return [kind for kind in (Fanned, SupportsHistory, RecallCounter, Tracker) if isinstance(store, kind)]
+        return [
+            kind
+            for kind in (SupportsReplicas, SupportsHistory, RecallCounter, Tracker)
+            if isinstance(store, kind)
+        ]
 
     assert able(Touched()) == able(Touched()) == [Tracker]
     assert able(object()) == []

@@ -14,6 +14,7 @@ from memorywire.stores import contract
         ("Glancer", "SupportsPeek"),
         ("Gatherer", "SupportsBulkWrite"),
         ("LateAsker", "SupportsDeferredQuery"),
+        ("Fanned", "SupportsReplicas"),
     ],
 )
 def test_a_protocol_answers_to_its_earlier_name(earlier: str, name: str) -> None:

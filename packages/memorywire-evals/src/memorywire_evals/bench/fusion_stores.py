@@ -22,9 +22,9 @@ from memorywire.model.requests import Recall
 from memorywire.pipeline.candidates import ask_each
 from memorywire.pipeline.context import Context, Routing
 from memorywire.search.embed import open_embedder
-from memorywire.stores.contract import Fanned, Store
+from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.router import Kind, Route, by_rules, learned
+from memorywire.stores.router import Kind, Route, learn_route, route_by_rules
 from memorywire_evals.bench.corpus import Fact, facts
 from memorywire_evals.bench.stage import kept, store_url
 from memorywire_evals.bench.timing import WARM_UP, Spread, spread
@@ -94,7 +94,7 @@ JOINED = (
     Way(name="3 alike, rerank", stores=_THREE),
     Way(name="3 apart, fusion", stores=_APART, rerank=False),
     Way(name="3 apart, rerank", stores=_APART),
-    Way(name="3 apart, rules", stores=_APART, route=by_rules),
+    Way(name="3 apart, rules", stores=_APART, route=route_by_rules),
 )
 
 
@@ -170,7 +170,7 @@ async def _lesson(alone: Sequence[Sequence[_Answered]]) -> Route:
     vectors = await embedder.embed(questions)
     await embedder.close()
     best = [_first_of_the_best([answered.place for answered in row]) for row in zip(*alone, strict=True)]
-    return learned((vector, kinds[store]) for vector, store in zip(vectors, best, strict=True))
+    return learn_route((vector, kinds[store]) for vector, store in zip(vectors, best, strict=True))
 
 
 def _first_of_the_best(places: Sequence[float]) -> int:
@@ -222,7 +222,7 @@ async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
     try:
         await _fill_stores(some, container.context)
         router = container.context.store
-        if not isinstance(router, Fanned):
+        if not isinstance(router, SupportsReplicas):
             raise AssertionError("two stores are a router")
         samples = [
             await _round(some[n % len(some)], router, container.context) for n in range(WARM_UP + rounds)
@@ -240,7 +240,7 @@ async def _fill_stores(some: list[Fact], context: Context) -> None:
             kept(receipt)
 
 
-async def _round(fact: Fact, router: Fanned, context: Context) -> tuple[float, float]:
+async def _round(fact: Fact, router: SupportsReplicas, context: Context) -> tuple[float, float]:
     (vector,) = await context.embedder.embed([fact.question])
     query = Query(where=Where(scope=SCOPE, alive_at=context.clock()), text=fact.question, vector=vector)
     founds = await router.search_each(query, _POOL)

@@ -30,12 +30,12 @@ from memorywire.policy.judge import Policy
 from memorywire.policy.redact import Redactor
 from memorywire.search.admit import floors_of
 from memorywire.search.embed import Embedder, open_embedder
-from memorywire.stores.contract import Fanned, Store
+from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.registry import open_store
-from memorywire.stores.router import DEADLINE, WRITING, Mount, Route, Router
-from memorywire.stores.router.router import backend_of, name_in
+from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Mount, Route, Router
+from memorywire.stores.router.router import find_backend, split_name
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.wrappers import absent, with_breaker, with_hedge, with_patience, with_seal
+from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
 
 _SHARE = 0.75
 """The share of the deadline that one store may take, so that its failure shows before the deadline."""
@@ -51,7 +51,7 @@ class Several(Struct, frozen=True, kw_only=True):
 
     routing: Routing = field(default_factory=Routing)
     deadline: float = DEADLINE
-    writing: float = WRITING
+    writing: float = WRITE_DEADLINE
     hedge: float | None = None
     seals: Mapping[str, str] = field(default_factory=dict)
     route: Route | None = None
@@ -87,7 +87,7 @@ def anchor_store(store: Store) -> Store:
 
 def _refuse_twins(stores: Sequence[str | Store]) -> None:
     """Refuse two stores of one name: their receipts and debts could not be told apart."""
-    given = [name_in(store)[1] if isinstance(store, str) else store.name for store in stores]
+    given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
     names = Counter(name for name in given if name is not None)
     twins = [name for name, times in names.items() if times > 1]
     if twins:
@@ -99,18 +99,18 @@ def _refuse_twins(stores: Sequence[str | Store]) -> None:
 
 
 def _backend(store: str | Store, place: int) -> str:
-    return backend_of(name_in(store)[0], place) if isinstance(store, str) else f"object:{id(store)}"
+    return find_backend(split_name(store)[0], place) if isinstance(store, str) else f"object:{id(store)}"
 
 
 async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
     if not isinstance(store, str):
         return Mount(name=store.name, store=store, backend=backend)
-    url, name = name_in(store)
+    url, name = split_name(store)
     try:
         found = await open_store(url, space=space)
     except (StoreUnavailable, StoreBusy):
         scheme = url.partition(":")[0]
-        found = absent(name or scheme, lambda: open_store(url, space=space))
+        found = open_on_demand(name or scheme, lambda: open_store(url, space=space))
     return Mount(name=name or found.name, store=found, backend=backend)
 
 
@@ -129,15 +129,17 @@ def _guarded(mount: Mount, several: Several, clock: Clock) -> Mount:
         store = with_seal(store, several.seals[mount.name].encode())
     if several.hedge is not None:
         store = with_hedge(store, several.hedge)
-    patient = with_patience(store, several.deadline * _SHARE, writes=several.writing)
+    patient = with_timeout(store, several.deadline * _SHARE, writes=several.writing)
     return replace(mount, store=with_breaker(patient, clock=clock))
 
 
 def _refuse_unknown(names: Mapping[str, object], router: Router) -> None:
-    unknown = sorted(set(names) - set(router.children))
+    unknown = sorted(set(names) - set(router.replica_names))
     if unknown:
         raise InvalidRequest(
-            f"no store is called {unknown[0]}", field="router", fix=f"one of: {', '.join(router.children)}"
+            f"no store is called {unknown[0]}",
+            field="router",
+            fix=f"one of: {', '.join(router.replica_names)}",
         )
 
 
@@ -201,7 +203,11 @@ class Container(Struct, frozen=True, kw_only=True):
     def capabilities(self) -> Capabilities:
         """What this house can do, derived from what is wired."""
         store = self.context.store
-        each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
+        each = (
+            [store]
+            if not isinstance(store, SupportsReplicas)
+            else [store.replica(name) for name in store.replica_names]
+        )
         stores = zip(self.context.names, each, strict=True)
         space = self.context.embedder.space
         store_capabilities = (
@@ -305,7 +311,7 @@ async def _open_stores(
     first = stores[0]
     if len(stores) > 1:
         return await open_several(stores, several, space=speaker.space, clock=clock)
-    return await open_store(name_in(first)[0], space=speaker.space) if isinstance(first, str) else first
+    return await open_store(split_name(first)[0], space=speaker.space) if isinstance(first, str) else first
 
 
 async def _governed(
@@ -336,7 +342,7 @@ async def _governed(
     )
     if journal.shares(context.store):
         return container
-    if isinstance(context.store, Fanned):
+    if isinstance(context.store, SupportsReplicas):
         await mark_lagging(context.store, governed_tools)  # one that hangs must not keep the others waiting
     else:
         await redeliver(governed_tools)

@@ -20,8 +20,8 @@ from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.pipeline.layer import CALLS_A_DAY
 from memorywire.stores.contract import Store
-from memorywire.stores.router import DEADLINE, WRITING, Route, by_rules
-from memorywire.stores.router.router import name_in
+from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, route_by_rules
+from memorywire.stores.router.router import split_name
 
 T = TypeVar("T")
 
@@ -158,7 +158,7 @@ def _text(value: Json) -> str | None:
 
 KEYS = ("write", "read", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
 
-READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
+READS: Mapping[str, Route | None] = {"fusion": None, "rules": route_by_rules}
 
 _LONGEST = 600.0
 
@@ -179,7 +179,7 @@ def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
             weights=_read(table, "weights", {}, _weights),
         ),
         deadline=_read(table, "deadline", DEADLINE, _seconds),
-        writing=_read(table, "writing", WRITING, _seconds),
+        writing=_read(table, "writing", WRITE_DEADLINE, _seconds),
         hedge=_read(table, "hedge", None, _seconds),
         seals=_keys(_read(table, "seals", {}, _texts), env),
         route=READS[_read(table, "read", "fusion", _way_to_read)],
@@ -438,7 +438,7 @@ def _mark(store: str | Store) -> str:
     """A file's name for the place of a store: its kind, and a digest of where it is."""
     if not isinstance(store, str):
         return quote(store.name, safe="")
-    parts = urlsplit(name_in(store)[0])
+    parts = urlsplit(split_name(store)[0])
     host = parts.netloc.rpartition("@")[2].lower()
     place = f"{parts.scheme}://{host}{path_of(unquote(parts.path))}"
     return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"

@@ -67,7 +67,7 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import redeliver, write_off
 from memorywire.runtime.portal import Mooring, closed, warn_unclosed
 from memorywire.search.embed import Embedder
-from memorywire.stores.contract import Fanned, Store
+from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.wire.codec import encode
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class Memory(Audited, Overseeing, Contracts):
         pending = Counter(debt.store for debt in await self.debts())
         each = (
             store["stores"]
-            if isinstance(container.context.store, Fanned)
+            if isinstance(container.context.store, SupportsReplicas)
             else {container.context.store.name: store}
         )
         states = [{"name": name, **state, "debts": pending[name]} for name, state in each.items()]

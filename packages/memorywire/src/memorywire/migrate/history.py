@@ -12,7 +12,7 @@ from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import mark_lagging
-from memorywire.stores.contract import Fanned, Store, SupportsChangeLog, SupportsListing
+from memorywire.stores.contract import Store, SupportsChangeLog, SupportsListing, SupportsReplicas
 
 _NAMESPACE = uuid.UUID("6f1f6a52-7a0e-5d0b-9a57-1f0c2f5e8d11")
 _PAGE = 256
@@ -34,9 +34,9 @@ def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
 
     It is the first that keeps a change log; stores that miss changes (`lagging`) come last.
     """
-    if not isinstance(store, Fanned):
+    if not isinstance(store, SupportsReplicas):
         return store
-    replicas = {name: find_history_store(store.child(name)) for name in store.children}
+    replicas = {name: find_history_store(store.replica(name)) for name in store.replica_names}
     return replicas[
         min(replicas, key=lambda name: (name in lagging, not isinstance(replicas[name], SupportsChangeLog)))
     ]
@@ -45,7 +45,7 @@ def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
 async def find_own_history_store(context: Context) -> Store:
     """The store of this installation with the most history, if possible one that misses no change."""
     store = context.store
-    if not isinstance(store, Fanned) or context.office is None:
+    if not isinstance(store, SupportsReplicas) or context.office is None:
         return find_history_store(store)
     return find_history_store(store, await mark_lagging(store, context))
 

@@ -21,7 +21,7 @@ from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.question import without_names
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
-from memorywire.stores.contract import FallsBack, Fanned, Found, SupportsDeferredQuery
+from memorywire.stores.contract import FallsBack, Found, SupportsDeferredQuery, SupportsReplicas
 
 SHORT = 200
 """Up to this many characters, embedding a question is faster than handing it to another thread."""
@@ -142,7 +142,7 @@ def begun(request: Recall, context: Context) -> Wording:
 def _late_asker(request: Recall, context: Context) -> SupportsDeferredQuery | None:
     """The store, if it takes a question before its vectors are made, and is asked as a whole."""
     store = context.store
-    apart = request.fusion is Fusion.LEGS or (isinstance(store, Fanned) and request.as_of is None)
+    apart = request.fusion is Fusion.LEGS or (isinstance(store, SupportsReplicas) and request.as_of is None)
     return (
         store
         if isinstance(store, SupportsDeferredQuery) and not apart and not isinstance(store, FallsBack)
@@ -172,7 +172,7 @@ async def ask(
         hits = await context.timed(name, search)
         return Asked(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
     query = await wording.embedded(question)
-    if isinstance(context.store, Fanned) and request.as_of is None:
+    if isinstance(context.store, SupportsReplicas) and request.as_of is None:
         return await ask_each(query, limit, request, context.store, context)
     if request.fusion is Fusion.LEGS:
         return await ask_legs(query, limit, context)
@@ -237,7 +237,9 @@ def _by_legs(one: Fused) -> Scored:
     return _worth(one.record, scores.get("vector", 0.0), scores.get("text", 0.0))
 
 
-async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, context: Context) -> Asked:
+async def ask_each(
+    query: Query, least: int, request: Recall, fan: SupportsReplicas, context: Context
+) -> Asked:
     """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
@@ -294,7 +296,7 @@ def _degraded(
 
 
 async def _measured(
-    fusion: Sequence[Fused], query: Query, fan: Fanned, store_names: Sequence[str], context: Context
+    fusion: Sequence[Fused], query: Query, fan: SupportsReplicas, store_names: Sequence[str], context: Context
 ) -> list[Scored]:
     """The fused memories, each scored by its own evidence.
 
@@ -302,7 +304,7 @@ async def _measured(
     here.
     """
     anchor = None if context.office is None else find_primary(fan, context.office.journal)
-    measuring = [name for name in store_names if fan.child(name).features >= MEASURED]
+    measuring = [name for name in store_names if fan.replica(name).features >= MEASURED]
     agreements = [agreed(one, anchor if anchor in store_names else None, measuring) for one in fusion]
     bare = [one.record for one, agreement in zip(fusion, agreements, strict=True) if agreement is None]
     own = {agreement.record.id: agreement for agreement in await _measure(bare, query, context)}

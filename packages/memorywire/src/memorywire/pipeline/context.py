@@ -20,7 +20,7 @@ from memorywire.model.requests import Fusion
 from memorywire.pipeline.governance import Office
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
-from memorywire.stores.contract import Fanned, Store, SupportsHistory, Tracker
+from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas, Tracker
 
 
 class WritePolicy(StrEnum):
@@ -134,7 +134,7 @@ class Context(Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> tuple[str, ...]:
         """How receipts call the store, or each of several."""
-        return self.store.children if isinstance(self.store, Fanned) else (self.store.name,)
+        return self.store.replica_names if isinstance(self.store, SupportsReplicas) else (self.store.name,)
 
     def took(self, store: str, seconds: float) -> None:
         self.watching(self.operation, store, seconds)

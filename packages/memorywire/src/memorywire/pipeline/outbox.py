@@ -49,7 +49,7 @@ from memorywire.model.errors import (
 from memorywire.model.proposal import Debt
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import CommitResult, count_memories, embed_changes, entry_of
-from memorywire.stores.contract import Fanned, Store, Written
+from memorywire.stores.contract import Store, SupportsReplicas, Written
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 60_000
@@ -59,9 +59,9 @@ _PAGE = 50
 EARLIER = "earlier changes wait for this store"
 
 
-def find_primary(replicas: Fanned, journal: Journal) -> str | None:
+def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
     """The replica, if any, that commits together with the journal; it never lags, and its word is true."""
-    return next((name for name in replicas.children if journal.shares(replicas.child(name))), None)
+    return next((name for name in replicas.replica_names if journal.shares(replicas.replica(name))), None)
 
 
 def delay(debt: Debt, error: str, context: Context) -> Debt:
@@ -79,7 +79,12 @@ def mark_entry_late(entry: Entry, stores: Sequence[str], *, is_held: bool) -> En
 
 
 async def replicate(
-    change: Change, ready: Change, act: Act, replicas: Fanned, lagging: Collection[str], context: Context
+    change: Change,
+    ready: Change,
+    act: Act,
+    replicas: SupportsReplicas,
+    lagging: Collection[str],
+    context: Context,
 ) -> CommitResult:
     """Write the change to every replica; one that fails gets it later, from the outbox.
 
@@ -90,7 +95,7 @@ async def replicate(
     primary = find_primary(replicas, journal)
     debts = {
         name: Debt(store=name, change=change, at=context.clock())
-        for name in replicas.children
+        for name in replicas.replica_names
         if name != primary
     }
     debts |= {name: delay(debts[name], EARLIER, context) for name in sorted(lagging)}
@@ -145,7 +150,7 @@ def _without(change: Change, erased_ids: frozenset[str]) -> Change:
 
 
 async def _write_followers(
-    ready: Change, names: Sequence[str], replicas: Fanned, context: Context
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
 ) -> dict[str, str]:
     """Write to the followers; why each that failed does not hold the change now.
 
@@ -155,7 +160,9 @@ async def _write_followers(
     return {result.store: result.error.detail for result in results if result.error is not None}
 
 
-async def _write_to(ready: Change, names: Sequence[str], replicas: Fanned, context: Context) -> list[Written]:
+async def _write_to(
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
+) -> list[Written]:
     results = await replicas.write_each(ready, names)
     for result in results:
         context.took(result.store, result.elapsed)
@@ -163,7 +170,7 @@ async def _write_to(ready: Change, names: Sequence[str], replicas: Fanned, conte
 
 
 async def _write_until_accepted(
-    ready: Change, names: Sequence[str], replicas: Fanned, context: Context
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
 ) -> dict[str, str]:
     """Write to the replicas until one answers: it decides whether the change is possible, the rest follow."""
     failures: dict[str, str] = {}
@@ -173,7 +180,7 @@ async def _write_until_accepted(
             return failures | await _write_followers(ready, names[place + 1 :], replicas, context)
         if not isinstance(result.error, StoreError):
             await context.governance.journal.write(
-                Act(paid=tuple((child, ready.id) for child in replicas.children))
+                Act(paid=tuple((child, ready.id) for child in replicas.replica_names))
             )
             raise result.error
         failures[name] = result.error.detail
@@ -185,12 +192,12 @@ async def _finish(
     rest: Act,
     debts: Mapping[str, Debt],
     failures: Mapping[str, str],
-    replicas: Fanned,
+    replicas: SupportsReplicas,
     context: Context,
 ) -> CommitResult:
     """Record which replicas hold the change and which get it from the outbox."""
-    holders = frozenset(replicas.children) - failures.keys()
-    is_committed = context.routing.satisfied(holders, replicas.children)
+    holders = frozenset(replicas.replica_names) - failures.keys()
+    is_committed = context.routing.satisfied(holders, replicas.replica_names)
     entries = tuple(mark_entry_late(entry, sorted(failures), is_held=bool(holders)) for entry in rest.entries)
     entries_due = tuple(
         delay(debts[name], error, context) for name, error in failures.items() if not debts[name].tries
@@ -201,10 +208,10 @@ async def _finish(
             rest, entries=entries, debts=(*rest.debts, *entries_due), paid=(*rest.paid, *acknowledgements)
         )
     )
-    replicas.mark_behind(failures)
+    replicas.mark_lagging(failures)
     return CommitResult(
         status=Status.COMMITTED if is_committed else Status.DEFERRED,
-        outcomes=tuple(_build_outcome(name, change, failures) for name in replicas.children),
+        outcomes=tuple(_build_outcome(name, change, failures) for name in replicas.replica_names),
         change_id=change.id,
     )
 
@@ -229,25 +236,27 @@ async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
     An entry is delivered once a try has failed or its process has ended, and only when it is due;
     `all_of_them` delivers the others too. An entry that cannot be delivered holds up those behind it.
     """
-    if isinstance(context.store, Fanned):
+    if isinstance(context.store, SupportsReplicas):
         return not await _redeliver_each(context.store, context, all_of_them=all_of_them)
     return await _redeliver_to(context.store.name, context.store, context, all_of_them=all_of_them)
 
 
-async def mark_lagging(replicas: Fanned, context: Context) -> frozenset[str]:
+async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
     """Mark and name the replicas with outbox entries: later changes wait behind those."""
     behind = await context.governance.journal.behind(context.clock() - _IN_FLIGHT_MS)
-    lagging = behind & frozenset(replicas.children)
-    replicas.mark_behind(lagging)
+    lagging = behind & frozenset(replicas.replica_names)
+    replicas.mark_lagging(lagging)
     return lagging
 
 
-async def _redeliver_each(replicas: Fanned, context: Context, *, all_of_them: bool = False) -> list[str]:
+async def _redeliver_each(
+    replicas: SupportsReplicas, context: Context, *, all_of_them: bool = False
+) -> list[str]:
     """The replicas that still lag after what is due was delivered."""
     primary = find_primary(replicas, context.governance.journal)
-    names = [name for name in replicas.children if name != primary]
+    names = [name for name in replicas.replica_names if name != primary]
     flags = await asyncio.gather(
-        *(_redeliver_to(name, replicas.child(name), context, all_of_them=all_of_them) for name in names)
+        *(_redeliver_to(name, replicas.replica(name), context, all_of_them=all_of_them) for name in names)
     )
     await mark_lagging(replicas, context)
     return [name for name, is_current in zip(names, flags, strict=True) if not is_current]

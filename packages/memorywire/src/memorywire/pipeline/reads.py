@@ -29,7 +29,7 @@ from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
 from memorywire.pipeline.context import Context, unsupported
-from memorywire.stores.contract import Fanned, SupportsListing
+from memorywire.stores.contract import SupportsListing, SupportsReplicas
 
 LOOKED_AT = 1_000
 """How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
@@ -129,7 +129,11 @@ def listed(request: List | Facets, context: Context) -> Where:
 def surveyor(context: Context, wanted_for: str) -> SupportsListing:
     """The store, or the first of several, that can say what it holds."""
     store = context.store
-    each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
+    each = (
+        [store.replica(name) for name in store.replica_names]
+        if isinstance(store, SupportsReplicas)
+        else [store]
+    )
     found = next((one for one in each if isinstance(one, SupportsListing)), None)
     if found is None:
         raise unsupported(wanted_for, f"store {store.name} cannot look over what it holds")

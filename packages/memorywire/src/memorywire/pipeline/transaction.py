@@ -50,7 +50,7 @@ from memorywire.pipeline.plan import (
     count_memories,
     embed_changes,
 )
-from memorywire.stores.contract import Fanned, SupportsBulkWrite, SupportsHistory
+from memorywire.stores.contract import SupportsBulkWrite, SupportsHistory, SupportsReplicas
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Transaction:
         changes = await embed_changes([write.change for write in writes], self._context)
         if self._journal is None:
             return await self._commit_unrecorded(changes)
-        if isinstance(self._store, Fanned):
+        if isinstance(self._store, SupportsReplicas):
             commit_to = partial(self._commit_to_replicas, self._store)
             return await gather_results(map(commit_to, writes, changes))
         if not self._journal.shares(self._store):
@@ -179,7 +179,9 @@ class Transaction:
         await journal.write(replace(write.act, paid=(*write.act.paid, *acknowledgements)))
         return build_committed(change.id, count_memories(change), context)
 
-    async def _commit_to_replicas(self, store: Fanned, write: Write, change: Change) -> CommitResult:
+    async def _commit_to_replicas(
+        self, store: SupportsReplicas, write: Write, change: Change
+    ) -> CommitResult:
         """Case 3: one replica decides, the others follow, or are delivered later from the outbox."""
         context = self._context
         if change.erase and await self._erases_proposals_only(change):

@@ -18,7 +18,7 @@ from memorywire.model.query import Scored, Where
 from memorywire.model.record import Record
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import find_primary
-from memorywire.stores.contract import Fanned, Found, Store
+from memorywire.stores.contract import Found, Store, SupportsReplicas
 
 ELSEWHERE = "of another scope"
 UNKNOWN = "unknown"
@@ -48,7 +48,9 @@ class Believed(Struct, frozen=True, kw_only=True):
         return f"hits were not believed: {reasons}" if reasons else None
 
 
-async def believe(founds: Sequence[Found], where: Where, fan: Fanned, context: Context) -> list[Believed]:
+async def believe(
+    founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
+) -> list[Believed]:
     """The answer of each store, without the hits that it should not have returned."""
     witness = await _witness(founds, where, fan, context)
     return [held_against(answer, where, witness) for answer in founds]
@@ -67,7 +69,9 @@ def trusted(checked_answers: Sequence[Believed]) -> Sequence[Believed]:
 Witness = Mapping[str, Record | Known]
 
 
-async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, context: Context) -> Witness | None:
+async def _witness(
+    founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
+) -> Witness | None:
     """What is known of every memory that was returned; None when the routing does not check answers."""
     if not context.routing.register:
         return None
@@ -78,10 +82,10 @@ async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, context: 
         own = {
             hit.record.id: hit.record for answer in founds if answer.store == anchor for hit in answer.hits
         }
-        return own | await _from_store(fan.child(anchor), where, [id for id in ids if id not in own])
+        return own | await _from_store(fan.replica(anchor), where, [id for id in ids if id not in own])
     known_records = await journal.known(where.scope.tenant, ids)
     rest = [id for id in ids if id not in known_records]
-    keepers = [store for store in map(fan.child, fan.children) if Feature.HISTORY in store.features]
+    keepers = [store for store in map(fan.replica, fan.replica_names) if Feature.HISTORY in store.features]
     return {**known_records, **await _from_first(keepers, where, rest)}
 
 

@@ -225,15 +225,15 @@ class FallsBack(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
-class Fanned(Protocol, metaclass=Ability):
+class SupportsReplicas(Protocol, metaclass=Ability):
     """A store made of stores, which can say what each of them did."""
 
     @property
-    def children(self) -> tuple[str, ...]:
+    def replica_names(self) -> tuple[str, ...]:
         """The names of the stores, in the order they are read."""
         ...
 
-    def child(self, name: str) -> Store: ...
+    def replica(self, name: str) -> Store: ...
 
     async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
         """Write the change to these children at once; whatever a child does is in the answer."""
@@ -243,7 +243,7 @@ class Fanned(Protocol, metaclass=Ability):
         """Ask every child at once, under one deadline; whatever a child does is in the answer."""
         ...
 
-    def mark_behind(self, names: Collection[str]) -> None:
+    def mark_lagging(self, names: Collection[str]) -> None:
         """Mark exactly these children as missing changes: they are read only when no other answers."""
         ...
 
@@ -255,6 +255,7 @@ _EARLIER = {
     "Glancer": SupportsPeek,
     "Gatherer": SupportsBulkWrite,
     "LateAsker": SupportsDeferredQuery,
+    "Fanned": SupportsReplicas,
 }
 
 

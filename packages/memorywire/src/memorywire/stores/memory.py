@@ -70,7 +70,7 @@ async def open_store(url: str, *, space: Space) -> "MemoryStore":
 
 
 class MemoryStore:
-    """Keeps chains of versions in a dict; satisfies every ability but Ingester and Fanned."""
+    """Keeps chains of versions in a dict; satisfies every ability but Ingester and SupportsReplicas."""
 
     name = "memory"
     features = frozenset(Feature) - {Feature.DURABLE}

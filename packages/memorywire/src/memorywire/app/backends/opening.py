@@ -30,7 +30,7 @@ from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store
 from memorywire.stores.remote.client import Link, Place, locate
 from memorywire.stores.remote.store import RemoteStore
-from memorywire.stores.wrappers import with_breaker, with_patience
+from memorywire.stores.wrappers import with_breaker, with_timeout
 from memorywire.stores.wrappers.wrapper import with_name
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -376,7 +376,7 @@ async def opened(
         store = await open_store(await asyncio.to_thread(_hosts(rules).pinned, url), space=space)
     else:
         store = await open_store(url, space=space)
-    safe_store = with_breaker(with_patience(store, _READING, writes=_WRITING), clock=clock)
+    safe_store = with_breaker(with_timeout(store, _READING, writes=_WRITING), clock=clock)
     if definition.tenancy.kind is TenancyKind.SHARED_KEY_WITH_PREFIX:
         safe_store = with_prefix(safe_store, tenant, definition.tenancy.prefix(tenant))
     named_store = with_name(safe_store, name)

@@ -8,7 +8,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.record import Scope
 from memorywire.pipeline.extract.builtin import BuiltIn
-from memorywire.stores.contract import Fanned, Ingester, Store
+from memorywire.stores.contract import Ingester, Store, SupportsReplicas
 
 if TYPE_CHECKING:
     from memorywire.pipeline.extract.chat import Chat
@@ -106,5 +106,9 @@ def _is_one_word(parts: SplitResult) -> bool:
 
 def _ingesting(store: Store) -> Ingester | None:
     """The store, or the first of several, that reads conversations itself."""
-    each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
+    each = (
+        [store.replica(name) for name in store.replica_names]
+        if isinstance(store, SupportsReplicas)
+        else [store]
+    )
     return next((one for one in each if isinstance(one, Ingester)), None)

@@ -44,17 +44,17 @@ class Edge(Struct, frozen=True, order=True):
 _ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIVED_FROM}
 
 
-def edges_of(record: Record) -> Iterator[Edge]:
+def find_edges(record: Record) -> Iterator[Edge]:
     """The edges to other memories that the memory itself names."""
     own_links = {
         Kind.SUPERSEDES: record.supersedes,
         Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),
     }
-    for kind, targets in (*own_links.items(), *_linked(record)):
+    for kind, targets in (*own_links.items(), *_read_links(record)):
         yield from (Edge(record.id, kind, target) for target in targets if target != record.id)
 
 
-def _linked(record: Record) -> Iterator[tuple[Kind, list[str]]]:
+def _read_links(record: Record) -> Iterator[tuple[Kind, list[str]]]:
     links = record.metadata.get(LINKS)
     for kind in Kind:
         targets = links.get(kind) if isinstance(links, Mapping) else None
@@ -62,7 +62,7 @@ def _linked(record: Record) -> Iterator[tuple[Kind, list[str]]]:
             yield kind, [target for target in targets if isinstance(target, str)]
 
 
-def named(record: Record) -> set[str]:
+def find_names(record: Record) -> set[str]:
     """Whom or what the memory names: words with a capital letter, its speaker, its tags."""
     words = (match.group() for match in _NAME.finditer(record.words))
     capitals = {word.casefold() for word in words if word[0].isupper()} - STOP_WORDS
@@ -70,22 +70,22 @@ def named(record: Record) -> set[str]:
     return capitals | speaker | {tag.casefold() for tag in record.tags}
 
 
-def hashes(names: set[str]) -> list[int]:
+def hash_names(names: set[str]) -> list[int]:
     return sorted(map(hash_term, names))
 
 
-def are_kept(db: apsw.Connection) -> bool:
+def has_edges(db: apsw.Connection) -> bool:
     """Whether the file has edges at all."""
     return bool(db.execute(QUERIES["made"]).get)
 
 
 def is_current(db: apsw.Connection) -> bool:
-    return _seen(db) == _head(db)
+    return _read_seen(db) == _read_head(db)
 
 
 def catch_up(db: apsw.Connection) -> None:
     """Bring the edges up to the last commit, whoever made it; inside a transaction of the caller's."""
-    start, head = _seen(db), _head(db)
+    start, head = _read_seen(db), _read_head(db)
     if start == head:
         return
     for tenant, agent in db.execute(QUERIES["agents_since"], {"seen": start}).fetchall():
@@ -98,7 +98,7 @@ def catch_up(db: apsw.Connection) -> None:
     db.execute(QUERIES["keep_seen"], {"seen": str(head)})
 
 
-def forget_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> None:
+def remove_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> None:
     """Remove every edge of erased memories, also of those that had ended before."""
     for id in ids:
         name: Bindings = {"tenant": tenant, "id": id}
@@ -106,11 +106,11 @@ def forget_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> Non
             _drop(db, name)
 
 
-def _seen(db: apsw.Connection) -> int:
+def _read_seen(db: apsw.Connection) -> int:
     return int(db.execute(QUERIES["seen"]).get or 0)
 
 
-def _head(db: apsw.Connection) -> int:
+def _read_head(db: apsw.Connection) -> int:
     return int(db.execute(QUERIES["head"]).get)
 
 
@@ -128,9 +128,9 @@ def _begin(db: apsw.Connection, record: Record) -> None:
     name = bind_scope(record.scope) | {"id": record.id}
     db.execute(QUERIES["drop_told"], name)
     db.execute(QUERIES["drop_names"], name)
-    for edge in edges_of(record):
+    for edge in find_edges(record):
         _add(db, name, edge, _RECORD)
-    db.executemany(QUERIES["add_name"], [name | {"name": one} for one in hashes(named(record))])
+    db.executemany(QUERIES["add_name"], [name | {"name": one} for one in hash_names(find_names(record))])
 
 
 def _add(db: apsw.Connection, name: Bindings, edge: Edge, origin: str) -> None:
@@ -156,23 +156,23 @@ SHARES: Mapping[Kind, float] = {
 }
 """How much of its evidence a memory lends over an edge that somebody made."""
 
-NAMESAKE = 0.15
+NAMESAKE_SHARE = 0.15
 """How much is lent over a shared name: too little to be shown for that alone."""
 
-CROWD = 8
+MAX_NAME_SHARE = 8
 """A name that a larger share of the memories has links none of them."""
 
-WIDEST = 256
+MAX_FRONT = 256
 """How many memories one step looks at."""
 
 STEPS = 2
 """How far a walk goes."""
 
-LEAST = 0.05
+MIN_WORTH = 0.05
 """A walk does not go on where a memory would get less evidence than this."""
 
 
-class Reached(Struct, frozen=True):
+class Node(Struct, frozen=True):
     """How many steps away a memory is, and the evidence that this gives it."""
 
     distance: int
@@ -181,56 +181,56 @@ class Reached(Struct, frozen=True):
 
 def walk(
     db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], query_names: Sequence[int]
-) -> dict[str, Reached]:
+) -> dict[str, Node]:
     """What is linked to the seeds inside the scope, with the best way to each.
 
     Names among `asked` link nothing: every seed mentions whom the query names.
     """
-    nodes = {id: Reached(0, worth) for id, worth in seeds.items()}
+    nodes = {id: Node(0, worth) for id, worth in seeds.items()}
     front = set(seeds)
     for distance in range(1, STEPS + 1):
-        better: dict[str, Reached] = {}
-        for start, end, share in _steps(db, scope, _widest(front, nodes), query_names):
+        better: dict[str, Node] = {}
+        for start, end, share in _read_steps(db, scope, _take_best(front, nodes), query_names):
             worth = nodes[start].worth * share
             best = better.get(end) or nodes.get(end)
-            if worth >= LEAST and (best is None or worth > best.worth):
-                better[end] = Reached(distance, worth)
+            if worth >= MIN_WORTH and (best is None or worth > best.worth):
+                better[end] = Node(distance, worth)
         nodes |= better
         front = set(better)
     return {id: node for id, node in nodes.items() if node.distance}
 
 
-def _widest(front: Collection[str], nodes: Mapping[str, Reached]) -> list[str]:
-    return sorted(front, key=lambda id: (-nodes[id].worth, id))[:WIDEST]
+def _take_best(front: Collection[str], nodes: Mapping[str, Node]) -> list[str]:
+    return sorted(front, key=lambda id: (-nodes[id].worth, id))[:MAX_FRONT]
 
 
-def _steps(
+def _read_steps(
     db: apsw.Connection, scope: Scope, front: Sequence[str], query_names: Sequence[int]
 ) -> Iterator[tuple[str, str, float]]:
     starts = set(front)
-    for edge in edges_at(db, scope, front):
+    for edge in read_edges(db, scope, front):
         share = SHARES[edge.kind]
         if edge.source in starts:
             yield edge.source, edge.target, share
         if edge.target in starts:
             yield edge.target, edge.source, share
-    for start, end in namesakes(db, scope, front, query_names):
-        yield start, end, NAMESAKE
+    for start, end in read_namesakes(db, scope, front, query_names):
+        yield start, end, NAMESAKE_SHARE
 
 
-def edges_at(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge]:
+def read_edges(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge]:
     """Every edge that begins or ends at one of these, and was made in the scope."""
-    rows = db.execute(QUERIES["edges"], _asked(scope, ids))
+    rows = db.execute(QUERIES["edges"], _bind_ids(scope, ids))
     return [Edge(source, Kind(kind), target) for source, kind, target in rows]
 
 
-def namesakes(
+def read_namesakes(
     db: apsw.Connection, scope: Scope, ids: Sequence[str], query_names: Sequence[int] = ()
 ) -> list[tuple[str, str]]:
     """Pairs of one of these and another memory of the scope that names the same."""
-    bindings = _asked(scope, ids) | {"asked": json.dumps(list(query_names)), "crowd": CROWD}
+    bindings = _bind_ids(scope, ids) | {"asked": json.dumps(list(query_names)), "crowd": MAX_NAME_SHARE}
     return [(mine, other) for mine, other in db.execute(QUERIES["namesakes"], bindings)]
 
 
-def _asked(scope: Scope, ids: Sequence[str]) -> Bindings:
+def _bind_ids(scope: Scope, ids: Sequence[str]) -> Bindings:
     return bind_scope(scope) | {"ids": json.dumps(list(ids))}

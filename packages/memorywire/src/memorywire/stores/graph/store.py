@@ -13,14 +13,14 @@ from memorywire.search.text import name_words
 from memorywire.stores.graph.edges import (
     Edge,
     Kind,
-    Reached,
-    are_kept,
+    Node,
     catch_up,
-    edges_at,
-    forget_erased,
-    hashes,
+    has_edges,
+    hash_names,
     is_current,
-    namesakes,
+    read_edges,
+    read_namesakes,
+    remove_erased,
     walk,
 )
 from memorywire.stores.sqlite import SqliteStore
@@ -47,37 +47,37 @@ class GraphStore(SqliteStore):
     """
 
     name = "graph"
-    _edged = True
+    _has_edges = True
 
     async def prepare(self) -> None:
         """Add the tables, and the edges of what was written without them."""
         if self.file.read_only:
-            self._edged = await self.file.read(are_kept)
+            self._has_edges = await self.file.read(has_edges)
         else:
             await self.file.write(_prepare)
 
     def applying(self, change: Change) -> Work[int]:
         work = super().applying(change)
 
-        def linked(db: apsw.Connection) -> int:
+        def apply_and_link(db: apsw.Connection) -> int:
             sequence = work(db)
             catch_up(db)
-            forget_erased(db, change.scope.tenant, change.erase)
+            remove_erased(db, change.scope.tenant, change.erase)
             return sequence
 
-        return linked
+        return apply_and_link
 
     def applying_each(self, changes: Sequence[Change]) -> Work[GroupResult] | None:
         work = super().applying_each(changes)
         if work is None:
             return None
 
-        def linked(db: apsw.Connection) -> GroupResult:
+        def apply_and_link(db: apsw.Connection) -> GroupResult:
             sequences = work(db)
             catch_up(db)
             return sequences
 
-        return linked
+        return apply_and_link
 
     async def search_late(
         self,
@@ -90,26 +90,26 @@ class GraphStore(SqliteStore):
     ) -> list[Scored]:
         queries: list[Query] = []
 
-        def asked() -> Query:
+        def ask_once() -> Query:
             queries.append(ask())
             return queries[-1]
 
-        hits = await super().search_late(question, asked, max(limit, SEEDS), brief=brief)
-        return await self._linked(queries[-1], hits, limit) if queries else hits[:limit]
+        hits = await super().search_late(question, ask_once, max(limit, SEEDS), brief=brief)
+        return await self._follow_links(queries[-1], hits, limit) if queries else hits[:limit]
 
-    async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
+    async def _follow_links(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
         """The best hits, after the best of them have lent evidence to what is linked to them."""
         seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in hits[:SEEDS] if hit.score >= STRONG}
-        if not seeds or query.where.as_of is not None or not self._edged:
+        if not seeds or query.where.as_of is not None or not self._has_edges:
             return list(hits[:limit])
         await self._catch_up()
-        query_names = hashes(set(name_words(query.text)))
+        query_names = hash_names(set(name_words(query.text)))
         scope = query.where.scope
         nodes = await self.file.read(lambda db: walk(db, scope, seeds, query_names))
-        return (await self._lifted(hits, nodes, query))[:limit]
+        return (await self._raise_scores(hits, nodes, query))[:limit]
 
-    async def _lifted(
-        self, hits: Sequence[Scored], nodes: Mapping[str, Reached], query: Query
+    async def _raise_scores(
+        self, hits: Sequence[Scored], nodes: Mapping[str, Node], query: Query
     ) -> list[Scored]:
         near = {hit.record.id for hit in hits}
         far = await self.get(query.where.scope, [id for id in nodes if id not in near])
@@ -117,7 +117,7 @@ class GraphStore(SqliteStore):
             *hits,
             *(Scored(record=record, score=0.0, signals={}) for record in far if query.where.matches(record)),
         ]
-        results = [_lift(hit, nodes.get(hit.record.id)) for hit in own]
+        results = [_raise_score(hit, nodes.get(hit.record.id)) for hit in own]
         return sorted(results, key=lambda hit: (-hit.score, hit.record.id))
 
     async def edges(self, scope: Scope, ids: Sequence[str]) -> list[Edge]:
@@ -125,14 +125,14 @@ class GraphStore(SqliteStore):
 
         Two that share a name relate to each other, whichever of them is called the source.
         """
-        if not self._edged:
+        if not self._has_edges:
             return []
         current = [record.id for record in await self.get(scope, ids)]
         await self._catch_up()
 
         def read(db: apsw.Connection) -> list[Edge]:
-            name_edges = (Edge(*_ordered(pair)) for pair in namesakes(db, scope, current))
-            return sorted({*edges_at(db, scope, current), *name_edges})
+            name_edges = (Edge(*_make_edge(pair)) for pair in read_namesakes(db, scope, current))
+            return sorted({*read_edges(db, scope, current), *name_edges})
 
         return await self.file.read(read)
 
@@ -147,17 +147,17 @@ def _prepare(db: apsw.Connection) -> None:
     catch_up(db)
 
 
-def _ordered(pair: tuple[str, str]) -> tuple[str, Kind, str]:
+def _make_edge(pair: tuple[str, str]) -> tuple[str, Kind, str]:
     source, target = sorted(pair)
     return source, Kind.RELATES_TO, target
 
 
-def _lift(hit: Scored, node: Reached | None) -> Scored:
-    worth = 0.0 if node is None else relevance(node.worth) * _factor(hit.record)
+def _raise_score(hit: Scored, node: Node | None) -> Scored:
+    worth = 0.0 if node is None else relevance(node.worth) * _demotion(hit.record)
     if node is None or worth <= hit.score:
         return hit
     return replace(hit, score=worth, signals={**hit.signals, _DISTANCE: float(node.distance)})
 
 
-def _factor(record: Record) -> float:
+def _demotion(record: Record) -> float:
     return DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0

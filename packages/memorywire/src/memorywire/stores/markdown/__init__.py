@@ -5,7 +5,7 @@ from memorywire.model.space import Space
 from memorywire.stores.markdown.folder import Folder
 from memorywire.stores.markdown.store import MarkdownStore
 from memorywire.stores.products.product import OneThread, locate
-from memorywire.stores.products.sidecar import Books, Turn
+from memorywire.stores.products.sidecar import Sidecar, WriteLock
 
 __all__ = ["MarkdownStore", "open_store"]
 
@@ -17,9 +17,9 @@ async def open_store(url: str, *, space: Space) -> MarkdownStore:
         raise InvalidRequest("the URL names no folder", field="store", fix="write markdown:///folder")
     folder, thread = Folder(root), OneThread("markdown")
 
-    def opened() -> Books:
+    def open_sidecar() -> Sidecar:
         folder.prepare()
-        return Books(folder.own / "books.db", space)
+        return Sidecar(folder.own / "books.db", space)
 
-    books = await thread.do(opened)
-    return MarkdownStore(folder, books, Turn(folder.own / "turn"), thread, space)
+    sidecar = await thread.do(open_sidecar)
+    return MarkdownStore(folder, sidecar, WriteLock(folder.own / "turn"), thread, space)

@@ -40,20 +40,20 @@ class Folder:
         if not gitignore.exists():
             gitignore.write_text("*\n", encoding="utf-8")
 
-    def place(self, record: Record) -> str:
+    def build_path(self, record: Record) -> str:
         """Where this memory is to lie, from the root."""
         session = spelled(record.session_id or "") or _NO_SESSION
-        return f"{_agent(record.scope)}/{session}/{spelled(record.id)}.md"
+        return f"{_agent_folder(record.scope)}/{session}/{spelled(record.id)}.md"
 
-    def listing(self, scope: Scope) -> dict[str, Stamp]:
+    def list_files(self, scope: Scope) -> dict[str, Stamp]:
         """Every file of the agent, from the root, as it is now."""
         stamps = {}
-        for path in sorted(_markdown(self._root / _agent(scope))):
+        for path in sorted(_walk_markdown(self._root / _agent_folder(scope))):
             with suppress(FileNotFoundError):  # gone since it was listed
                 stamps[path.relative_to(self._root).as_posix()] = _stamp(path)
         return stamps
 
-    def stamp(self, place: str) -> Stamp | None:
+    def read_stamp(self, place: str) -> Stamp | None:
         try:
             return _stamp(self._root / place)
         except FileNotFoundError:
@@ -75,11 +75,11 @@ class Folder:
             os.fsync(file.fileno())
         return name
 
-    def staged(self) -> dict[str, bytes]:
+    def read_staged(self) -> dict[str, bytes]:
         """The files that an interrupted writer left staged: their content by name."""
         return {path.name: path.read_bytes() for path in sorted(self._staged.iterdir())}
 
-    def settle(self, places: Mapping[str, str]) -> None:
+    def publish(self, places: Mapping[str, str]) -> None:
         """Move what was staged under these names to these places."""
         for name, place in places.items():
             target = self._root / place
@@ -87,7 +87,7 @@ class Folder:
             (self._staged / name).replace(target)
         self._sync(places.values())
 
-    def unstage(self, name: str) -> None:
+    def discard(self, name: str) -> None:
         (self._staged / name).unlink(missing_ok=True)
 
     def remove(self, places: Sequence[str]) -> None:
@@ -104,11 +104,11 @@ class Folder:
                 _sync(parent)
 
 
-def _agent(scope: Scope) -> str:
+def _agent_folder(scope: Scope) -> str:
     return f"memories/{spelled(scope.tenant)}/{spelled(scope.agent)}"
 
 
-def _markdown(folder: Path) -> Iterator[Path]:
+def _walk_markdown(folder: Path) -> Iterator[Path]:
     for inside, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = [Path(inside, name) for name in files if name.endswith(".md") and name[0] != "."]
@@ -140,10 +140,10 @@ class Index:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._words: dict[str, Counter[str]] = _loaded(file)
+        self._words: dict[str, Counter[str]] = _load_index(file)
         self._changed = False
 
-    def of(self, fingerprint: str, text: str) -> Counter[str]:
+    def get_words(self, fingerprint: str, text: str) -> Counter[str]:
         """The words of the file with this fingerprint, whose memory reads `text`."""
         words = self._words.get(fingerprint)
         if words is None:
@@ -151,7 +151,7 @@ class Index:
             self._changed = True
         return words
 
-    def keep_only(self, fingerprints: Iterable[str]) -> None:
+    def retain(self, fingerprints: Iterable[str]) -> None:
         """Forget every other file's words, on the disk too."""
         names = frozenset(fingerprints)
         self._words = {name: words for name, words in self._words.items() if name in names}
@@ -160,14 +160,14 @@ class Index:
 
     def save(self) -> None:
         if self._changed:
-            text = json.dumps(_inverted(self._words), ensure_ascii=False, indent=0, sort_keys=True)
+            text = json.dumps(_invert(self._words), ensure_ascii=False, indent=0, sort_keys=True)
             temporary = self._file.with_suffix(".new")
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(self._file)
             self._changed = False
 
 
-def _inverted(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
+def _invert(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
     index: dict[str, dict[str, int]] = {}
     for name, counts in words.items():
         for word, count in counts.items():
@@ -175,7 +175,7 @@ def _inverted(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
     return index
 
 
-def _loaded(file: Path) -> dict[str, Counter[str]]:
+def _load_index(file: Path) -> dict[str, Counter[str]]:
     try:
         index = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

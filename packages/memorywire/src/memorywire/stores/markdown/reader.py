@@ -12,9 +12,9 @@ from memorywire.stores.markdown.folder import Folder, Index, Stamp, fingerprint
 from memorywire.stores.markdown.sheet import Broken, Defaults, read
 from memorywire.stores.products.drafts import Line, State
 from memorywire.stores.products.product import floats_of
-from memorywire.stores.products.sidecar import Books
+from memorywire.stores.products.sidecar import Sidecar
 
-_EVERYBODY = 1_000_000_000
+_NO_LIMIT = 1_000_000_000
 
 
 class Page(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Page(Struct, frozen=True):
     broken: str | None = None
 
 
-class AgentIndex(Struct):
+class AgentFiles(Struct):
     """The memories of an agent, as files and books agree on them, and the files that hold none."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)
@@ -40,35 +40,35 @@ class AgentIndex(Struct):
 class Reader:
     """Reads what changed since it last looked, and brings the books up to date with it."""
 
-    def __init__(self, folder: Folder, books: Books, index: Index) -> None:
+    def __init__(self, folder: Folder, sidecar: Sidecar, index: Index) -> None:
         self._folder = folder
-        self._books = books
+        self._sidecar = sidecar
         self._index = index
         self._pages: dict[Scope, dict[str, Page]] = {}
-        self._shelves: dict[Scope, AgentIndex] = {}
+        self._agents: dict[Scope, AgentFiles] = {}
 
-    def agent_index(self, scope: Scope) -> AgentIndex:
+    def read_agent(self, scope: Scope) -> AgentFiles:
         """The agent's shelf as its files are now."""
         agent = replace(scope, user=None)
-        listing = self._folder.listing(agent)
-        state = self._shelves.get(agent)
-        if state is None or state.listing != listing or state.edition != self._books.edition():
-            state = self._shelves[agent] = self._look(agent, listing)
+        listing = self._folder.list_files(agent)
+        state = self._agents.get(agent)
+        if state is None or state.listing != listing or state.edition != self._sidecar.edition():
+            state = self._agents[agent] = self._read_state(agent, listing)
         return state
 
-    def forget(self, scope: Scope) -> None:
+    def invalidate(self, scope: Scope) -> None:
         """Look again the next time, whatever the files say."""
-        self._shelves.pop(replace(scope, user=None), None)
+        self._agents.pop(replace(scope, user=None), None)
 
     def fingerprints(self) -> set[str]:
         """Of every file that has been read and is still there."""
         return {page.fingerprint for pages in self._pages.values() for page in pages.values()}
 
-    def _look(self, agent: Scope, listing: dict[str, Stamp]) -> AgentIndex:
-        agent_index = AgentIndex(listing=listing, edition=self._books.edition())
-        lines = {line.id: line for line in self._books.page(agent, None, _EVERYBODY)}
-        owners = self._claims(self._read_all(agent, listing), agent_index, lines)
-        missing = [self._settled(page, place, lines, agent_index) for place, page in owners.items()]
+    def _read_state(self, agent: Scope, listing: dict[str, Stamp]) -> AgentFiles:
+        read_agent = AgentFiles(listing=listing, edition=self._sidecar.edition())
+        lines = {line.id: line for line in self._sidecar.page(agent, None, _NO_LIMIT)}
+        owners = self._find_owners(self._read_all(agent, listing), read_agent, lines)
+        missing = [self._claim_file(page, place, lines, read_agent) for place, page in owners.items()]
         ids = {page.record.id for page in owners.values() if page.record is not None}
         missing_lines = [line for line in lines.values() if line.id not in ids and line.key not in listing]
         changes = [line for line in missing if line is not None]
@@ -76,8 +76,8 @@ class Reader:
             replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in missing_lines
         ]
         if changes:
-            self._books.amend(changes)
-        return agent_index
+            self._sidecar.amend(changes)
+        return read_agent
 
     def _read_all(self, agent: Scope, listing: dict[str, Stamp]) -> dict[str, Page]:
         """Every file of the agent, read again only if it changed."""
@@ -90,8 +90,8 @@ class Reader:
         }
         return self._pages[agent]
 
-    def _claims(
-        self, pages: dict[str, Page], agent_index: AgentIndex, lines: dict[str, Line]
+    def _find_owners(
+        self, pages: dict[str, Page], read_agent: AgentFiles, lines: dict[str, Line]
     ) -> dict[str, Page]:
         """The file of each memory; where two files claim one id, the place known to the books wins."""
         owners: dict[str, Page] = {}
@@ -99,9 +99,9 @@ class Reader:
         book_places = {line.key for line in lines.values()}
         for place, page in sorted(pages.items(), key=lambda one: (one[0] not in book_places, one[0])):
             if page.record is None:
-                agent_index.broken[place] = str(page.broken)
+                read_agent.broken[place] = str(page.broken)
             elif page.record.id in places:
-                agent_index.broken[place] = f"its id is also in {places[page.record.id]}"
+                read_agent.broken[place] = f"its id is also in {places[page.record.id]}"
             else:
                 places[page.record.id] = place
                 owners[place] = page
@@ -119,27 +119,27 @@ class Reader:
         except Broken as broken:
             return Page(stamp, name, None, Counter(), broken=broken.detail)
         # A file that people wrote has none: it is found by its words.
-        bits = self._books.vector(name)
+        bits = self._sidecar.vector(name)
         vector = None if bits is None else floats(floats_of(bits))
-        return Page(stamp, name, record, self._index.of(name, record.text), vector)
+        return Page(stamp, name, record, self._index.get_words(name, record.text), vector)
 
-    def _settled(
-        self, page: Page, place: str, lines: dict[str, Line], agent_index: AgentIndex
+    def _claim_file(
+        self, page: Page, place: str, lines: dict[str, Line], read_agent: AgentFiles
     ) -> Line | None:
         """Put the memory of the file on the shelf; gives the line that the books still lack, if any."""
         record = page.record
         if record is None:
             return None
-        line = lines.get(record.id) or self._books.line(record.scope.tenant, record.id)
-        refusal = _refusal(record, line)
+        line = lines.get(record.id) or self._sidecar.line(record.scope.tenant, record.id)
+        refusal = _find_refusal(record, line)
         if refusal is not None:
-            agent_index.broken[place] = refusal
+            read_agent.broken[place] = refusal
             return None
         is_known = line is not None and line.live and line.handle == page.fingerprint
         version = record.version if line is None else line.version + (0 if is_known else 1)
         recalled_at = None if line is None else line.recalled_at
         current = replace(record, version=version, recalled_at=recalled_at)
-        agent_index.memories[record.id] = Candidate(current, page.vector, page.terms)
+        read_agent.memories[record.id] = Candidate(current, page.vector, page.terms)
         if is_known and line is not None and line.key == place:
             return None
         return _line(current, place, page.fingerprint)
@@ -158,7 +158,7 @@ def _line(record: Record, place: str, name: str) -> Line:
     )
 
 
-def _refusal(record: Record, line: Line | None) -> str | None:
+def _find_refusal(record: Record, line: Line | None) -> str | None:
     if line is None:
         return None
     if line.state is State.ERASED:

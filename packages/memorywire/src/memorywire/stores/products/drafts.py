@@ -43,7 +43,7 @@ class Line(Struct, frozen=True, kw_only=True):
         return self.live and (self.expires_at is None or at < self.expires_at)
 
 
-class Known(Protocol):
+class DraftSource(Protocol):
     """The books, as a draft reads them."""
 
     def line(self, tenant: str, id: str) -> Line | None: ...
@@ -60,9 +60,9 @@ class Draft(Struct, frozen=True):
     puts: Mapping[str, Put] = field(default_factory=dict)
 
 
-def draft(change: Change, books: Known) -> Draft:
+def draft(change: Change, books: DraftSource) -> Draft:
     """Ends first, so that a put may say again what its own change retires; then puts, then erasures."""
-    page = _Page(change, books)
+    page = _DraftBuilder(change, books)
     for end in change.end:
         page.end(end)
     for put in change.put:
@@ -79,15 +79,15 @@ def version_like(version: int, line: Line | None) -> Line | None:
     return line if line.live and line.version == version else None
 
 
-class _Page:
-    def __init__(self, change: Change, books: Known) -> None:
+class _DraftBuilder:
+    def __init__(self, change: Change, books: DraftSource) -> None:
         self._change = change
-        self._known = books
+        self._source = books
         self.lines: dict[str, Line] = {}
         self.puts: dict[str, Put] = {}
 
     def end(self, end: End) -> None:
-        line = self._covered(end.id)
+        line = self._find_covered(end.id)
         if line is None or line.state is State.ERASED:
             raise Conflict("no memory has this id", field="id")
         if not line.live or line.version != end.version:
@@ -99,7 +99,7 @@ class _Page:
         self._continue(put)
         if put.unique:
             self._refuse_repetition(record)
-        before = self._line(record.id)
+        before = self._find_line(record.id)
         self.lines[record.id] = Line(
             id=record.id,
             scope=record.scope,
@@ -111,7 +111,7 @@ class _Page:
         self.puts[record.id] = put
 
     def erase(self, id: str) -> None:
-        line = self._covered(id)
+        line = self._find_covered(id)
         if line is not None:
             self._close(line, State.ERASED)
 
@@ -123,9 +123,9 @@ class _Page:
     def _continue(self, put: Put) -> None:
         record = put.record
         in_scope = self._change.scope.covers(record.scope)
-        if not in_scope or (put.base is Base.NOTHING and self._line(record.id) is not None):
+        if not in_scope or (put.base is Base.NOTHING and self._find_line(record.id) is not None):
             raise Conflict("the id is taken", field="id")
-        line = self._covered(record.id)
+        line = self._find_covered(record.id)
         if put.base is Base.NOTHING:
             line = None
         elif line is None or line.state is State.ERASED or line.scope != record.scope:
@@ -139,18 +139,18 @@ class _Page:
         if digest is None:
             return
         inside = [line for line in self.lines.values() if line.digest == digest]
-        before = self._known.saying(record.scope, digest)
+        before = self._source.saying(record.scope, digest)
         outside = [line for line in before if line.id not in self.lines]
-        same = [line.id for line in (*inside, *outside) if self._repeats(line, record)]
+        same = [line.id for line in (*inside, *outside) if self._is_duplicate(line, record)]
         if same:
             raise Duplicate(min(same))
 
-    def _repeats(self, line: Line, record: Record) -> bool:
+    def _is_duplicate(self, line: Line, record: Record) -> bool:
         return line.id != record.id and line.scope == record.scope and line.alive(self._change.at)
 
-    def _covered(self, id: str) -> Line | None:
-        line = self._line(id)
+    def _find_covered(self, id: str) -> Line | None:
+        line = self._find_line(id)
         return line if line is not None and self._change.scope.covers(line.scope) else None
 
-    def _line(self, id: str) -> Line | None:
-        return self.lines.get(id) or self._known.line(self._change.scope.tenant, id)
+    def _find_line(self, id: str) -> Line | None:
+        return self.lines.get(id) or self._source.line(self._change.scope.tenant, id)

@@ -29,7 +29,7 @@ _EDITION = 1
 _APPLICATION = 0x4D656D42  # "MemB"
 
 
-class Books:
+class Sidecar:
     """One connection, for one thread at a time."""
 
     def __init__(self, path: Path | None, space: Space) -> None:
@@ -52,9 +52,9 @@ class Books:
             self._db.execute(_QUERIES["schema"])
             self._db.execute(f"PRAGMA user_version = {_EDITION}")
             self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._settle(space)
+            self._check_space(space)
 
-    def _settle(self, space: Space) -> None:
+    def _check_space(self, space: Space) -> None:
         stored = self._ask("about", key="space").get
         if stored is None:
             self._ask("say_about", key="space", value=str(space))
@@ -87,19 +87,19 @@ class Books:
         return {line.id: line for line in map(_line, rows)}
 
     def saying(self, scope: Scope, digest: str) -> list[Line]:
-        return [_line(row) for row in self._ask("saying", digest=digest, **_whose(scope))]
+        return [_line(row) for row in self._ask("saying", digest=digest, **_bind_scope(scope))]
 
     def page(self, scope: Scope, after: str | None, limit: int, *, backwards: bool = False) -> list[Line]:
         """The live memories the scope covers, by id, or with the greatest first."""
         query = "page_backwards" if backwards else "page"
-        return [_line(row) for row in self._ask(query, after=after, limit=limit, **_whose(scope))]
+        return [_line(row) for row in self._ask(query, after=after, limit=limit, **_bind_scope(scope))]
 
     def owners(self, tenant: str) -> list[tuple[str, int]]:
         """The agents of a tenant that have live memories, by name, and how many."""
         return [(agent, int(count)) for agent, count in self._ask("owners", tenant=tenant)]
 
     def size(self, scope: Scope) -> int:
-        return int(self._ask("size", **_whose(scope)).get)
+        return int(self._ask("size", **_bind_scope(scope)).get)
 
     def totals(self) -> dict[str, int]:
         return {
@@ -107,10 +107,10 @@ class Books:
             "to_remove": int(self._ask("litters").get),
         }
 
-    def announce(self, refs: Iterable[Ref]) -> None:
+    def reserve(self, refs: Iterable[Ref]) -> None:
         """Note entries before they are kept: unless a commit follows, they are litter to be removed."""
         with writing(self._db, self._retry_policy):
-            self._drop_later(refs)
+            self._add_garbage(refs)
 
     def commit(self, change: Change, lines: Iterable[Line], old_refs: Iterable[Ref]) -> int:
         """Write the change and these lines; what they retire becomes litter."""
@@ -120,7 +120,7 @@ class Books:
                 self._ask("keep", **_row(line))
                 if line.key is not None:
                     self._ask("dropped", keys=json.dumps([line.key]))
-            self._drop_later(old_refs)
+            self._add_garbage(old_refs)
             sequence = self._ask(
                 "write_down", tenant=scope.tenant, change=change.id, agent=scope.agent, key=change.key
             )
@@ -140,23 +140,23 @@ class Books:
         """A number that changes when another connection writes."""
         return int(self._db.pragma("data_version"))
 
-    def _drop_later(self, refs: Iterable[Ref]) -> None:
+    def _add_garbage(self, refs: Iterable[Ref]) -> None:
         for ref in refs:
-            self._ask("drop_later", key=ref.key, handle=ref.handle, **_whose(ref.scope))
+            self._ask("drop_later", key=ref.key, handle=ref.handle, **_bind_scope(ref.scope))
 
-    def litter(self) -> list[Ref]:
+    def list_garbage(self) -> list[Ref]:
         return [
             Ref(key=key, scope=Scope(tenant=tenant, agent=agent, user=user), handle=handle)
             for key, tenant, agent, user, handle in self._ask("litter")
         ]
 
-    def dropped(self, refs: Iterable[Ref]) -> None:
+    def forget_garbage(self, refs: Iterable[Ref]) -> None:
         with writing(self._db, self._retry_policy):
             self._ask("dropped", keys=json.dumps([ref.key for ref in refs]))
 
     def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         with writing(self._db, self._retry_policy):
-            self._ask("touch", at=at, ids=json.dumps(list(ids)), **_whose(scope))
+            self._ask("touch", at=at, ids=json.dumps(list(ids)), **_bind_scope(scope))
 
     def recalls(self, records: Sequence[Record]) -> list[int]:
         return [
@@ -174,7 +174,7 @@ class Books:
         vector: bytes | None = self._ask("vector", fingerprint=fingerprint).get
         return vector
 
-    def keep_only_vectors(self, fingerprints: Iterable[str]) -> None:
+    def retain_vectors(self, fingerprints: Iterable[str]) -> None:
         with writing(self._db, self._retry_policy):
             self._ask("drop_vectors", kept=json.dumps(sorted(fingerprints)))
 
@@ -186,7 +186,7 @@ class Books:
         self._db.close()
 
 
-def _whose(scope: Scope) -> dict[str, str | None]:
+def _bind_scope(scope: Scope) -> dict[str, str | None]:
     return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
 
 
@@ -200,7 +200,7 @@ def _row(line: Line) -> dict[str, Any]:
         "key": line.key,
         "handle": line.handle,
         "recalled_at": line.recalled_at,
-        **_whose(line.scope),
+        **_bind_scope(line.scope),
     }
 
 
@@ -223,7 +223,7 @@ _PAUSE = 0.005
 _BUDGET = 30.0
 
 
-class Turn:
+class WriteLock:
     """A lock across tasks and processes (`async with turn:`); a process that dies gives it back."""
 
     def __init__(self, path: Path | None) -> None:

@@ -35,7 +35,7 @@ from memorywire.stores.products.product import (
     answered,
     floats_of,
 )
-from memorywire.stores.products.sidecar import Books, Turn
+from memorywire.stores.products.sidecar import Sidecar, WriteLock
 
 T = TypeVar("T")
 
@@ -56,11 +56,13 @@ class VendorStore:
     its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
     """
 
-    def __init__(self, product: Product, books: Books, turn: Turn, desk: OneThread, space: Space) -> None:
+    def __init__(
+        self, product: Product, books: Sidecar, write_lock: WriteLock, thread: OneThread, space: Space
+    ) -> None:
         self._product = product
-        self._books = books
-        self._turn = turn
-        self._desk = desk
+        self._sidecar = books
+        self._write_lock = write_lock
+        self._thread = thread
         self._space = space
         self.name = product.name
         self.features: frozenset[Feature] = VENDOR_FEATURES
@@ -73,31 +75,31 @@ class VendorStore:
 
         `lacks` names what every product here is taken to do and this one does not.
         """
-        desk = OneThread(f"{product.name}-books")
+        thread = OneThread(f"{product.name}-books")
         try:
-            sidecar = await desk.do(lambda: Books(books, space))
+            sidecar = await thread.do(lambda: Sidecar(books, space))
         except MemorywireError:
-            desk.end()
+            thread.end()
             await product.close()  # it may hold its folder to itself
             raise
-        turn = Turn(None if books is None else books.with_name(f"{books.name}-turn"))
-        store = cls(product, sidecar, turn, desk, space)
+        write_lock = WriteLock(None if books is None else books.with_name(f"{books.name}-turn"))
+        store = cls(product, sidecar, write_lock, thread, space)
         durable = frozenset() if books is None else frozenset({Feature.DURABLE})
         store.features = (VENDOR_FEATURES | durable) - lacks
         return store
 
     async def write(self, change: Change) -> int:
-        async with self._turn:
-            sequence = await self._desk.do(lambda: self._books.sequence(change))
+        async with self._write_lock:
+            sequence = await self._thread.do(lambda: self._sidecar.sequence(change))
             if sequence is None:
-                plan = await self._desk.do(lambda: draft(change, self._books))
+                plan = await self._thread.do(lambda: draft(change, self._sidecar))
                 entries = [await self._entry(put) for put in plan.puts.values()]
                 await self._sweep()
                 sequence = await self._commit(change, plan, entries)
-            await self._clear_away(bool(change.erase))
+            await self._remove_ended(bool(change.erase))
             return sequence
 
-    async def _clear_away(self, for_good: bool) -> None:
+    async def _remove_ended(self, for_good: bool) -> None:
         """Remove ended entries from the product, later if it fails; `for_good` insists, files and all."""
         try:
             await self._sweep(for_good=for_good)
@@ -114,14 +116,14 @@ class VendorStore:
             for line in plan.lines.values()
             for key, handle in [handles.get(line.id, (None, None))]
         ]
-        old_refs = await self._retired(change.scope.tenant, list(plan.lines))
-        return await self._desk.do(lambda: self._books.commit(change, lines, old_refs))
+        old_refs = await self._find_old(change.scope.tenant, list(plan.lines))
+        return await self._thread.do(lambda: self._sidecar.commit(change, lines, old_refs))
 
     async def _keep(self, entries: Sequence[Entry]) -> Mapping[str, tuple[str, str]]:
         if not entries:
             return {}
         refs = [Ref(key=entry.key, scope=entry.record.scope) for entry in entries]
-        await self._desk.do(lambda: self._books.announce(refs))
+        await self._thread.do(lambda: self._sidecar.reserve(refs))
         try:
             handles = await self._ask(self._product.keep(entries))
         except MemorywireError:
@@ -131,13 +133,13 @@ class VendorStore:
         pairs = zip(entries, handles, strict=True)
         return {entry.record.id: (entry.key, handle) for entry, handle in pairs}
 
-    async def _retired(self, tenant: str, ids: Sequence[str]) -> list[Ref]:
-        lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
+    async def _find_old(self, tenant: str, ids: Sequence[str]) -> list[Ref]:
+        lines = await self._thread.do(lambda: self._sidecar.lines(tenant, ids))
         return [_ref(line) for line in lines.values() if line.key is not None]
 
     async def _sweep(self, *, for_good: bool = False) -> None:
         """Remove entries that no line of the books mentions; `for_good` checks that they are gone."""
-        litter = await self._desk.do(self._books.litter)
+        litter = await self._thread.do(self._sidecar.list_garbage)
         if litter:
             await self._ask(self._product.drop(litter))
             remaining = await self._ask(self._product.fetch(litter)) if for_good else ()
@@ -146,7 +148,7 @@ class VendorStore:
                     f"{self.name} still has what it was told to erase",
                     fix="try again; if it stays, the product does not delete, and must be cleaned by hand",
                 )
-            await self._desk.do(lambda: self._books.dropped(litter))
+            await self._thread.do(lambda: self._sidecar.forget_garbage(litter))
 
     async def _entry(self, put: Put) -> Entry:
         vector = put.vector
@@ -156,17 +158,17 @@ class VendorStore:
         return Entry(record=replace(put.record, recalled_at=None), vector=checked_vector)
 
     async def _like(self, record: Record, version: int) -> bytes | None:
-        line = await self._desk.do(lambda: self._books.line(record.scope.tenant, record.id))
+        line = await self._thread.do(lambda: self._sidecar.line(record.scope.tenant, record.id))
         same = version_like(version, line)
         if same is None:
             return None
-        [entry] = await self._kept([same]) or [Kept(record=record)]
+        [entry] = await self._read_entries([same]) or [Kept(record=record)]
         return None if entry.vector is None else floats_of(entry.vector)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        lines = await self._desk.do(lambda: self._books.lines(scope.tenant, ids))
+        lines = await self._thread.do(lambda: self._sidecar.lines(scope.tenant, ids))
         live = [line for line in lines.values() if line.live and scope.covers(line.scope)]
-        records = {entry.record.id: entry.record for entry in await self._kept(live)}
+        records = {entry.record.id: entry.record for entry in await self._read_entries(live)}
         return [records[id] for id in ids if id in records]
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
@@ -176,7 +178,7 @@ class VendorStore:
         return await _first(limit, self._matching(where, before, backwards=True))
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        return await self._desk.do(lambda: self._books.owners(tenant))
+        return await self._thread.do(lambda: self._sidecar.owners(tenant))
 
     async def count(self, where: Where) -> int:
         return len([entry async for entry in self._matching(where)])
@@ -189,42 +191,42 @@ class VendorStore:
     async def _candidates(self, query: Query, limit: int) -> list[Kept]:
         """The product's nearest entries, or everything in the scope when those are too few."""
         where = query.where
-        size = await self._desk.do(lambda: self._books.size(where.scope))
+        size = await self._thread.do(lambda: self._sidecar.size(where.scope))
         if query.vector is not None and size:
-            _refuse_the_past(where)
+            _refuse_past(where)
             entries = await self._ask(self._product.nearest(query, max(POOL, 4 * limit)))
-            current = await self._believed(where.scope.tenant, entries)
+            current = await self._find_current(where.scope.tenant, entries)
             matching = [entry for entry in current if where.matches(entry.record)]
             if len(current) >= size or (size > POOL and len(matching) >= limit):
                 return matching
         return [entry async for entry in self._matching(where)]
 
-    async def _believed(self, tenant: str, entries: Sequence[Seen]) -> list[Kept]:
+    async def _find_current(self, tenant: str, entries: Sequence[Seen]) -> list[Kept]:
         """The entries that are current versions of their memories, each once."""
         by_key = {one.key: Kept.read(one.payload) for one in entries}
         ids = [entry.record.id for entry in by_key.values()]
-        lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
+        lines = await self._thread.do(lambda: self._sidecar.lines(tenant, ids))
         current = {line.key: line for line in lines.values() if line.live}
-        return [_as_known(entry, current[key]) for key, entry in by_key.items() if key in current]
+        return [_with_recalled_at(entry, current[key]) for key, entry in by_key.items() if key in current]
 
     async def _matching(
         self, where: Where, after: str | None = None, *, backwards: bool = False
     ) -> AsyncIterator[Kept]:
-        _refuse_the_past(where)
-        page = partial(self._books.page, where.scope, limit=_PAGE, backwards=backwards)
-        while lines := await self._desk.do(partial(page, after)):
-            for entry in await self._kept(lines):
+        _refuse_past(where)
+        page = partial(self._sidecar.page, where.scope, limit=_PAGE, backwards=backwards)
+        while lines := await self._thread.do(partial(page, after)):
+            for entry in await self._read_entries(lines):
                 if where.matches(entry.record):
                     yield entry
             after = lines[-1].id
 
-    async def _kept(self, lines: Sequence[Line]) -> list[Kept]:
+    async def _read_entries(self, lines: Sequence[Line]) -> list[Kept]:
         """What the product keeps for these live lines, in their order; one it has lost is left out."""
         by_id = await self._fetch(lines)
         missing = [line for line in lines if line.id not in by_id]
         if missing:  # by a change that was committed meanwhile, as a rule
-            fresh = await self._desk.do(
-                lambda: self._books.lines(missing[0].scope.tenant, [line.id for line in missing])
+            fresh = await self._thread.do(
+                lambda: self._sidecar.lines(missing[0].scope.tenant, [line.id for line in missing])
             )
             by_id |= await self._fetch([line for line in fresh.values() if line.live])
         return [by_id[line.id] for line in lines if line.id in by_id]
@@ -235,32 +237,32 @@ class VendorStore:
         current = {line.key: line for line in lines}
         entries = await self._ask(self._product.fetch([_ref(line) for line in lines]))
         by_key = {one.key: Kept.read(one.payload) for one in entries if one.key in current}
-        return {current[key].id: _as_known(one, current[key]) for key, one in by_key.items()}
+        return {current[key].id: _with_recalled_at(one, current[key]) for key, one in by_key.items()}
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         digest = saying(record)
         if digest is None:
             return None
-        lines = await self._desk.do(lambda: self._books.saying(record.scope, digest))
+        lines = await self._thread.do(lambda: self._sidecar.saying(record.scope, digest))
         same = [line for line in lines if line.id != record.id and line.alive(at)]
-        entries = await self._kept(sorted(same, key=lambda line: line.id)[:1])
+        entries = await self._read_entries(sorted(same, key=lambda line: line.id)[:1])
         return entries[0].record if entries else None
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        await self._desk.do(lambda: self._books.touch(scope, ids, at))
+        await self._thread.do(lambda: self._sidecar.touch(scope, ids, at))
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
-        return await self._desk.do(lambda: self._books.recalls(records))
+        return await self._thread.do(lambda: self._sidecar.recalls(records))
 
     async def health(self) -> Mapping[str, Json]:
         product = await self._ask(self._product.health())
-        return {**product, **await self._desk.do(self._books.totals)}
+        return {**product, **await self._thread.do(self._sidecar.totals)}
 
     async def close(self) -> None:
         await self._product.close()
-        await self._desk.do(self._books.close)
-        self._desk.end()
-        self._turn.close()
+        await self._thread.do(self._sidecar.close)
+        self._thread.end()
+        self._write_lock.close()
 
     async def _ask(self, call: Awaitable[T]) -> T:
         return await answered(self._product, call)
@@ -289,7 +291,7 @@ def _ref(line: Line) -> Ref:
     return Ref(key=str(line.key), scope=line.scope, handle=line.handle)
 
 
-def _as_known(entry: Kept, line: Line) -> Kept:
+def _with_recalled_at(entry: Kept, line: Line) -> Kept:
     """The entry with what only the books know: when it was last recalled."""
     return replace(entry, record=replace(entry.record, recalled_at=line.recalled_at))
 
@@ -299,7 +301,7 @@ def _candidate(entry: Kept) -> Candidate:
     return Candidate(entry.record, vector, terms(entry.record.text))
 
 
-def _refuse_the_past(where: Where) -> None:
+def _refuse_past(where: Where) -> None:
     if where.as_of is not None:
         raise no_history()
 

@@ -56,7 +56,7 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
 }
 
 
-def by_rules(query: Query) -> Kind:
+def route_by_rules(query: Query) -> Kind:
     """The kind that most words speak for; on a tie relations come first, then exact words, then meaning."""
     weights = {kind: _weight(kind, query.text) for kind in _SIGNS}
     best = max(weights, key=lambda kind: weights[kind])
@@ -70,7 +70,7 @@ def _weight(kind: Kind, text: str) -> float:
     return base + _WEAK * min(len(re.findall(weak, text)), _MOST_WEAK) + (_SHORT if short else 0.0)
 
 
-def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
+def learn_route(examples: Iterable[tuple[bytes, Kind]]) -> Route:
     """A route that goes by the vectors of questions whose kind is known: to the kind whose mean is nearest.
 
     A question without a vector is routed by rules.
@@ -82,27 +82,27 @@ def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
         sums[kind] = [one + other for one, other in zip(total, numbers, strict=True)]
     if not sums:
         raise InvalidRequest("there are no examples to learn from", field="examples")
-    means = {kind: _of_length_one(total) for kind, total in sums.items()}
+    means = {kind: _normalise(total) for kind, total in sums.items()}
 
     def route(query: Query) -> Kind:
         if query.vector is None:
-            return by_rules(query)
+            return route_by_rules(query)
         vector = floats(query.vector)
         return max(sorted(means), key=lambda kind: cosine(vector, means[kind]))
 
     return route
 
 
-def _of_length_one(total: Sequence[float]) -> tuple[float, ...]:
+def _normalise(total: Sequence[float]) -> tuple[float, ...]:
     length = math.hypot(*total) or 1.0
     return tuple(number / length for number in total)
 
 
-def kind_of(store: Store) -> Kind:
+def find_kind(store: Store) -> Kind:
     """What questions a store is best at, by what it is."""
     return _KINDS.get(store.name, Kind.SEMANTIC)
 
 
-def in_order(first: Kind) -> tuple[Kind, ...]:
+def order_kinds(first: Kind) -> tuple[Kind, ...]:
     """The kinds to ask, one after the other."""
     return (first, *(kind for kind in FALLBACK if kind is not first))

@@ -10,12 +10,12 @@ from msgspec import Struct
 from memorywire.model.clock import Clock
 from memorywire.model.errors import MemorywireError, StoreCorrupt, StoreError, StoreUnavailable
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.wrapper import READS, Call, around
+from memorywire.stores.wrappers.wrapper import READS, Call, wrap
 
 T = TypeVar("T")
 
 
-class Told(Struct, Generic[T], frozen=True, kw_only=True):
+class CallResult(Struct, Generic[T], frozen=True, kw_only=True):
     """The answer of one call, or its problem, and the seconds it took."""
 
     store: str
@@ -24,87 +24,87 @@ class Told(Struct, Generic[T], frozen=True, kw_only=True):
     elapsed: float
 
 
-async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) -> list[Told[T]]:
+async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) -> list[CallResult[T]]:
     """The answer or problem of each call, in order; a call that is not done in time is given up."""
     loop = asyncio.get_running_loop()
     start, durations = loop.time(), dict.fromkeys(calls, seconds)
     tasks = {name: loop.create_task(call) for name, call in calls.items()}
     for name, task in tasks.items():
-        task.add_done_callback(partial(_note_end, durations, name, start))
+        task.add_done_callback(partial(_record_end, durations, name, start))
     try:
         await asyncio.wait(tasks.values(), timeout=seconds)
     finally:
         for task in tasks.values():
             task.cancel()
-    return [_told(name, task, durations[name], seconds) for name, task in tasks.items()]
+    return [_read_result(name, task, durations[name], seconds) for name, task in tasks.items()]
 
 
-def _note_end(durations: dict[str, float], name: str, start: float, task: "asyncio.Task[Any]") -> None:
+def _record_end(durations: dict[str, float], name: str, start: float, task: "asyncio.Task[Any]") -> None:
     durations[name] = task.get_loop().time() - start
     if not task.cancelled():
         task.exception()  # said to have been seen: whoever came too late has nobody to tell
 
 
-def _told(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) -> Told[T]:
+def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) -> CallResult[T]:
     if not task.done() or task.cancelled():
         late = StoreUnavailable(f"no answer in {seconds:g} s")
-        return Told(store=name, answer=None, error=late, elapsed=elapsed)
+        return CallResult(store=name, answer=None, error=late, elapsed=elapsed)
     error = task.exception()
     if error is not None:
-        return Told(store=name, answer=None, error=_problem(error), elapsed=elapsed)
-    return Told(store=name, answer=task.result(), error=None, elapsed=elapsed)
+        return CallResult(store=name, answer=None, error=_map_error(error), elapsed=elapsed)
+    return CallResult(store=name, answer=task.result(), error=None, elapsed=elapsed)
 
 
-def _problem(error: BaseException) -> MemorywireError:
+def _map_error(error: BaseException) -> MemorywireError:
     """The error as one of ours; whatever else foreign code raises means that its answer makes no sense."""
     if isinstance(error, MemorywireError):
         return error
     return StoreCorrupt(f"the store failed with {type(error).__name__}")
 
 
-def with_patience(store: Store, seconds: float, *, writes: float | None = None) -> Store:
+def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -> Store:
     """Raises StoreUnavailable when a verb takes longer; what it does then may still happen.
 
     Whatever is no read may take `writes` seconds, if given. What a store should never raise is StoreCorrupt.
     """
 
-    async def door(verb: str, call: Call[Any]) -> Any:
+    async def intercept(verb: str, call: Call[Any]) -> Any:
         limit = seconds if writes is None or verb in READS else writes
-        (result,) = await ask_each({store.name: _awaited(call)}, limit)
+        (result,) = await ask_each({store.name: _await_call(call)}, limit)
         if result.error is not None:
             raise result.error
         return result.answer
 
-    return around(store, door)
+    return wrap(store, intercept)
 
 
-async def _awaited(call: Call[Any]) -> Any:
+async def _await_call(call: Call[Any]) -> Any:
     return await call()
 
 
 def with_hedge(store: Store, after: float) -> Store:
     """Reads that take longer than `after` seconds are asked once more; writes never are."""
 
-    async def door(verb: str, call: Call[Any]) -> Any:
-        return await _hedged(call, after) if verb in READS else await call()
+    async def intercept(verb: str, call: Call[Any]) -> Any:
+        return await _call_twice(call, after) if verb in READS else await call()
 
-    return around(store, door)
+    return wrap(store, intercept)
 
 
-async def _hedged(call: Call[Any], after: float) -> Any:
+async def _call_twice(call: Call[Any], after: float) -> Any:
     first: asyncio.Future[Any] = asyncio.ensure_future(call())
     attempts = {first}
     try:
         finished, _ = await asyncio.wait(attempts, timeout=after)
         if not finished:
             attempts = {first, asyncio.ensure_future(call())}
-        return await _first_good(attempts)
+        return await _find_first_success(attempts)
     finally:
         for one in attempts:
             one.cancel()
 
 
-async def _first_good(attempts: set["asyncio.Future[Any]"]) -> Any:
+async def _find_first_success(attempts: set["asyncio.Future[Any]"]) -> Any:
     """The first answer that is no failure; when all fail, the last failure."""
     waiting = set(attempts)
     while True:
@@ -115,7 +115,7 @@ async def _first_good(attempts: set["asyncio.Future[Any]"]) -> Any:
 
 
 FAILURES = 3
-REST_MS = 5_000
+PAUSE_MS = 5_000
 
 
 class Breaker:
@@ -125,45 +125,45 @@ class Breaker:
     an answer, not a failure.
     """
 
-    def __init__(self, clock: Clock, *, failures: int = FAILURES, rest_ms: int = REST_MS) -> None:
+    def __init__(self, clock: Clock, *, failures: int = FAILURES, pause_ms: int = PAUSE_MS) -> None:
         self._clock = clock
-        self._most = failures
-        self._rest_ms = rest_ms
-        self._failed = 0
+        self._max_failures = failures
+        self._pause_ms = pause_ms
+        self._failures = 0
         self._closed_until = 0
 
     async def __call__(self, verb: str, call: Call[Any]) -> Any:
-        self._let_in(verb)
+        self._refuse_while_open(verb)
         try:
             answer = await call()
         except StoreError:
-            self._failed += 1
-            if self._failed >= self._most:
-                self._closed_until = self._clock() + self._rest_ms
+            self._failures += 1
+            if self._failures >= self._max_failures:
+                self._closed_until = self._clock() + self._pause_ms
             raise
-        self._failed = 0
+        self._failures = 0
         return answer
 
-    def _let_in(self, verb: str) -> None:
-        if self._failed < self._most:
+    def _refuse_while_open(self, verb: str) -> None:
+        if self._failures < self._max_failures:
             return
         remaining = self._closed_until - self._clock()
         if remaining > 0:
             refusal = StoreUnavailable(
-                f"not asked to {verb}: it failed {self._failed} times in a row",
+                f"not asked to {verb}: it failed {self._failures} times in a row",
                 fix=f"it is asked again in {remaining / 1000:g} s",
             )
             refusal.asked = False
             raise refusal
         # Whoever comes while this one is on its way waits for the next turn.
-        self._closed_until = self._clock() + self._rest_ms
+        self._closed_until = self._clock() + self._pause_ms
 
 
-def with_breaker(store: Store, *, clock: Clock, failures: int = FAILURES, rest_ms: int = REST_MS) -> Store:
-    return around(store, Breaker(clock, failures=failures, rest_ms=rest_ms))
+def with_breaker(store: Store, *, clock: Clock, failures: int = FAILURES, pause_ms: int = PAUSE_MS) -> Store:
+    return wrap(store, Breaker(clock, failures=failures, pause_ms=pause_ms))
 
 
-class _Nobody:
+class _Unopened:
     """Stands where the store will be."""
 
     features: frozenset[Any] = frozenset()
@@ -175,18 +175,18 @@ class _Nobody:
         """There is nothing to close."""
 
 
-def absent(name: str, opener: Callable[[], Awaitable[Store]]) -> Store:
+def open_on_demand(name: str, opener: Callable[[], Awaitable[Store]]) -> Store:
     """The store that `opener` opens, once it can; until then every call raises what is in the way.
 
     Abilities beyond those of every store are not offered, because nobody knows them yet.
     """
-    nobody: Any = _Nobody(name)
+    nobody: Any = _Unopened(name)
 
-    async def door(verb: str, call: Call[Any]) -> Any:
+    async def intercept(verb: str, call: Call[Any]) -> Any:
         if waiting.inner is nobody:
             waiting.inner = await opener()
         return await call()
 
-    waiting: Any = around(nobody, door)
+    waiting: Any = wrap(nobody, intercept)
     store: Store = waiting
     return store

@@ -16,7 +16,7 @@ from memorywire.model.errors import StoreCorrupt
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.wrapper import Call, around
+from memorywire.stores.wrappers.wrapper import Call, wrap
 
 SEAL = "memorywire.seal"
 
@@ -27,19 +27,19 @@ def with_seal(store: Store, key: bytes) -> Store:
     A record whose seal does not fit is not there; a search that finds one raises StoreCorrupt.
     """
 
-    async def door(verb: str, call: Call[Any]) -> Any:
+    async def intercept(verb: str, call: Call[Any]) -> Any:
         answer = await call()
         if verb == "vectors":  # they stand beside what was asked for, gaps too
             return answer
-        checked = _opened(answer, key)
+        checked = _check_seals(answer, key)
         if verb == "search" and len(checked) < len(answer):
             raise StoreCorrupt(f"{len(answer) - len(checked)} of its memories do not carry our seal")
         return checked
 
-    return around(store, door, prepare=lambda change: _sealed(change, key))
+    return wrap(store, intercept, prepare=lambda change: _seal_change(change, key))
 
 
-def _sealed(change: Change, key: bytes) -> Change:
+def _seal_change(change: Change, key: bytes) -> Change:
     puts = tuple(replace(put, record=_with_seal(put.record, key)) for put in change.put)
     return replace(change, put=puts)
 
@@ -56,30 +56,30 @@ def _seal(record: Record, key: bytes) -> str:
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
-def _opened(answer: Any, key: bytes) -> Any:
+def _check_seals(answer: Any, key: bytes) -> Any:
     """The answer of any verb without what is not sealed."""
     match answer:
         case Record():
-            return _unsealed(answer, key)
+            return _check_seal(answer, key)
         case Scored():
-            record = _unsealed(answer.record, key)
+            record = _check_seal(answer.record, key)
             return None if record is None else replace(answer, record=record)
         case Version(record=Record() as record):
-            return replace(answer, record=_unsealed(record, key))
+            return replace(answer, record=_check_seal(record, key))
         case Footprint():
-            began, ended = (tuple(_all_opened(part, key)) for part in (answer.began, answer.ended))
+            began, ended = (tuple(_check_each(part, key)) for part in (answer.began, answer.ended))
             return replace(answer, began=began, ended=ended)
         case list():
-            return _all_opened(answer, key)
+            return _check_each(answer, key)
     return answer
 
 
-def _all_opened(answers: Sequence[Any], key: bytes) -> list[Any]:
-    values: Iterable[Any] = (_opened(one, key) for one in answers)
+def _check_each(answers: Sequence[Any], key: bytes) -> list[Any]:
+    values: Iterable[Any] = (_check_seals(one, key) for one in answers)
     return [one for one in values if one is not None]
 
 
-def _unsealed(record: Record, key: bytes) -> Record | None:
+def _check_seal(record: Record, key: bytes) -> Record | None:
     metadata = dict(record.metadata)
     seal = metadata.pop(SEAL, None)
     bare = replace(record, metadata=metadata)
