@@ -42,10 +42,10 @@ class Dying(Folder):
         self._step()
         return super().stage(content)
 
-    def settle(self, places: dict[str, str]) -> None:
+    def publish(self, places: dict[str, str]) -> None:
         for name, place in places.items():
             self._step()
-            super().settle({name: place})
+            super().publish({name: place})
 
     def remove(self, places: list[str]) -> None:
         self._step()

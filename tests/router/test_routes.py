@@ -10,7 +10,7 @@ from memorywire.app import Several
 from memorywire.model.answers import Recalled
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.router import Kind, Mount, Route, Router, learn_route, route_by_rules
+from memorywire.stores.router import Kind, Mount, Route, Router, by_rules, learned
 from memorywire.stores.wrappers import Fault, Faults, with_faults, with_name
 from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
 from tests.router.desk import LONG
@@ -32,21 +32,21 @@ QUESTIONS = {
 
 @pytest.mark.parametrize(("text", "kind"), QUESTIONS.items(), ids=[*map(str, range(len(QUESTIONS)))])
 def test_the_rules_tell_what_a_question_is_after(text: str, kind: Kind) -> None:
-    assert route_by_rules(a_query(a_scope(), text)) is kind
+    assert by_rules(a_query(a_scope(), text)) is kind
 
 
 def test_a_learned_route_follows_its_examples_and_knows_the_rules_when_it_sees_nothing() -> None:
-    route = learn_route(
+    route = learned(
         [(a_vector(1), Kind.LITERAL), (a_vector(1, 0.2), Kind.LITERAL), (a_vector(0, 1), Kind.SEMANTIC)]
     )
     assert route(a_query(a_scope(), "why?", a_vector(1, 0.1))) is Kind.LITERAL
     assert route(a_query(a_scope(), "x_y", a_vector(0.1, 1))) is Kind.SEMANTIC
     assert route(a_query(a_scope(), "x_y")) is Kind.LITERAL
     with pytest.raises(InvalidRequest, match="no examples"):
-        learn_route([])
+        learned([])
 
 
-def _asked(text: str, *sick: str, route: Route = route_by_rules, empty: Sequence[str] = ()) -> list[str]:
+def _asked(text: str, *sick: str, route: Route = by_rules, empty: Sequence[str] = ()) -> list[str]:
     """The stores that a search asks, in their order; all hold the same memory, but those that are `empty`."""
 
     async def run() -> list[str]:
@@ -85,7 +85,7 @@ def test_when_it_fails_or_finds_nothing_the_others_are_asked_in_turn() -> None:
 def test_a_recall_by_a_route_names_the_stores_it_asked_and_finds_the_answer() -> None:
     async def run() -> tuple[Recalled, Recalled]:
         stores = ["sqlite://", "graph://"]
-        several = Several(route=route_by_rules, deadline=LONG)
+        several = Several(route=by_rules, deadline=LONG)
         async with Memory("agent", stores, policy="open", several=several) as memory:
             await memory.remember("The deploy caused the outage of March")
             await memory.remember("Ana prefers green tea")

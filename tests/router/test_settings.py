@@ -10,7 +10,7 @@ from memorywire.app.container import Several
 from memorywire.app.settings import KEYS, load_settings, several_from
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Routing, WritePolicy
-from memorywire.stores.router import Mount, name_mounts, route_by_rules
+from memorywire.stores.router import Mount, by_rules, name_mounts
 from memorywire.stores.router.router import find_backend
 from memorywire.stores.wrappers.seal import SEAL
 from tests.engine.quick import Quick
@@ -45,7 +45,7 @@ def test_every_key_of_the_table_is_read(tmp_path: Path) -> None:
         writing=4.0,
         hedge=0.2,
         seals={"b": "s3cret"},
-        route=route_by_rules,
+        route=by_rules,
     )
     told = load_settings(env=env | {"MEMORYWIRE_WRITE": "primary"}, config=file)
     assert told.several.routing.write is WritePolicy.PRIMARY

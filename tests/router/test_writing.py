@@ -15,7 +15,7 @@ from memorywire.model.errors import (
     StoreUnavailable,
 )
 from memorywire.stores.wrappers import Fault
-from memorywire.stores.wrappers.resilience import REST_MS
+from memorywire.stores.wrappers.resilience import PAUSE_MS
 from tests.engine.stage import HandClock
 from tests.router.desk import FACTS, SHORT, Scene, Ward, kept, play
 
@@ -70,7 +70,7 @@ def test_asking_for_payment_while_a_store_is_left_alone_is_no_try(file: Path | N
         for _ in range(3):
             assert not await memory.pay_debts()
         assert await memory.debts() == before
-        scene.clock.now += REST_MS
+        scene.clock.now += PAUSE_MS
         assert await memory.pay_debts()
 
     play(story, file=file)

@@ -24,7 +24,7 @@ from memorywire.pipeline.context import Context, Routing
 from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.router import Kind, Route, learn_route, route_by_rules
+from memorywire.stores.router import Kind, Route, by_rules, learned
 from memorywire_evals.bench.corpus import Fact, facts
 from memorywire_evals.bench.stage import kept, store_url
 from memorywire_evals.bench.timing import WARM_UP, Spread, spread
@@ -94,7 +94,7 @@ JOINED = (
     Way(name="3 alike, rerank", stores=_THREE),
     Way(name="3 apart, fusion", stores=_APART, rerank=False),
     Way(name="3 apart, rerank", stores=_APART),
-    Way(name="3 apart, rules", stores=_APART, route=route_by_rules),
+    Way(name="3 apart, rules", stores=_APART, route=by_rules),
 )
 
 
@@ -170,7 +170,7 @@ async def _lesson(alone: Sequence[Sequence[_Answered]]) -> Route:
     vectors = await embedder.embed(questions)
     await embedder.close()
     best = [_first_of_the_best([answered.place for answered in row]) for row in zip(*alone, strict=True)]
-    return learn_route((vector, kinds[store]) for vector, store in zip(vectors, best, strict=True))
+    return learned((vector, kinds[store]) for vector, store in zip(vectors, best, strict=True))
 
 
 def _first_of_the_best(places: Sequence[float]) -> int:

@@ -43,8 +43,8 @@ async def recall(stage: Stage) -> list[Latency]:
     count = stage.rounds + WARM_UP
     cold, known = stage.asked(count), stage.asked(count, turn=1)
     known = [f"{question} please" for question in known]  # so that no learned one is among the others
-    learn_route = _embedded(known)
-    await stage.vectors.learn(learn_route)
+    learned = _embedded(known)
+    await stage.vectors.learn(learned)
     codes = Codes(stage.size, stage.vectors.space.dimension)
     steps = {
         "ours": _ours_recall(stage.ours, cold),
@@ -56,7 +56,7 @@ async def recall(stage: Stage) -> list[Latency]:
         steps["linear"] = _linear_recall(stage, cold, stage.reference.embed)
     fewer = dict.fromkeys(("linear", "linear known"), stage.scans)
     spreads = await side_by_side(stage.rounds, steps, fewer=fewer)
-    stage.vectors.unlearn(learn_route)
+    stage.vectors.unlearn(learned)
     codes.close()
     without = "recall without embedding"
     return [
@@ -101,8 +101,8 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
     """The first recall that has to see a new memory, beside one that has not."""
     count = stage.rounds + WARM_UP
     new, questions = stage.fresh(count), stage.asked(count)
-    learn_route = _embedded([*new, *questions])
-    await stage.vectors.learn(learn_route)
+    learned = _embedded([*new, *questions])
+    await stage.vectors.learn(learned)
     ours = _ours_recall(stage.ours, questions)
     spreads = await side_by_side(
         stage.rounds,
@@ -113,7 +113,7 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
         },
         fewer={"linear": stage.scans},
     )
-    stage.vectors.unlearn(learn_route)
+    stage.vectors.unlearn(learned)
     measure = "first recall after a remember, without embedding"
     return [
         _latency(stage, measure, spreads["ours"], spreads["linear"]),
@@ -126,8 +126,8 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
     asked = [fact.question for fact in stage.small]
     questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
     contents = [fact.content for fact in stage.small]
-    learn_route = _embedded([*questions, *contents])
-    await stage.vectors.learn(learn_route)
+    learned = _embedded([*questions, *contents])
+    await stage.vectors.learn(learned)
     async with (
         Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone,
         Memory(AGENT, [stage.url], tenant=SMALL_TENANT, embedder=stage.vectors) as tenant,
@@ -145,7 +145,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
         # Without a scan between them: what it leaves in the processor's caches is of no use to anybody.
         steps = {"tenant": _ours_recall(tenant, questions), "tenant alone": _ours_recall(alone, questions)}
         spreads |= await side_by_side(stage.rounds, steps)
-    stage.vectors.unlearn(learn_route)
+    stage.vectors.unlearn(learned)
     measure = f"recall of a user with {len(contents)}, without embedding"
     tenants = measure.replace("user", "tenant")
     return [
@@ -158,8 +158,8 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
 async def cold_open(stage: Stage) -> list[Latency]:
     """Opening the file and the first recall; the system may still have its pages in memory."""
     question = stage.questions[0]
-    learn_route = _embedded([question])
-    await stage.vectors.learn(learn_route)
+    learned = _embedded([question])
+    await stage.vectors.learn(learned)
     steps = {
         "ours": _opening(stage, question, "ours"),
         "linear": _linear_opening(stage, question),
@@ -171,7 +171,7 @@ async def cold_open(stage: Stage) -> list[Latency]:
     for number in range(_COLD_OPENINGS):
         for name, step in steps.items():
             seconds[name].append(await timed(step, number, rest=REST))
-    stage.vectors.unlearn(learn_route)
+    stage.vectors.unlearn(learned)
     few = len(stage.small)
     rows = (
         ("open and first recall", "ours", "linear", REFERENCE),

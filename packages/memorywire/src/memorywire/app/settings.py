@@ -20,7 +20,7 @@ from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.pipeline.layer import CALLS_A_DAY
 from memorywire.stores.contract import Store
-from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, route_by_rules
+from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, by_rules
 from memorywire.stores.router.router import split_name
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def _text(value: Json) -> str | None:
 
 KEYS = ("write", "read", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
 
-READS: Mapping[str, Route | None] = {"fusion": None, "rules": route_by_rules}
+READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
 
 _LONGEST = 600.0
 

@@ -1,7 +1,7 @@
 """Several stores as one: every write reaches all of them, every search asks all of them."""
 
 from memorywire.stores.router.router import DEADLINE, WRITE_DEADLINE, Mount, Router, name_mounts
-from memorywire.stores.router.rules import Kind, Route, learn_route, route_by_rules
+from memorywire.stores.router.rules import Kind, Route, by_rules, learned
 
 __all__ = [
     "DEADLINE",
@@ -10,7 +10,7 @@ __all__ = [
     "Mount",
     "Route",
     "Router",
-    "learn_route",
+    "by_rules",
+    "learned",
     "name_mounts",
-    "route_by_rules",
 ]

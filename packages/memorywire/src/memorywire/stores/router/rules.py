@@ -56,7 +56,7 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
 }
 
 
-def route_by_rules(query: Query) -> Kind:
+def by_rules(query: Query) -> Kind:
     """The kind that most words speak for; on a tie relations come first, then exact words, then meaning."""
     weights = {kind: _weight(kind, query.text) for kind in _SIGNS}
     best = max(weights, key=lambda kind: weights[kind])
@@ -70,7 +70,7 @@ def _weight(kind: Kind, text: str) -> float:
     return base + _WEAK * min(len(re.findall(weak, text)), _MOST_WEAK) + (_SHORT if short else 0.0)
 
 
-def learn_route(examples: Iterable[tuple[bytes, Kind]]) -> Route:
+def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
     """A route that goes by the vectors of questions whose kind is known: to the kind whose mean is nearest.
 
     A question without a vector is routed by rules.
@@ -86,7 +86,7 @@ def learn_route(examples: Iterable[tuple[bytes, Kind]]) -> Route:
 
     def route(query: Query) -> Kind:
         if query.vector is None:
-            return route_by_rules(query)
+            return by_rules(query)
         vector = floats(query.vector)
         return max(sorted(means), key=lambda kind: cosine(vector, means[kind]))
 
