@@ -16,7 +16,7 @@ from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.wire import spec
-from memorywire.wire.codec import OVERSIGHT, REQUESTS
+from memorywire.wire.codec import OPERATIONS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 _TREE_LINE = re.compile(r"(\w+)\s{2,}(\S.*)$", re.MULTILINE)
@@ -237,7 +237,7 @@ def operations_page() -> Iterator[str]:
         "[the specification](../spec/v0.md). "
         "Send one with `memory.call(operation, payload)` or `memorywire call`."
     )
-    for operation in [*REQUESTS, *OVERSIGHT]:
+    for operation in (name for name, one in OPERATIONS.items() if one.request is not None):
         schema = spec.schema(f"{operation}.request")
         rows = ["| field | | |", "|---|---|---|"]
         for name, rule in schema["properties"].items():

@@ -20,7 +20,7 @@ from memorywire.model.space import Space
 from memorywire.policy.rules import Condition, Operation, Rule
 from memorywire.policy.rules import Verdict as Judged
 from memorywire.wire import spec
-from memorywire.wire.codec import OVERSIGHT, REQUESTS, decode, decode_oversight
+from memorywire.wire.codec import OPERATIONS, decode, decode_oversight
 
 COMMON = spec.schema("common")["$defs"]
 SCOPE = {"agent_id", "user_id"}
@@ -39,42 +39,29 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: _resolved(part) for name, part in schema["properties"].items()}
 
 
+REQUESTS = {name: one.request for name, one in OPERATIONS.items() if one.request is not None}
+
 REQUEST_PAIRS = {
     **{
         f"{operation}.request": (kind, spec.schema(f"{operation}.request"))
-        for operation, kind in (REQUESTS | OVERSIGHT).items()
+        for operation, kind in REQUESTS.items()
     },
     "policy": (requests.Policy, spec.schema("expire.request")["properties"]["policy"]),
     "rank": (requests.RankWeights, spec.schema("recall.request")["properties"]["rank"]),
     "dedup": (requests.Dedup, spec.schema("recall.request")["properties"]["dedup"]),
 }
 ANSWER_PAIRS = {
-    "remember.response": (answers.Remembered, spec.schema("remember.response")),
-    "recall.response": (answers.Recalled, spec.schema("recall.response")),
-    "forget.response": (answers.Forgotten, spec.schema("forget.response")),
-    "merge.response": (answers.Merged, spec.schema("merge.response")),
-    "expire.response": (answers.Expired, spec.schema("expire.response")),
-    "undo.response": (answers.Undone, spec.schema("undo.response")),
-    "list.response": (answers.Page, spec.schema("list.response")),
-    "history.response": (answers.Chain, spec.schema("history.response")),
-    "changes.response": (answers.ChangeLog, spec.schema("changes.response")),
-    "proposals.response": (proposal.ProposalPage, spec.schema("proposals.response")),
-    "proposal.response": (proposal.Reviewed, spec.schema("proposal.response")),
-    "decide.response": (proposal.Decided, spec.schema("decide.response")),
-    "why.response": (oversight.Reasons, spec.schema("why.response")),
+    **{
+        f"{name}.response": (one.answer, spec.schema(f"{name}.response"))
+        for name, one in OPERATIONS.items()
+        if one.request is not None and "$ref" not in spec.schema(f"{name}.response")
+    },
     "given": (oversight.Given, spec.schema("why.response")["properties"]["results"]["items"]),
-    "rules.response": (oversight.RuleBook, spec.schema("rules.response")),
     "edition": (oversight.RuleEdition, spec.schema("rules.response")["properties"]["editions"]["items"]),
     "suggestion": (oversight.Suggested, spec.schema("rules.response")["properties"]["suggestions"]["items"]),
-    "test_rule.response": (oversight.RuleTrial, spec.schema("test_rule.response")),
-    "revert_rule.response": (oversight.Reverted, spec.schema("revert_rule.response")),
-    "agents.response": (oversight.AgentList, spec.schema("agents.response")),
     "agent": (oversight.AgentSummary, spec.schema("agents.response")["properties"]["items"]["items"]),
-    "facets.response": (oversight.FacetCounts, spec.schema("facets.response")),
     "facet": (oversight.FacetValue, spec.schema("facets.response")["$defs"]["value"]),
-    "recalls.response": (oversight.RecallPage, spec.schema("recalls.response")),
     "recall": (oversight.RecallSummary, spec.schema("recalls.response")["properties"]["items"]["items"]),
-    "feedback.response": (oversight.Judged, spec.schema("feedback.response")),
     "proposal": (Proposal, COMMON["proposal"]),
     "decision": (Decision, COMMON["decision"]),
     "finding": (answers.Redacted, COMMON["finding"]),
@@ -150,7 +137,7 @@ def test_a_request_has_the_defaults_of_its_schema(name: str) -> None:
 def _integer_fields() -> list[tuple[str, str]]:
     return [
         (operation, name)
-        for operation in REQUESTS | OVERSIGHT
+        for operation in REQUESTS
         for name, part in _properties(spec.schema(f"{operation}.request")).items()
         if part.get("type") == "integer"
     ]
@@ -160,7 +147,7 @@ def _integer_fields() -> list[tuple[str, str]]:
 def test_a_whole_number_written_with_a_point_becomes_an_integer(operation: str, name: str) -> None:
     """Proves G-10."""
     example = next(iter(spec.examples(operation, "valid").values()))["request"]
-    read = decode_oversight if operation in OVERSIGHT else decode
+    read = decode_oversight if OPERATIONS[operation].oversight else decode
     value = getattr(read(operation, example | {name: 3.0}), name)
     assert (value, type(value)) == (3, int)
 
@@ -268,7 +255,7 @@ def test_the_filter_language_has_the_same_operators_in_both() -> None:
 
 
 def test_the_operations_of_the_wire_are_those_that_can_be_decoded() -> None:
-    assert COMMON["operation"]["enum"] == [*REQUESTS, *OVERSIGHT, "capabilities"]
+    assert COMMON["operation"]["enum"] == [*REQUESTS, "capabilities"]
 
 
 def test_a_rule_is_written_on_the_wire_as_in_a_file() -> None:

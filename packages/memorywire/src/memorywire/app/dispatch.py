@@ -11,7 +11,7 @@ from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
 from memorywire.pipeline.perform import perform
 from memorywire.wire import validate
-from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
+from memorywire.wire.codec import OPERATIONS, decode, decode_oversight
 
 if TYPE_CHECKING:
     from memorywire.pipeline.oversee import Overseen
@@ -25,7 +25,7 @@ async def dispatch(
     if operation == "capabilities":
         return container.capabilities
     context = replace(container.context, operation=operation)
-    if operation in OVERSIGHT:
+    if OPERATIONS[operation].oversight:
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), context)

@@ -6,26 +6,55 @@ from typing import Any
 
 from msgspec import Struct
 
-from memorywire.model.answers import Hit, Recalled
+from memorywire.model.answers import (
+    Chain,
+    ChangeLog,
+    Expired,
+    Forgotten,
+    Hit,
+    Merged,
+    Page,
+    Recalled,
+    Remembered,
+    Undone,
+)
 from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
 from memorywire.model.oversight import (
     ActivateRule,
+    AgentList,
     Agents,
+    FacetCounts,
     Facets,
     Feedback,
     Helped,
+    Judged,
     Oversight,
     Reasons,
+    RecallPage,
     Recalls,
     RecallSummary,
+    Reverted,
     RevertRule,
+    RuleBook,
     Rules,
+    RuleTrial,
     SetRules,
     TryRule,
     Why,
 )
-from memorywire.model.proposal import Decide, Examine, Inbox, Proposal, Reach, Reviewed, State, Verb
+from memorywire.model.proposal import (
+    Decide,
+    Decided,
+    Examine,
+    Inbox,
+    Proposal,
+    ProposalPage,
+    Reach,
+    Reviewed,
+    State,
+    Verb,
+)
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
     METADATA_BYTES_MAX,
@@ -52,33 +81,45 @@ from memorywire.model.requests import (
 from memorywire.wire import spec, strict
 from memorywire.wire.filters import decode_filter
 
-REQUESTS: Mapping[str, type[Request]] = {
-    "remember": Remember,
-    "recall": Recall,
-    "forget": Forget,
-    "merge": Merge,
-    "expire": Expire,
-    "get": Get,
-    "list": List,
-    "history": History,
-    "undo": Undo,
-    "changes": Changes,
-}
 
-OVERSIGHT: Mapping[str, type[Oversight]] = {
-    "proposals": Inbox,
-    "proposal": Examine,
-    "decide": Decide,
-    "why": Why,
-    "rules": Rules,
-    "set_rules": SetRules,
-    "test_rule": TryRule,
-    "activate_rule": ActivateRule,
-    "revert_rule": RevertRule,
-    "agents": Agents,
-    "facets": Facets,
-    "recalls": Recalls,
-    "feedback": Feedback,
+class Operation(Struct, frozen=True):
+    """An operation of the wire: the types of its request and answer.
+
+    `core` marks the five verbs of the specification. `oversight` marks operations for people: a server for
+    agents need not offer them. `capabilities` has no type of request.
+    """
+
+    request: type[Any] | None
+    answer: type[Struct]
+    core: bool = False
+    oversight: bool = False
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "remember": Operation(Remember, Remembered, core=True),
+    "recall": Operation(Recall, Recalled, core=True),
+    "forget": Operation(Forget, Forgotten, core=True),
+    "merge": Operation(Merge, Merged, core=True),
+    "expire": Operation(Expire, Expired, core=True),
+    "get": Operation(Get, Record),
+    "list": Operation(List, Page),
+    "history": Operation(History, Chain),
+    "undo": Operation(Undo, Undone),
+    "changes": Operation(Changes, ChangeLog),
+    "capabilities": Operation(None, Capabilities),
+    "proposals": Operation(Inbox, ProposalPage, oversight=True),
+    "proposal": Operation(Examine, Reviewed, oversight=True),
+    "decide": Operation(Decide, Decided, oversight=True),
+    "why": Operation(Why, Reasons, oversight=True),
+    "rules": Operation(Rules, RuleBook, oversight=True),
+    "set_rules": Operation(SetRules, RuleBook, oversight=True),
+    "test_rule": Operation(TryRule, RuleTrial, oversight=True),
+    "activate_rule": Operation(ActivateRule, RuleBook, oversight=True),
+    "revert_rule": Operation(RevertRule, Reverted, oversight=True),
+    "agents": Operation(Agents, AgentList, oversight=True),
+    "facets": Operation(Facets, FacetCounts, oversight=True),
+    "recalls": Operation(Recalls, RecallPage, oversight=True),
+    "feedback": Operation(Feedback, Judged, oversight=True),
 }
 
 _PREVIEW = 200
@@ -88,24 +129,29 @@ _OWNERS = frozenset({"agent_id", "user_id"})
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
     scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    return REQUESTS[operation](scope=scope, **_values(payload))
+    request: Request = _request_type(operation)(scope=scope, **_values(payload))
+    return request
 
 
 def decode_oversight(
     operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT
 ) -> Oversight:
-    """The typed request of somebody who oversees memory; without an agent it is about all of them."""
-    kind = OVERSIGHT[operation]
+    """The typed request of a person who oversees memory; without an agent it is about all of them."""
+    kind = _request_type(operation)
     agent, user = payload.get("agent_id"), payload.get("user_id")
-    fields: dict[str, Any] = _values(payload)
-    names = kind.__struct_fields__
-    if "reach" in names:
-        fields["reach"] = Reach(tenant=tenant, agent=agent, user=user)
-    elif "scope" in names:
-        fields["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
+    values: dict[str, Any] = _values(payload)
+    if "reach" in kind.__struct_fields__:
+        values["reach"] = Reach(tenant=tenant, agent=agent, user=user)
+    elif "scope" in kind.__struct_fields__:
+        values["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
     else:
-        fields["tenant"] = tenant
-    return kind(**fields)
+        values["tenant"] = tenant
+    request: Oversight = kind(**values)
+    return request
+
+
+def _request_type(operation: str) -> Any:
+    return OPERATIONS[operation].request
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
@@ -298,7 +344,7 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
     """Projected from what is wired and from the schemas, so that no bound is written down twice."""
     return {
         "spec": spec.VERSION,
-        "operations": [*REQUESTS, *(OVERSIGHT if capabilities.overseen else ()), "capabilities"],
+        "operations": [*_list_operations(capabilities), "capabilities"],
         "types": [kind.value for kind in MemoryType],
         "features": encode(sorted(capabilities.features)),
         "stores": [
@@ -316,6 +362,14 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
             "depth_max": strict.MAX_DEPTH,
         },
     }
+
+
+def _list_operations(capabilities: Capabilities) -> list[str]:
+    return [
+        name
+        for name, operation in OPERATIONS.items()
+        if operation.request is not None and (capabilities.overseen or not operation.oversight)
+    ]
 
 
 def _encode_recalled(answer: Recalled) -> dict[str, Json]:

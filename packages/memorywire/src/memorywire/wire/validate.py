@@ -10,19 +10,9 @@ from memorywire.model.kv import MARK, is_mark
 from memorywire.model.query import Operator
 from memorywire.model.record import Json
 from memorywire.wire import spec, strict
+from memorywire.wire.codec import OPERATIONS
 from memorywire.wire.filters import in_seconds
 from memorywire.wire.spec.keywords import Fault
-
-OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
-READS = ("get", "list", "history", "undo", "changes", "capabilities")
-OVERSIGHT = (
-    *("proposals", "proposal", "decide", "why"),
-    *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
-    *("agents", "facets", "recalls", "feedback"),
-)
-"""For people: a door that serves agents need not offer these."""
-
-_KNOWN = OPERATIONS + READS + OVERSIGHT
 
 _ALIKE = 0.7  # "user" is taken for user_id, "tenant" is not taken for content
 
@@ -54,11 +44,11 @@ _SECONDS = "/$defs/seconds"
 
 def check(operation: str, payload: Json) -> None:
     """Raise InvalidRequest, naming the field, unless the payload is a valid request."""
-    if operation not in _KNOWN:
+    if operation not in OPERATIONS:
         raise UnknownOperation(
             "there is no such operation",
             field="operation",
-            fix=f"use one of: {', '.join(_KNOWN)}",
+            fix=f"use one of: {', '.join(OPERATIONS)}",
         )
     strict.check(payload)
     name = f"{operation}.request"

@@ -12,7 +12,7 @@ from memorywire.model.record import Json
 from memorywire.server.http.answers import ACCEPTED, JSON, MOVED, PROBLEM, STATUSES
 from memorywire.server.http.routes import NEEDS, Wire, is_text, properties, resolved, wire_routes
 from memorywire.wire import spec
-from memorywire.wire.validate import OPERATIONS
+from memorywire.wire.codec import OPERATIONS
 
 Parameter = Mapping[str, Json]
 
@@ -254,7 +254,7 @@ def _describe_route(route: Wire) -> dict[str, Json]:
         "tags": [str(NEEDS.get(operation, "manage"))],
         "parameters": [*_describe_path(route), *_describe_headers(route)],
         "responses": _describe_responses(
-            f"{operation}.response", writes=operation in OPERATIONS, body=not route.by_query
+            f"{operation}.response", writes=OPERATIONS[operation].core, body=not route.by_query
         ),
     }
     for name, example in spec.examples(operation, "valid").items() if _has_examples(operation) else ():

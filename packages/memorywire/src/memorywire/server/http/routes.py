@@ -7,9 +7,9 @@ from msgspec import Struct
 from memorywire.journal.operators import Right
 from memorywire.model.record import Json
 from memorywire.wire import spec
-from memorywire.wire.validate import OPERATIONS, OVERSIGHT, READS
+from memorywire.wire.codec import OPERATIONS
 
-ALL = (*OPERATIONS, *READS, *OVERSIGHT)
+ALL = tuple(OPERATIONS)
 
 NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(
