@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire_openwop.rules import Rule
 from tests.openwop.claims import CLAIMS
+from tests.openwop.rules import Rule
 from tests.openwop.stage import Stage, hosting
 from tests.postgres.conftest import schema_of
 from tests.postgres.desk import Server

@@ -14,8 +14,8 @@ from urllib.parse import quote
 from memorywire.model.record import Scope
 from memorywire_openwop.entries import moment
 from memorywire_openwop.refs import issue
-from memorywire_openwop.rules import Rule
 from tests.openwop.overdue import a_run_that_nobody_ends_is_ended
+from tests.openwop.rules import Rule
 from tests.openwop.stage import Stage, events_of, good, hosting, refused, started
 
 DAY = 86_400_000
@@ -281,7 +281,7 @@ def an_agent_that_asks_for_more_says_so(stage: Stage) -> None:
     assert not any(
         {"memoryDegraded", "degradedMemoryDimensions"} & agent.keys() for agent in lasting.values()
     )
-    with hosting(stage.folder, store="memory://", rules=stage.rules) as passing:
+    with hosting(stage.folder, store="memory://", without=stage.without) as passing:
         agents = _agents(passing)
     assert agents["conformance.long-term"].get("memoryDegraded") is True
     assert agents["conformance.long-term"]["degradedMemoryDimensions"] == ["long-term"]
@@ -312,7 +312,7 @@ def the_profile_follows(stage: Stage) -> None:
         ["long-term"],
         True,
     )
-    with hosting(stage.folder, store="memory://", rules=stage.rules) as passing:
+    with hosting(stage.folder, store="memory://", without=stage.without) as passing:
         said = good(passing.mine.get("/.well-known/openwop"))
     assert (said["agents"]["memoryBackends"], "openwop-memory" in said["profiles"]) == ([], False)
     assert said["capabilities"] == {"memory": said["memory"], "agents": said["agents"]}

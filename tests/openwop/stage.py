@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
 from memorywire_openwop.refs import issue
-from memorywire_openwop.rules import ALL, Rule
 from memorywire_openwop.server.mount import openwop_mounts
 from tests.http.server import Client, Reply, Server, serving
+from tests.openwop.rules import Rule, broken
 
 Documents: TypeAlias = list[dict[str, Any]]
 
@@ -75,7 +75,7 @@ class Stage:
 
     server: Server
     folder: Path
-    rules: frozenset[Rule]
+    without: Rule | None
     clock: Turned
     mine: Client
     theirs: Client
@@ -125,21 +125,24 @@ def started(client: Client, workflow: str) -> dict[str, Any]:
 def hosting(
     folder: Path,
     *,
-    rules: frozenset[Rule] = ALL,
+    without: Rule | None = None,
     store: Any = None,
     policy: str = "open",
     testing: bool = True,
     edition: str = "1.14",
 ) -> Iterator[Stage]:
     clock = Turned()
-    mounts = partial(openwop_mounts, local=True, testing=testing, rules=rules, edition=edition)
+    mounts = partial(openwop_mounts, local=True, testing=testing, edition=edition)
     where = store or f"sqlite://{folder}/memory.db"
-    with serving(where, policy=policy, embedder="minilm", clock=clock, mounts=mounts) as server:
+    with (
+        broken(without),
+        serving(where, policy=policy, embedder="minilm", clock=clock, mounts=mounts) as server,
+    ):
         number = next(_numbers)
         yield Stage(
             server=server,
             folder=folder,
-            rules=rules,
+            without=without,
             clock=clock,
             mine=server.operator(f"acme-{number}", tenants=["acme"]),
             theirs=server.operator(f"umbrella-{number}", tenants=["umbrella"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from msgspec.structs import replace
+from dataclasses import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire_openwop.discovery import manifests_from

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from memorywire.model.change import Change
 from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
-from memorywire_openwop.rules import ALL, Rule
 from tests.gates.source import ROOT
 from tests.openwop.claims import CLAIMS, what_is_forgotten_for_good_is_gone_for_everybody
+from tests.openwop.rules import Rule
 from tests.openwop.stage import Stage, hosting
 
 PAGE = ROOT / "docs" / "explain" / "openwop-rules.md"
@@ -32,7 +32,7 @@ def test_the_host_keeps_every_rule(rule: Rule, stage: Stage) -> None:
 
 @EACH
 def test_a_host_without_a_rule_is_found_out(rule: Rule, tmp_path: Path) -> None:
-    with hosting(tmp_path, rules=ALL - {rule}) as lax, pytest.raises(AssertionError):
+    with hosting(tmp_path, without=rule) as lax, pytest.raises(AssertionError):
         CLAIMS[rule](lax)
 
 

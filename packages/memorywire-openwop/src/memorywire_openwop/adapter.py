@@ -20,7 +20,6 @@ from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import draft_record, find_trust, redact
 from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Wanted
 from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_of_a_run, locate, of_run
-from memorywire_openwop.rules import Rule
 from memorywire_openwop.vault import Vault
 from memorywire_openwop.view import one_standing, standing
 
@@ -28,7 +27,6 @@ Telling: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
 Showing: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
 
 SOURCE = "openwop"
-_EVER = 0
 
 
 async def untold(type: str, payload: Mapping[str, Json]) -> None:
@@ -63,7 +61,6 @@ class Adapter(Struct, frozen=True, kw_only=True):
     context: Context
     visitor: Visitor
     vault: Vault
-    rules: frozenset[Rule]
     max_bytes: int
     run: Run | None = None
     tell: Telling = untold
@@ -77,10 +74,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         context = await self.context.serving(place.scope)
         found = await standing(self._where(place.scope), place.behind, context)
         tagged = [record for record in found if wanted.tag is None or wanted.tag in record.tags]
-        first = Rule.NEWEST_FIRST in self.rules
-        tagged.sort(key=lambda record: (record.created_at, record.id), reverse=first)
-        usual = LIMIT if Rule.DEFAULT_LIMIT in self.rules else 0
-        shown = tagged[: min(wanted.limit or usual, LIMIT_MOST)]
+        shown = _sort_newest_first(tagged)[: min(wanted.limit or LIMIT, LIMIT_MOST)]
         await self._note(shown)
         return shown
 
@@ -108,8 +102,6 @@ class Adapter(Struct, frozen=True, kw_only=True):
         context = await self.context.serving(scope)
         if await one_standing(self._where(scope), id, None, context) is None:
             return False
-        if Rule.DELETION not in self.rules:
-            return True
         done = await perform(Forget(scope=scope, ids=(id,)), self.context)
         if isinstance(done, Forgotten) and done.proposal_id is not None:
             raise _held(done.proposal_id)
@@ -117,12 +109,12 @@ class Adapter(Struct, frozen=True, kw_only=True):
 
     def place(self, ref: str) -> Scope | None:
         """The memory that is meant, if it is in reach."""
-        scope = locate(ref, self.visitor.tenant, self.rules)
+        scope = locate(ref, self.visitor.tenant)
         return scope if scope is not None and self._in_reach(scope) else None
 
     def writable(self, ref: str) -> Scope:
         """The memory that is meant; raises Forbidden when it is not to be written from here."""
-        scope = locate(ref, self.visitor.tenant, self.rules)
+        scope = locate(ref, self.visitor.tenant)
         if scope is None:
             raise InvalidRequest("this is no reference to a memory", field="memoryRef")
         if not self._in_reach(scope) or not self._is_bound(ref, scope):
@@ -130,7 +122,8 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return scope
 
     async def _put(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
-        self._refuse_unfit(entry)
+        self._check_size(entry)
+        self._check_expiry(entry)
         context = await self.context.serving(scope)
         clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
         asked = redact(clean, context)
@@ -143,7 +136,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
             operation="remember",
             scope=scope,
             at=now,
-            put=(Put(record=record, base=Base.NOTHING, unique=Rule.OWN_IDS not in self.rules),),
+            put=(Put(record=record, base=Base.NOTHING, unique=False),),
             end=tuple(_folded(source, record) for source in sources),
         )
         request = replace(asked.request, id=record.id)
@@ -151,8 +144,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         done = await commit_one(plan, context)
         if done.proposal_id is not None:
             raise _held(done.proposal_id)
-        if Rule.EVENTS in self.rules:
-            await self.tell("memory.written", {"memoryRef": ref, "memoryId": record.id})
+        await self._report_write(ref, record)
         return record
 
     async def _note(self, found: Sequence[Record]) -> None:
@@ -161,12 +153,11 @@ class Adapter(Struct, frozen=True, kw_only=True):
         await self.show([RunRead(scope=one.scope, id=one.id, version=one.version) for one in lasting])
 
     def _request(self, scope: Scope, entry: Draft, sources: Sequence[Record]) -> Remember:
-        tags = tuple(dict.fromkeys(entry.tags))
         return Remember(
             scope=scope,
             type=MemoryType.SEMANTIC,
             content=entry.content,
-            tags=tuple(tag for tag in tags if tag) if Rule.BLANK_TAGS in self.rules else tags,
+            tags=_clean_tags(entry.tags),
             expires_at=entry.expires_at,
             source=SOURCE,
             session_id=None if self.run is None else self.run.id,
@@ -174,47 +165,58 @@ class Adapter(Struct, frozen=True, kw_only=True):
             derived_from=tuple(source.id for source in sources),
         )
 
-    def _refuse_unfit(self, entry: Draft) -> None:
+    async def _report_write(self, ref: str, record: Record) -> None:
+        """Tell the run about a write, without its content."""
+        await self.tell("memory.written", {"memoryRef": ref, "memoryId": record.id})
+
+    def _check_size(self, entry: Draft) -> None:
         size = len(entry.content.encode())
-        if size > self.max_bytes and Rule.SIZE in self.rules:
+        if size > self.max_bytes:
             raise ValueTooLarge(
                 f"the entry is {size} bytes, {self.max_bytes} are allowed",
                 field="entry.content",
                 fix="keep large things elsewhere and refer to them",
             )
-        past = entry.expires_at is not None and entry.expires_at <= self.context.clock()
-        if past and Rule.FUTURE_ONLY in self.rules:
+
+    def _check_expiry(self, entry: Draft) -> None:
+        if entry.expires_at is not None and entry.expires_at <= self.context.clock():
             raise InvalidRequest("expiresAt is not in the future", field="entry.expiresAt")
 
     def _readable(self, ref: str) -> _Place | None:
         scope = self.place(ref)
         if scope is None or not self._is_bound(ref, scope):
             return None
-        if self.run is None or is_of_a_run(scope) or Rule.SNAPSHOT not in self.rules:
+        if self.run is None or is_of_a_run(scope):
             return _Place(scope=scope)
         return _Place(scope=scope, behind=self.run.moments.get(ref))
 
     def _in_reach(self, scope: Scope) -> bool:
         if is_of_a_run(scope):
             return self.run is not None and scope in own_memories(self.run).values()
-        mine = scope.tenant == self.visitor.tenant or Rule.ISOLATION not in self.rules
-        return mine and self.visitor.reaches(scope.agent)
+        return self._is_own(scope) and self.visitor.reaches(scope.agent)
+
+    def _is_own(self, scope: Scope) -> bool:
+        return scope.tenant == self.visitor.tenant
 
     def _is_bound(self, ref: str, scope: Scope) -> bool:
-        return (
-            self.run is None
-            or ref in self.run.moments
-            or is_of_a_run(scope)
-            or Rule.BINDING not in self.rules
-        )
+        return self.run is None or ref in self.run.moments or is_of_a_run(scope)
 
     def _where(self, scope: Scope) -> Where:
-        return Where(scope=scope, alive_at=self.context.clock() if Rule.EXPIRY in self.rules else _EVER)
+        return Where(scope=scope, alive_at=self.context.clock())
 
 
 def own_memories(run: Run) -> dict[str, Scope]:
     """The memories that belong to a run alone while it lasts, by purpose."""
     return {kind: of_run(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
+
+
+def _sort_newest_first(records: Sequence[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: (record.created_at, record.id), reverse=True)
+
+
+def _clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags, each once, without empty ones."""
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _folded(source: Record, into: Record) -> End:

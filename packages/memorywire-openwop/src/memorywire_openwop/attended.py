@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from memorywire.model.errors import Conflict
-from memorywire_openwop.rules import Rule
 from memorywire_openwop.vault import Vault
 
 
@@ -19,8 +18,8 @@ class Attended:
     So a run tells nothing, and keeps nothing in its own memories, after its end.
     """
 
-    def __init__(self, rules: frozenset[Rule]) -> None:
-        self.vault = Vault(rules)
+    def __init__(self) -> None:
+        self.vault = Vault()
         self._at_work = 0
         self._idle = asyncio.Event()
         self._idle.set()

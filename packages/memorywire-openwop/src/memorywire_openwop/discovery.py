@@ -15,7 +15,6 @@ from memorywire.model.record import Json
 from memorywire.wire import strict
 from memorywire_openwop.entries import refuse_others
 from memorywire_openwop.host import Host
-from memorywire_openwop.rules import Rule
 
 CORE: Final = "openwop-core"
 MEMORY: Final = "openwop-memory"
@@ -40,8 +39,7 @@ def document(host: Host) -> dict[str, Json]:
         "fixtures": list(host.fixtures),
         "capabilities": {"memory": memory, "agents": agents},
     }
-    derived = profiles(said) if Rule.PROFILE in host.rules else (CORE, MEMORY)
-    return {**said, "profiles": list(derived)}
+    return {**said, "profiles": list(profiles(said))}
 
 
 def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
@@ -85,15 +83,12 @@ def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, 
 def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
     """`memory` and `agents`."""
     wired = host.container.capabilities
-    memory, agents = openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
-    if Rule.NAMES not in host.rules:
-        agents = {**agents, "memoryBackends": ["longTerm" for _ in agents["memoryBackends"]]}
-    return memory, agents
+    return openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
 
 
 def _agent(manifest: Mapping[str, Json], satisfied: tuple[str, ...], host: Host) -> dict[str, Json]:
     shape, word = manifest["memoryShape"], host.edition.long_term
-    missing = degraded(shape, satisfied, long_term=word) if Rule.DEGRADATION in host.rules else ()
+    missing = degraded(shape, satisfied, long_term=word)
     said = dict(manifest)
     return {**said, "memoryDegraded": True, "degradedMemoryDimensions": list(missing)} if missing else said
 

@@ -21,7 +21,6 @@ from memorywire_openwop.attended import Attended, over
 from memorywire_openwop.entries import entry_of
 from memorywire_openwop.problems import RunTimeout, SnapshotUnavailable
 from memorywire_openwop.refs import locate
-from memorywire_openwop.rules import ALL, Rule
 from memorywire_openwop.sweeping import sweep
 from memorywire_openwop.vault import Vault
 from memorywire_openwop.view import now_at, version_of
@@ -68,14 +67,12 @@ class Host:
         *,
         serves: Serves,
         workflows: Mapping[str, Known] | None = None,
-        rules: frozenset[Rule] = ALL,
         run_hours: float = RUN_HOURS,
         edition: Edition = Edition.V1_14,
     ) -> None:
         self.container = container
         self.edition = edition
         self.serves = serves
-        self.rules = rules
         self._runs = Runs(journal)
         self._workflows = workflows or {}
         self._run_hours = run_hours
@@ -101,7 +98,7 @@ class Host:
         One that has lasted too long is ended first.
         """
         found = await self._runs.find(visitor.tenant, id)
-        bound = () if found is None else (locate(ref, found.tenant, self.rules) for ref in found.moments)
+        bound = () if found is None else (locate(ref, found.tenant) for ref in found.moments)
         if found is None or not all(scope and visitor.reaches(scope.agent) for scope in bound):
             raise NotFound("there is no such run", field="runId")
         running = found.status is RunStatus.RUNNING
@@ -116,8 +113,7 @@ class Host:
         return Adapter(
             context=self._tools(visitor),
             visitor=visitor,
-            vault=Vault(self.rules) if run is None else self._open(run).vault,
-            rules=self.rules,
+            vault=Vault() if run is None else self._open(run).vault,
             max_bytes=self.serves.max_entry_bytes,
             run=run,
             **({} if run is None else {"tell": partial(self.tell, run), "show": partial(self._show, run)}),
@@ -156,11 +152,7 @@ class Host:
         await self._refuse_if_gone(visitor, source, from_seq)
         mint = self.container.context.mint
         again = replace(source, id=mint(), caller=visitor.name, parent=source.id)
-        if Rule.REPLAY in self.rules:
-            await self._runs.repeat(again, source, mint)
-        else:
-            event = self._event(again, "run.started", {"workflowId": source.workflow})
-            await self._runs.begin(again, event)
+        await self._runs.repeat(again, source, mint)
         return again
 
     async def variables(self, visitor: Visitor, run: Run) -> dict[str, Json]:
@@ -199,7 +191,7 @@ class Host:
         )
         event = self._event(run, "run.started", {"workflowId": workflow})
         await self._runs.begin(run, event)
-        self._attended[run.id] = Attended(self.rules)
+        self._attended[run.id] = Attended()
         return run
 
     async def _carry_out(self, visitor: Visitor, run: Run, work: Workflow) -> Run:
@@ -218,8 +210,6 @@ class Host:
     @property
     def _latest(self) -> int:
         """A run that began before this moment has lasted too long."""
-        if Rule.DEADLINE not in self.rules:
-            return 0
         return self.container.context.clock() - round(self._run_hours * _HOUR_MS)
 
     async def _give_up(self, run: Run) -> Run:
@@ -232,17 +222,15 @@ class Host:
             return run if ended is None else ended
 
     async def _ended(self, visitor: Visitor, run: Run) -> None:
-        async with self._attended.get(run.id, Attended(self.rules)).ending():
-            if Rule.RUN_LIFE in self.rules:  # first: nobody comes back to what a run that has ended left
-                for scope in own_memories(run).values():
-                    await sweep(scope, self._tools(visitor))
+        async with self._attended.get(run.id, Attended()).ending():
+            # First, because a run that has ended is not looked at again.
+            for scope in own_memories(run).values():
+                await sweep(scope, self._tools(visitor))
             event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
             await self._runs.end(run, event)
             self._attended.pop(run.id, None)
 
     async def _refuse_if_gone(self, visitor: Visitor, source: Run, from_seq: int) -> None:
-        if Rule.ERASURE not in self.rules:
-            return
         for read in await self._runs.list_reads(source):
             if await self._shown(visitor, read) is None:
                 raise SnapshotUnavailable(run=source.id, from_seq=from_seq)

@@ -7,7 +7,6 @@ import re
 from typing import Final
 
 from memorywire.model.record import Scope
-from memorywire_openwop.rules import Rule
 
 REF_CHARS: Final = 1_500
 SCRATCHPAD: Final = "scratchpad"
@@ -26,18 +25,18 @@ def issue(scope: Scope) -> str:
     return _ISSUED + base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
 
-def locate(ref: str, tenant: str, rules: frozenset[Rule]) -> Scope | None:
+def locate(ref: str, tenant: str) -> Scope | None:
     """The scope that a reference means; None for what is no reference.
 
     It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
     the published scenarios have it: `mem://a/b` is the memory of the agent `a/b` of the tenant.
     """
-    if Rule.WELL_FORMED in rules and len(ref) > REF_CHARS:
+    if len(ref) > REF_CHARS:
         return None
     if ref.startswith(_ISSUED):
         return _issued(ref)
     named = ref.removeprefix(_SCHEME)
-    if Rule.WELL_FORMED in rules and not _names_an_agent(named, path=named != ref):
+    if not _names_an_agent(named, path=named != ref):
         return None
     return Scope(tenant=tenant, agent=named)
 

@@ -119,7 +119,7 @@ async def refer(request: Request, desk: Desk, visitor: Visitor) -> Response:
     body = await desk.body(request)
     user = text(body, "userId") if "userId" in body else None
     ref = issue(Scope(tenant=visitor.tenant, agent=text(body, "agentId"), user=user))
-    if locate(ref, visitor.tenant, desk.host.rules) is None:
+    if locate(ref, visitor.tenant) is None:
         raise InvalidRequest("no agent or user can be called that", field="agentId", fix="use a shorter name")
     if desk.host.adapter(visitor).place(ref) is None:
         raise Forbidden("this agent is not yours", field="agentId")

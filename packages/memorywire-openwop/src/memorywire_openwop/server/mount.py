@@ -24,7 +24,6 @@ from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire_openwop.discovery import document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host
-from memorywire_openwop.rules import ALL, Rule
 from memorywire_openwop.server.answers import as_envelope
 from memorywire_openwop.server.desk import Desk, admitted
 from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, Verb
@@ -43,7 +42,6 @@ def openwop_mounts(
     manifests: Sequence[Mapping[str, Json]] = (),
     testing: bool = False,
     limits: Limits | None = None,
-    rules: frozenset[Rule] = ALL,
     run_hours: float = RUN_HOURS,
     edition: str = Edition.V1_14,
 ) -> list[MountedApp]:
@@ -57,7 +55,6 @@ def openwop_mounts(
         service.journal,
         serves=host_over(container.capabilities),
         workflows=workflows() if testing else {},
-        rules=rules,
         run_hours=run_hours,
         edition=Edition(edition),
     )
