@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from memorywire.model.record import Scope
-from memorywire_openwop.entries import moment
-from memorywire_openwop.refs import issue
+from memorywire_openwop.entries import format_time
+from memorywire_openwop.refs import build_ref
 from tests.openwop.overdue import a_run_that_nobody_ends_is_ended
 from tests.openwop.rules import Rule
 from tests.openwop.stage import Stage, events_of, good, hosting, refused, started
@@ -92,7 +92,7 @@ def markers_are_spelled_as_ours(stage: Stage) -> None:
 
 def what_has_expired_is_not_shown(stage: Stage) -> None:
     ref = stage.ref()
-    end = moment(stage.clock() + DAY)
+    end = format_time(stage.clock() + DAY)
     writer = stage.session(ref)
     passing, fresh = writer.put(ref, "passing", expiresAt=end), writer.put(ref, "fresh")
     run = stage.session(ref)
@@ -108,11 +108,11 @@ def what_has_expired_is_not_shown(stage: Stage) -> None:
 def nothing_is_kept_that_has_expired(stage: Stage) -> None:
     ref = stage.ref()
     run = stage.session(ref)
-    for past in (moment(stage.clock() - 1), "2001-01-01T00:00:00Z"):
+    for past in (format_time(stage.clock() - 1), "2001-01-01T00:00:00Z"):
         entry = {"content": "late", "expiresAt": past}
         refused(run.ask("put", ref, entry=entry), 400, "validation_error")
     assert stage.session(ref).list(ref) == []
-    run.put(ref, "in time", expiresAt=moment(stage.clock() + DAY))
+    run.put(ref, "in time", expiresAt=format_time(stage.clock() + DAY))
 
 
 def another_tenants_memory_is_out_of_reach(stage: Stage) -> None:
@@ -170,10 +170,10 @@ def an_entry_is_not_too_large(stage: Stage) -> None:
 def every_put_is_an_entry_of_its_own(stage: Stage) -> None:
     ref = stage.ref()
     run = stage.session(ref)
-    before = moment(stage.clock())
+    before = format_time(stage.clock())
     first, second = run.put(ref, "twice", tags=["a"]), run.put(ref, "twice", tags=["a"])
     assert first["id"] != second["id"]
-    assert before <= first["createdAt"] <= second["createdAt"] <= moment(stage.clock())
+    assert before <= first["createdAt"] <= second["createdAt"] <= format_time(stage.clock())
     assert set(first) == {"id", "content", "tags", "createdAt"}
     refused(run.ask("put", ref, entry={"content": "x", "id": "mine"}), 400, "validation_error")
     refused(run.ask("put", ref, entry={"content": "x", "createdAt": before}), 400, "validation_error")
@@ -350,8 +350,8 @@ CLAIMS: Mapping[Rule, Callable[[Stage], None]] = {
 def what_is_forgotten_for_good_is_gone_for_everybody(stage: Stage) -> None:
     """Of one subject, in one tenant: from open runs, from later ones and from what is there now."""
     agent = f"forgetting-{time.monotonic_ns()}"
-    ana, ben = [issue(Scope(tenant="acme", agent=agent, user=user)) for user in ("ana", "ben")]
-    far = issue(Scope(tenant="umbrella", agent=agent, user="ana"))
+    ana, ben = [build_ref(Scope(tenant="acme", agent=agent, user=user)) for user in ("ana", "ben")]
+    far = build_ref(Scope(tenant="umbrella", agent=agent, user="ana"))
     writer, other = stage.session(ana, ben), stage.session(far, client=stage.theirs)
     gone, stays, theirs = (
         writer.put(ana, "of ana"),
@@ -371,12 +371,12 @@ def what_is_forgotten_for_good_is_gone_for_everybody(stage: Stage) -> None:
 def _own(stage: Stage) -> tuple[str, str]:
     """A memory of acme's, and the name of its agent on the wire."""
     agent = f"{stage.ref()[-8:]}-{time.monotonic_ns()}"
-    return issue(Scope(tenant="acme", agent=agent)), agent
+    return build_ref(Scope(tenant="acme", agent=agent)), agent
 
 
 def _of(agent: str) -> str:
     """A reference as the host spells it, whatever it leads to."""
-    return issue(Scope(tenant="acme", agent=agent))
+    return build_ref(Scope(tenant="acme", agent=agent))
 
 
 def _ids(entries: list[dict[str, Any]]) -> set[str]:

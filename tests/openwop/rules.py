@@ -14,7 +14,7 @@ from memorywire.model.query import Where
 from memorywire.model.record import Record
 from memorywire.model.requests import Remember
 from memorywire.policy.redact import Redactor, redact_remember
-from memorywire_openwop import adapter, discovery, host, refs, vault, view
+from memorywire_openwop import adapter, discovery, host, refs, snapshot, vault
 
 
 class Rule(StrEnum):
@@ -61,11 +61,11 @@ async def _do_nothing(*arguments: Any, **fields: Any) -> None:
 
 
 async def _list_now(where: Where, behind: str | None, context: Any) -> list[Record]:
-    return await view.standing(where, None, context)
+    return await snapshot.list_matching(where, None, context)
 
 
 async def _get_now(where: Where, id: str, behind: str | None, context: Any) -> Record | None:
-    return await view.one_standing(where, id, None, context)
+    return await snapshot.get_matching(where, id, None, context)
 
 
 def _redact_shortest_first(own: vault.Vault, request: Remember) -> tuple[Remember, tuple[Any, ...]]:
@@ -95,17 +95,17 @@ _families = discovery._families
 _newest_first = adapter._sort_newest_first
 
 _BROKEN: Mapping[Rule, Sequence[tuple[object, str, object]]] = {
-    Rule.SNAPSHOT: [(adapter, "standing", _list_now), (adapter, "one_standing", _get_now)],
+    Rule.SNAPSHOT: [(adapter, "list_matching", _list_now), (adapter, "get_matching", _get_now)],
     Rule.SECRETS: [(vault, "redact_remember", lambda request, redactor: (request, ()))],
-    Rule.OVERLAP: [(vault.Vault, "cleaned", _redact_shortest_first)],
+    Rule.OVERLAP: [(vault.Vault, "redact", _redact_shortest_first)],
     Rule.SECRETS_IN_TAGS: [(vault, "redact_remember", _leave_tags)],
-    Rule.FLOOR: [(vault, "SHORTEST", 0)],
+    Rule.FLOOR: [(vault, "CHARS_MIN", 0)],
     Rule.MARKERS: [(vault, "_rewrite_markers", lambda text: text)],
     Rule.EXPIRY: [(adapter.Adapter, "_where", lambda own, scope: Where(scope=scope, alive_at=0))],
     Rule.FUTURE_ONLY: [(adapter.Adapter, "_check_expiry", lambda own, entry: None)],
     Rule.ISOLATION: [(adapter.Adapter, "_is_own", lambda own, scope: True)],
     Rule.WELL_FORMED: [
-        (refs, "_names_an_agent", lambda name, *, path: True),
+        (refs, "_is_agent_path", lambda name, *, path: True),
         (refs, "REF_CHARS", 1_000_000),
     ],
     Rule.BINDING: [(adapter.Adapter, "_is_bound", lambda own, ref, scope: True)],
@@ -116,13 +116,13 @@ _BROKEN: Mapping[Rule, Sequence[tuple[object, str, object]]] = {
     Rule.DEFAULT_LIMIT: [(adapter, "LIMIT", 0)],
     Rule.DELETION: [(adapter, "perform", _do_nothing)],
     Rule.EVENTS: [(adapter.Adapter, "_report_write", _do_nothing)],
-    Rule.RUN_LIFE: [(host, "sweep", _do_nothing)],
-    Rule.DEADLINE: [(host.Host, "_latest", 0)],
+    Rule.RUN_LIFE: [(host, "erase_run_memory", _do_nothing)],
+    Rule.DEADLINE: [(host.Host, "_overdue_before", 0)],
     Rule.REPLAY: [(Runs, "repeat", _begin_anew)],
-    Rule.ERASURE: [(host.Host, "_refuse_if_gone", _do_nothing)],
+    Rule.ERASURE: [(host.Host, "_check_reads", _do_nothing)],
     Rule.DEGRADATION: [(discovery, "degraded", lambda *arguments, **fields: ())],
     Rule.NAMES: [(discovery, "_families", _call_long_term_differently)],
-    Rule.PROFILE: [(discovery, "profiles", lambda document: (discovery.CORE, discovery.MEMORY))],
+    Rule.PROFILE: [(discovery, "profiles", lambda build_document: (discovery.CORE, discovery.MEMORY))],
 }
 """What is replaced, and by what, in a host that does not keep the rule."""
 

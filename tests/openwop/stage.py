@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
-from memorywire_openwop.refs import issue
+from memorywire_openwop.refs import build_ref
 from memorywire_openwop.server.mount import openwop_mounts
 from tests.http.server import Client, Reply, Server, serving
 from tests.openwop.rules import Rule, broken
@@ -88,7 +88,7 @@ class Stage:
 
     def ref(self, tenant: str = "acme") -> str:
         """A memory that nobody used before."""
-        return issue(Scope(tenant=tenant, agent=f"agent-{next(_numbers)}"))
+        return build_ref(Scope(tenant=tenant, agent=f"agent-{next(_numbers)}"))
 
     def turn_on(self, milliseconds: int) -> None:
         self.clock.by += milliseconds

@@ -25,9 +25,9 @@ def test_capabilities_tell_what_the_discovery_document_tells(kind: str, tmp_path
     url, dimensions = STORES[kind]
     with hosting(tmp_path, store=url.format(tmp_path), testing=False) as stage:
         answer = good(stage.mine.get("/v0/capabilities"))
-        document = good(stage.mine.get("/.well-known/openwop"))
+        build_document = good(stage.mine.get("/.well-known/openwop"))
     assert faults("capabilities.response", answer) == []
-    families = {name: document[name] for name in ("memory", "agents")}
+    families = {name: build_document[name] for name in ("memory", "agents")}
     assert answer["openwop"] == {"served": True, **families, "dimensions": dimensions}
 
 

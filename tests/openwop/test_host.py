@@ -4,14 +4,14 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from dataclasses import replace
 
 from memorywire.model.errors import InvalidRequest
-from memorywire_openwop.discovery import manifests_from
+from memorywire_openwop.discovery import parse_manifests
 from tests.http.server import Client
 from tests.openwop.stage import EXTENSION, Stage, events_of, good, hosting, refused, started
 
@@ -399,8 +399,8 @@ def test_a_store_without_history_has_no_runs_and_says_so(tmp_path: Path) -> None
 
 
 def test_the_agents_of_a_file_are_read_or_refused() -> None:
-    [agent] = manifests_from(json.dumps([AGENT]).encode())
+    [agent] = parse_manifests(json.dumps([AGENT]).encode())
     assert agent == AGENT
     for wrong in ({}, [{**AGENT, "persona": ""}], [{**AGENT, "more": 1}], [{**AGENT, "memoryShape": []}]):
         with pytest.raises(InvalidRequest):
-            manifests_from(json.dumps(wrong).encode())
+            parse_manifests(json.dumps(wrong).encode())

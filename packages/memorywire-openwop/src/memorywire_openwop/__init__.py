@@ -1,1 +1,1 @@
-"""An OpenWOP host over the engine: runs, and memories as they stood when a run began."""
+"""An OpenWOP host: runs, and memory as it was when a run began."""

@@ -1,4 +1,4 @@
-"""The four operations of OpenWOP's MemoryAdapter, bound to a tenant and, while it lasts, to a run."""
+"""The four operations of OpenWOP's MemoryAdapter for one caller and, if it is bound to one, one run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -18,27 +18,27 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.perform import perform
 from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import draft_record, find_trust, redact
-from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Wanted
-from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_of_a_run, locate, of_run
+from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Listing
+from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_run_memory, parse_ref, run_scope
+from memorywire_openwop.snapshot import get_matching, list_matching
 from memorywire_openwop.vault import Vault
-from memorywire_openwop.view import one_standing, standing
 
-Telling: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
-Showing: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
+ReportEvent: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
+RecordReads: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
 
 SOURCE = "openwop"
 
 
-async def untold(type: str, payload: Mapping[str, Json]) -> None:
-    """The listener for when no run is told of what is done."""
+async def ignore_event(type: str, payload: Mapping[str, Json]) -> None:
+    """Drops events of an adapter without a run."""
 
 
-async def unshown(reads: Sequence[RunRead]) -> None:
-    """The note-taker for reads that nobody will replay."""
+async def ignore_reads(reads: Sequence[RunRead]) -> None:
+    """Drops the reads of an adapter without a run: they are not replayed."""
 
 
-class Visitor(Struct, frozen=True, kw_only=True):
-    """Who asks, of which tenant, and which agents' memories they may reach."""
+class Requester(Struct, frozen=True, kw_only=True):
+    """The caller, its tenant, and which agents' memories it may access."""
 
     name: str
     tenant: str
@@ -53,83 +53,83 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(Struct, frozen=True, kw_only=True):
-    """Lists, gets, puts and deletes entries. What is out of reach reads as empty and cannot be written.
+    """Lists, gets, puts and deletes entries. A memory that is not accessible reads as empty and cannot be written.
 
-    Bound to a run, it shows memory as it stood when the run began, except for the run's own memories.
+    Bound to a run, it shows memory as it was when the run began, except for the run's own memories.
     """
 
     context: Context
-    visitor: Visitor
+    caller: Requester
     vault: Vault
     max_bytes: int
     run: Run | None = None
-    tell: Telling = untold
-    show: Showing = unshown
+    tell: ReportEvent = ignore_event
+    show: RecordReads = ignore_reads
 
-    async def list(self, ref: str, wanted: Wanted) -> list[Record]:
+    async def list(self, ref: str, wanted: Listing) -> list[Record]:
         """The newest entries first."""
         place = self._readable(ref)
         if place is None:
             return []
         context = await self.context.serving(place.scope)
-        found = await standing(self._where(place.scope), place.behind, context)
-        tagged = [record for record in found if wanted.tag is None or wanted.tag in record.tags]
-        shown = _sort_newest_first(tagged)[: min(wanted.limit or LIMIT, LIMIT_MOST)]
-        await self._note(shown)
-        return shown
+        records = await list_matching(self._where(place.scope), place.behind, context)
+        tagged = [record for record in records if wanted.tag is None or wanted.tag in record.tags]
+        entries = _sort_newest_first(tagged)[: min(wanted.limit or LIMIT, LIMIT_MOST)]
+        await self._note(entries)
+        return entries
 
     async def get(self, ref: str, id: str) -> Record | None:
-        """The entry; None when there is none to be seen from here."""
+        """The entry; None if there is none or it is not visible."""
         place = self._readable(ref)
         if place is None:
             return None
         context = await self.context.serving(place.scope)
-        found = await one_standing(self._where(place.scope), id, place.behind, context)
-        await self._note([] if found is None else [found])
-        return found
+        record = await get_matching(self._where(place.scope), id, place.behind, context)
+        await self._note([] if record is None else [record])
+        return record
 
     async def put(self, ref: str, entry: Draft) -> Record:
-        """Keep an entry under an id of the host's; what is kept is what comes back."""
-        return await self._put(ref, self.writable(ref), entry)
+        """Store an entry with an id of the host's, and return it as stored."""
+        return await self._write(ref, self.writable(ref), entry)
 
     async def fold(self, ref: str, entry: Draft, sources: Sequence[Record]) -> Record:
-        """Keep an entry in the place of those it was made of."""
-        return await self._put(ref, self.writable(ref), entry, sources)
+        """Store an entry that replaces its sources."""
+        return await self._write(ref, self.writable(ref), entry, sources)
 
     async def delete(self, ref: str, id: str) -> bool:
-        """End an entry, for those who look from now on; whether there was one."""
+        """End an entry; returns whether there was one. Runs that began before still see it."""
         scope = self.writable(ref)
         context = await self.context.serving(scope)
-        if await one_standing(self._where(scope), id, None, context) is None:
+        if await get_matching(self._where(scope), id, None, context) is None:
             return False
-        done = await perform(Forget(scope=scope, ids=(id,)), self.context)
-        if isinstance(done, Forgotten) and done.proposal_id is not None:
-            raise _held(done.proposal_id)
+        receipt = await perform(Forget(scope=scope, ids=(id,)), self.context)
+        if isinstance(receipt, Forgotten) and receipt.proposal_id is not None:
+            raise _pending_error(receipt.proposal_id)
         return True
 
     def place(self, ref: str) -> Scope | None:
-        """The memory that is meant, if it is in reach."""
-        scope = locate(ref, self.visitor.tenant)
+        """The memory of a reference; None if it is not accessible."""
+        scope = parse_ref(ref, self.caller.tenant)
         return scope if scope is not None and self._in_reach(scope) else None
 
     def writable(self, ref: str) -> Scope:
-        """The memory that is meant; raises Forbidden when it is not to be written from here."""
-        scope = locate(ref, self.visitor.tenant)
+        """The memory of a reference; raises Forbidden if it cannot be written."""
+        scope = parse_ref(ref, self.caller.tenant)
         if scope is None:
-            raise InvalidRequest("this is no reference to a memory", field="memoryRef")
+            raise InvalidRequest("this is not a reference to a memory", field="memoryRef")
         if not self._in_reach(scope) or not self._is_bound(ref, scope):
             raise Forbidden("this memory cannot be written from here", field="memoryRef")
         return scope
 
-    async def _put(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
+    async def _write(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
         self._check_size(entry)
         self._check_expiry(entry)
         context = await self.context.serving(scope)
-        clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
-        asked = redact(clean, context)
+        clean, resolved = self.vault.redact(self._request(scope, entry, sources))
+        redaction = redact(clean, context)
         now = context.clock()
-        trust = await find_trust(asked.request, context)
-        fresh = draft_record(asked.request)
+        trust = await find_trust(redaction.request, context)
+        fresh = draft_record(redaction.request)
         record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=trust)
         change = Change(
             id=context.mint(),
@@ -137,19 +137,19 @@ class Adapter(Struct, frozen=True, kw_only=True):
             scope=scope,
             at=now,
             put=(Put(record=record, base=Base.NOTHING, unique=False),),
-            end=tuple(_folded(source, record) for source in sources),
+            end=tuple(_merge_group(source, record) for source in sources),
         )
-        request = replace(asked.request, id=record.id)
-        plan = Plan(change=change, request=request, secrets=(*resolved, *asked.secrets))
-        done = await commit_one(plan, context)
-        if done.proposal_id is not None:
-            raise _held(done.proposal_id)
+        request = replace(redaction.request, id=record.id)
+        plan = Plan(change=change, request=request, secrets=(*resolved, *redaction.secrets))
+        receipt = await commit_one(plan, context)
+        if receipt.proposal_id is not None:
+            raise _pending_error(receipt.proposal_id)
         await self._report_write(ref, record)
         return record
 
     async def _note(self, found: Sequence[Record]) -> None:
         """Note what a replay will need; the run's own memories are erased with it, so they are not noted."""
-        lasting = [record for record in found if not is_of_a_run(record.scope)]
+        lasting = [record for record in found if not is_run_memory(record.scope)]
         await self.show([RunRead(scope=one.scope, id=one.id, version=one.version) for one in lasting])
 
     def _request(self, scope: Scope, entry: Draft, sources: Sequence[Record]) -> Remember:
@@ -186,28 +186,28 @@ class Adapter(Struct, frozen=True, kw_only=True):
         scope = self.place(ref)
         if scope is None or not self._is_bound(ref, scope):
             return None
-        if self.run is None or is_of_a_run(scope):
+        if self.run is None or is_run_memory(scope):
             return _Place(scope=scope)
         return _Place(scope=scope, behind=self.run.moments.get(ref))
 
     def _in_reach(self, scope: Scope) -> bool:
-        if is_of_a_run(scope):
-            return self.run is not None and scope in own_memories(self.run).values()
-        return self._is_own(scope) and self.visitor.reaches(scope.agent)
+        if is_run_memory(scope):
+            return self.run is not None and scope in list_run_memories(self.run).values()
+        return self._is_own(scope) and self.caller.reaches(scope.agent)
 
     def _is_own(self, scope: Scope) -> bool:
-        return scope.tenant == self.visitor.tenant
+        return scope.tenant == self.caller.tenant
 
     def _is_bound(self, ref: str, scope: Scope) -> bool:
-        return self.run is None or ref in self.run.moments or is_of_a_run(scope)
+        return self.run is None or ref in self.run.moments or is_run_memory(scope)
 
     def _where(self, scope: Scope) -> Where:
         return Where(scope=scope, alive_at=self.context.clock())
 
 
-def own_memories(run: Run) -> dict[str, Scope]:
+def list_run_memories(run: Run) -> dict[str, Scope]:
     """The memories that belong to a run alone while it lasts, by purpose."""
-    return {kind: of_run(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
+    return {kind: run_scope(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
 
 
 def _sort_newest_first(records: Sequence[Record]) -> list[Record]:
@@ -219,13 +219,13 @@ def _clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-def _folded(source: Record, into: Record) -> End:
+def _merge_group(source: Record, into: Record) -> End:
     return End(id=source.id, version=source.version, reason=EndReason.SUPERSEDED, into=into.id)
 
 
-def _held(proposal_id: str) -> ApprovalPending:
+def _pending_error(proposal_id: str) -> ApprovalPending:
     return ApprovalPending(
-        "a person has to agree first; nothing has changed until then",
+        "a person has to approve this first; nothing has changed yet",
         proposal_id=proposal_id,
         fix="wait for the decision, and look again in a later run",
     )

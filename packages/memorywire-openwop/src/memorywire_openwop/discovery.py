@@ -1,4 +1,4 @@
-"""What a host says of itself: the discovery document, the profiles that follow from it, and its agents."""
+"""The discovery document of the host, the profiles that follow from it, and its agents."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -13,7 +13,7 @@ from memorywire.model.capabilities import (
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.wire import strict
-from memorywire_openwop.entries import refuse_others
+from memorywire_openwop.entries import check_fields
 from memorywire_openwop.host import Host
 
 CORE: Final = "openwop-core"
@@ -23,10 +23,10 @@ _COUNTS = ("clarificationRounds", "schemaRounds", "envelopesPerTurn")
 _TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion")
 
 
-def document(host: Host) -> dict[str, Json]:
+def build_document(host: Host) -> dict[str, Json]:
     """The document at `/.well-known/openwop`; the families also stand where earlier versions had them."""
     memory, agents = _families(host)
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "protocolVersion": "1.0",
         "implementation": {"name": "memorywire"},
         "supportedEnvelopes": [],
@@ -39,11 +39,11 @@ def document(host: Host) -> dict[str, Json]:
         "fixtures": list(host.fixtures),
         "capabilities": {"memory": memory, "agents": agents},
     }
-    return {**said, "profiles": list(profiles(said))}
+    return {**fields, "profiles": list(profiles(fields))}
 
 
 def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
-    """The profiles that a discovery document satisfies; nobody has to claim them."""
+    """The profiles that a discovery document satisfies."""
     if not _is_core(said):
         return ()
     memory, agents = said.get("memory", {}), said.get("agents", {})
@@ -52,31 +52,33 @@ def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
     return (CORE, MEMORY) if keeps and lasts else (CORE,)
 
 
-def manifest(body: Mapping[str, Json]) -> dict[str, Json]:
+def parse_manifest(body: Mapping[str, Json]) -> dict[str, Json]:
     """An agent as its pack describes it; raises InvalidRequest when something is missing."""
-    refuse_others(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
+    check_fields(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
     if not all(isinstance(body.get(name), str) and body[name] for name in _TEXTS):
         raise InvalidRequest(f"an agent has the texts {', '.join(_TEXTS)}", field="agent")
     context, shape = body.get("toolAllowlist", []), body.get("memoryShape", {})
     if not isinstance(context, list) or not isinstance(shape, Mapping):
         raise InvalidRequest("toolAllowlist is a list, memoryShape an object", field="agent")
-    said = {name: body[name] for name in _TEXTS}
+    fields = {name: body[name] for name in _TEXTS}
     handoff = body.get("hasHandoffSchemas") is True
-    return {**said, "toolAllowlist": context, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
+    return {**fields, "toolAllowlist": context, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
 
 
-def manifests_from(data: bytes) -> tuple[dict[str, Json], ...]:
+def parse_manifests(data: bytes) -> tuple[dict[str, Json], ...]:
     """The agents of a file."""
-    listed = strict.parse(data)
-    if not isinstance(listed, list):
+    items = strict.parse(data)
+    if not isinstance(items, list):
         raise InvalidRequest("the agents are a JSON list", field="openwop-agents")
-    return tuple(map(manifest, listed))
+    return tuple(map(parse_manifest, items))
 
 
-def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
-    """What `/v1/agents` says: each agent, and what it asks of memory that is not there."""
-    satisfied = openwop_dimensions(*_families(host), host.serves, long_term=host.edition.long_term)
-    agents = sorted((_agent(one, satisfied, host) for one in manifests), key=lambda one: one["agentId"])
+def list_agents(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
+    """The answer of `/v1/agents`: each agent, and the memory features that it needs and the host lacks."""
+    dimensions = openwop_dimensions(*_families(host), host.serves, long_term=host.edition.long_term)
+    agents = sorted(
+        (_describe_agent(one, dimensions, host) for one in manifests), key=lambda one: one["agentId"]
+    )
     return {"agents": agents, "total": len(agents)}
 
 
@@ -86,11 +88,13 @@ def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
     return openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
 
 
-def _agent(manifest: Mapping[str, Json], satisfied: tuple[str, ...], host: Host) -> dict[str, Json]:
+def _describe_agent(manifest: Mapping[str, Json], dimensions: tuple[str, ...], host: Host) -> dict[str, Json]:
     shape, word = manifest["memoryShape"], host.edition.long_term
-    missing = degraded(shape, satisfied, long_term=word)
-    said = dict(manifest)
-    return {**said, "memoryDegraded": True, "degradedMemoryDimensions": list(missing)} if missing else said
+    missing = degraded(shape, dimensions, long_term=word)
+    fields = dict(manifest)
+    return (
+        {**fields, "memoryDegraded": True, "degradedMemoryDimensions": list(missing)} if missing else fields
+    )
 
 
 def _is_core(said: Mapping[str, Json]) -> bool:

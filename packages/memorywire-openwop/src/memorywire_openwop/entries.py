@@ -1,4 +1,4 @@
-"""Entries: what a memory is in OpenWOP's words, and what may become one."""
+"""Entries: encodes memories as OpenWOP entries, and parses what callers send."""
 
 import json
 from collections.abc import Mapping
@@ -27,34 +27,34 @@ class Draft(Struct, frozen=True, kw_only=True):
     expires_at: int | None = None
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class Listing(Struct, frozen=True, kw_only=True):
     """Which entries of a memory; a limit of 0 is the host's own."""
 
     limit: int = 0
     tag: str | None = None
 
 
-def entry_of(record: Record) -> dict[str, Json]:
+def encode_entry(record: Record) -> dict[str, Json]:
     """A memory as a `MemoryEntry`."""
     content = record.content
     entry: dict[str, Json] = {
         "id": record.id,
         "content": content if isinstance(content, str) else json.dumps(content, ensure_ascii=False),
         "tags": list(record.tags),
-        "createdAt": moment(record.created_at),
+        "createdAt": format_time(record.created_at),
     }
-    return entry if record.expires_at is None else {**entry, "expiresAt": moment(record.expires_at)}
+    return entry if record.expires_at is None else {**entry, "expiresAt": format_time(record.expires_at)}
 
 
-def moment(at: int) -> str:
+def format_time(at: int) -> str:
     """Milliseconds as ISO 8601."""
     text = (_BEGINNING + timedelta(milliseconds=at)).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
-def draft_from(body: Mapping[str, Json]) -> Draft:
+def parse_draft(body: Mapping[str, Json]) -> Draft:
     """What a caller wants kept."""
-    refuse_others(body, "entry", ("content", "tags", "expiresAt"))
+    check_fields(body, "entry", ("content", "tags", "expiresAt"))
     content, tags = body.get("content"), body.get("tags", [])
     if not isinstance(content, str):
         raise InvalidRequest("content is a text", field="entry.content")
@@ -62,21 +62,21 @@ def draft_from(body: Mapping[str, Json]) -> Draft:
         raise InvalidRequest(
             f"tags are at most {TAGS} texts of at most {TAG_CHARS} characters", field="entry.tags"
         )
-    return Draft(content=content, tags=tuple(tags), expires_at=_milliseconds(body.get("expiresAt")))
+    return Draft(content=content, tags=tuple(tags), expires_at=_parse_time(body.get("expiresAt")))
 
 
-def wanted_from(body: Mapping[str, Json]) -> Wanted:
+def parse_listing(body: Mapping[str, Json]) -> Listing:
     """What a caller wants listed."""
-    refuse_others(body, "options", ("limit", "tag"))
+    check_fields(body, "options", ("limit", "tag"))
     limit, tag = body.get("limit", 0), body.get("tag")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
         raise InvalidRequest("limit is an integer, 0 or more", field="options.limit")
     if tag is not None and not (_is_tag(tag) and tag):
         raise InvalidRequest(f"tag is a text of 1 to {TAG_CHARS} characters", field="options.tag")
-    return Wanted(limit=limit, tag=tag)
+    return Listing(limit=limit, tag=tag)
 
 
-def refuse_others(body: object, place: str, known: tuple[str, ...]) -> None:
+def check_fields(body: object, place: str, known: tuple[str, ...]) -> None:
     """Raise InvalidRequest unless this is an object with no other names than these."""
     if not isinstance(body, Mapping):
         raise InvalidRequest(f"{place} is an object", field=place)
@@ -88,7 +88,7 @@ def _is_tag(tag: Json) -> bool:
     return isinstance(tag, str) and len(tag) <= TAG_CHARS
 
 
-def _milliseconds(text: Json) -> int | None:
+def _parse_time(text: Json) -> int | None:
     """Rounded down: what is kept never lasts longer than was asked."""
     if text is None:
         return None

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from memorywire.model.record import Json, Record, Scope
 from memorywire_openwop.adapter import Adapter
-from memorywire_openwop.entries import Draft, Wanted
-from memorywire_openwop.host import Host, Known, by_name
-from memorywire_openwop.refs import issue
+from memorywire_openwop.entries import Draft, Listing
+from memorywire_openwop.host import Host, Workflow, name_record
+from memorywire_openwop.refs import build_ref
 
 _RESOLVED = "conformance-byok"
 _SOON_MS = 50
@@ -33,20 +33,20 @@ AGENTS: Final[tuple[Mapping[str, Json], ...]] = tuple(
 )
 
 
-def workflows() -> dict[str, Known]:
+def workflows() -> dict[str, Workflow]:
     """By the ids under which the scenarios start them."""
-    named = {
+    workflows_by_name = {
         "conformance-noop": _summarise,
         "conformance-agent-memory-roundtrip": _write_then_read,
         "conformance-agent-memory-redaction": _redact,
         "conformance-agent-memory-ttl": _expire,
         "conformance-agent-memory-cross-tenant": _look_across,
     }
-    return {name: Known(refs=partial(_refs, name), work=work) for name, work in named.items()}
+    return {name: Workflow(refs=partial(_refs, name), work=work) for name, work in workflows_by_name.items()}
 
 
 def _refs(name: str, tenant: str) -> list[str]:
-    return [issue(Scope(tenant=tenant, agent=name))]
+    return [build_ref(Scope(tenant=tenant, agent=name))]
 
 
 def _ref(adapter: Adapter) -> str:
@@ -81,25 +81,25 @@ async def _expire(host: Host, adapter: Adapter) -> dict[str, Json]:
     """One entry that lasts, and one whose end is waited for: what has ended already would be refused."""
     ref, clock = _ref(adapter), host.container.context.clock
     fresh = await adapter.put(ref, Draft(content="still fresh"))
-    passing = await adapter.put(ref, Draft(content="soon gone", expires_at=clock() + _SOON_MS))
+    expiring = await adapter.put(ref, Draft(content="soon gone", expires_at=clock() + _SOON_MS))
     await asyncio.sleep((_SOON_MS + 1) / 1000)
-    found = await _afterwards(adapter).list(ref, Wanted())
-    return {"memoryList": list(map(by_name, found)), "freshId": fresh.id, "expiredId": passing.id}
+    records = await _afterwards(adapter).list(ref, Listing())
+    return {"memoryList": list(map(name_record, records)), "freshId": fresh.id, "expiredId": expiring.id}
 
 
 async def _look_across(host: Host, adapter: Adapter) -> dict[str, Json]:
     ref = _ref(adapter)
     own = await adapter.put(ref, Draft(content="mine alone"))
-    found = await _afterwards(adapter).list(ref, Wanted())
-    theirs = await adapter.list(issue(Scope(tenant=_TENANT_B, agent="conformance")), Wanted())
+    records = await _afterwards(adapter).list(ref, Listing())
+    theirs = await adapter.list(build_ref(Scope(tenant=_TENANT_B, agent="conformance")), Listing())
     return {
-        "ownerProbe": list(map(by_name, found)),
+        "ownerProbe": list(map(name_record, records)),
         "ownerEntryId": own.id,
-        "crossTenantProbe": list(map(by_name, theirs)),
+        "crossTenantProbe": list(map(name_record, theirs)),
     }
 
 
 async def _read_back(adapter: Adapter, entry: Draft) -> Json:
     kept = await adapter.put(_ref(adapter), entry)
-    found: Record | None = await _afterwards(adapter).get(_ref(adapter), kept.id)
-    return None if found is None else by_name(found)
+    record: Record | None = await _afterwards(adapter).get(_ref(adapter), kept.id)
+    return None if record is None else name_record(record)

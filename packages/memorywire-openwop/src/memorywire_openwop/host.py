@@ -1,5 +1,6 @@
-"""Runs: begun, told about, ended, and replayed from what they told and were shown."""
+"""Runs of the host: begins, ends and replays them, and records their events and reads."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
@@ -9,32 +10,128 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import Container
+from memorywire.journal.contract import Wanted
 from memorywire.journal.journal import Journal
 from memorywire.journal.runs import Run, RunEvent, RunRead, Runs, RunStatus
 from memorywire.model.capabilities import Edition
 from memorywire.model.capabilities import Host as Serves
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.proposal import State
 from memorywire.model.record import Json, Record, Scope
+from memorywire.model.requests import Forget
 from memorywire.pipeline.context import Context
-from memorywire_openwop.adapter import Adapter, Visitor, own_memories
-from memorywire_openwop.attended import Attended, over
-from memorywire_openwop.entries import entry_of
-from memorywire_openwop.problems import RunTimeout, SnapshotUnavailable
-from memorywire_openwop.refs import locate
-from memorywire_openwop.sweeping import sweep
+from memorywire.pipeline.governance import Office, Rulebook
+from memorywire.pipeline.perform import perform
+from memorywire.pipeline.rules import all_proposals
+from memorywire.policy.documents import Profile, policy_from_toml
+from memorywire.policy.judge import Policy
+from memorywire_openwop.adapter import Adapter, Requester, list_run_memories
+from memorywire_openwop.entries import encode_entry
+from memorywire_openwop.refs import parse_ref
+from memorywire_openwop.snapshot import find_newest_change, find_version, list_all_ids
 from memorywire_openwop.vault import Vault
-from memorywire_openwop.view import now_at, version_of
+
+
+def run_ended_error() -> Conflict:
+    return Conflict("the run has ended", field="runId", fix="start another one")
+
+
+class OpenRun:
+    """Sees to it that what was begun in a run is done before it ends, and nothing is begun after.
+
+    So a run tells nothing, and keeps nothing in its own memories, after its end.
+    """
+
+    def __init__(self) -> None:
+        self.vault = Vault()
+        self._at_work = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._ending = False
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Mark that something is being done in the run; raises Conflict when the run is about to end."""
+        if self._ending:
+            raise run_ended_error()
+        self._at_work += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._idle.set()
+
+    @asynccontextmanager
+    async def ending(self) -> AsyncIterator[None]:
+        """Wait until nothing is under way, then end the run; if the body fails, the run stays open."""
+        self._ending = True
+        try:
+            await self._idle.wait()
+            yield
+        except BaseException:
+            self._ending = False
+            raise
+
+
+class RunTimeout(MemorywireError):
+    """Nobody ended a run in time."""
+
+    code = "run_timeout"
+
+
+class SnapshotUnavailable(MemorywireError):
+    """What a run was shown is not there any more, so it cannot be replayed."""
+
+    code = "replay_memory_snapshot_unavailable"
+
+    def __init__(self, *, run: str, from_seq: int) -> None:
+        super().__init__(
+            "a memory that the run was shown has been erased", fix="start a new run on what is there now"
+        )
+        self.details = {"sourceRunId": run, "fromSeq": from_seq, "reason": "retention_expired"}
+
+
+class _OpenRulebook(Rulebook):
+    """A rulebook of the base policy alone, without the tenant's rules."""
+
+    async def policy(self, tenant: str) -> Policy:
+        return self.base
+
+
+async def erase_run_memory(scope: Scope, context: Context) -> None:
+    """Erase all that a memory ever held, and what waits for a person to get there; the ledger says so."""
+    ids = await list_all_ids(scope, await context.serving(scope))
+    if context.office is not None:
+        ids |= await _list_pending_ids(scope, context.office)
+        context = replace(context, office=_open_governance(context, context.office))
+    if ids:
+        await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), context)
+
+
+def _open_governance(context: Context, office: Office) -> Office:
+    base = policy_from_toml({"profile": Profile.OPEN})
+    return replace(office, rulebook=_OpenRulebook(base, office.journal, context.clock))
+
+
+async def _list_pending_ids(scope: Scope, office: Office) -> set[str]:
+    """The ids of memories that waiting proposals would make."""
+    listing = Wanted(tenant=scope.tenant, agent=scope.agent, states=frozenset({State.PENDING}))
+    changes = [proposal.change async for proposal in all_proposals(listing, office.journal)]
+    return {put.record.id for change in changes if change is not None for put in change.put}
+
 
 SESSION = "memorywire.session"
-"""The workflow of a run that somebody else carries out: it lasts until it is told to end."""
+"""The workflow of a run that a caller carries out: it lasts until the caller ends it."""
 
 RUN_HOURS = 168.0
 """How long a run may last."""
 
 CALLER = "system:openwop"
-"""Who the ledger says ended a run that nobody else did."""
+"""The actor in the ledger for runs that the host ended."""
 
-_SHOWN = "$shown"
+_READ = "$shown"
 _HOUR_MS = 3_600_000
 _HOW = {
     RunStatus.COMPLETED: "run.completed",
@@ -42,19 +139,19 @@ _HOW = {
     RunStatus.CANCELLED: "run.cancelled",
 }
 
-Workflow: TypeAlias = Callable[["Host", Adapter], Awaitable[Mapping[str, Json]]]
+Work: TypeAlias = Callable[["Host", Adapter], Awaitable[Mapping[str, Json]]]
 """What a run does by itself; gives its variables."""
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class Workflow(Struct, frozen=True, kw_only=True):
     """A workflow: the memories it is bound to, given the tenant, and what it does."""
 
     refs: Callable[[str], Sequence[str]]
-    work: Workflow
+    work: Work
 
 
 class Host:
-    """Serves runs over an open house; `workflows` are those that run by themselves, `serves` what it claims.
+    """Serves runs over an open container; `workflows` run by themselves, `serves` is what the host claims.
 
     A run that lasts longer than `run_hours` has failed. The secrets of a run are in this process alone: a run
     cannot be written through another one.
@@ -66,7 +163,7 @@ class Host:
         journal: Journal,
         *,
         serves: Serves,
-        workflows: Mapping[str, Known] | None = None,
+        workflows: Mapping[str, Workflow] | None = None,
         run_hours: float = RUN_HOURS,
         edition: Edition = Edition.V1_14,
     ) -> None:
@@ -76,43 +173,43 @@ class Host:
         self._runs = Runs(journal)
         self._workflows = workflows or {}
         self._run_hours = run_hours
-        self._attended: dict[str, Attended] = {}
+        self._open_runs: dict[str, OpenRun] = {}
 
     @property
     def fixtures(self) -> tuple[str, ...]:
         """The workflows that run by themselves, by the names that published scenarios look for."""
         return tuple(sorted(self._workflows))
 
-    async def start(self, visitor: Visitor, workflow: str, refs: Sequence[str] = ()) -> Run:
+    async def start(self, caller: Requester, workflow: str, refs: Sequence[str] = ()) -> Run:
         """Begin a run. One that runs by itself has ended when this returns."""
-        known = self._workflows.get(workflow)
-        if known is None and workflow != SESSION:
+        definition = self._workflows.get(workflow)
+        if definition is None and workflow != SESSION:
             raise NotFound("there is no such workflow", field="workflowId", fix=f"use {SESSION}")
-        bound = refs if known is None else known.refs(visitor.tenant)
-        run = await self._begin(visitor, workflow, bound)
-        return run if known is None else await self._carry_out(visitor, run, known.work)
+        scopes = refs if definition is None else definition.refs(caller.tenant)
+        run = await self._begin(caller, workflow, scopes)
+        return run if definition is None else await self._carry_out(caller, run, definition.work)
 
-    async def run(self, visitor: Visitor, id: str) -> Run:
-        """A run of the visitor's tenant, if all it is bound to is in the visitor's reach.
+    async def run(self, caller: Requester, id: str) -> Run:
+        """A run of the caller's tenant, if the caller may access all memories that it is bound to.
 
         One that has lasted too long is ended first.
         """
-        found = await self._runs.find(visitor.tenant, id)
-        bound = () if found is None else (locate(ref, found.tenant) for ref in found.moments)
-        if found is None or not all(scope and visitor.reaches(scope.agent) for scope in bound):
+        run = await self._runs.find(caller.tenant, id)
+        scopes = () if run is None else (parse_ref(ref, run.tenant) for ref in run.moments)
+        if run is None or not all(scope and caller.reaches(scope.agent) for scope in scopes):
             raise NotFound("there is no such run", field="runId")
-        running = found.status is RunStatus.RUNNING
-        return await self._give_up(found) if running and found.at < self._latest else found
+        running = run.status is RunStatus.RUNNING
+        return await self._end_overdue_run(run) if running and run.at < self._overdue_before else run
 
     async def events(self, run: Run, after: int = 0) -> list[RunEvent]:
         """What the run told behind that number."""
         return await self._runs.list_events(run.id, after)
 
-    def adapter(self, visitor: Visitor, run: Run | None = None) -> Adapter:
+    def adapter(self, caller: Requester, run: Run | None = None) -> Adapter:
         """Memory as the run sees it; without a run, as it is now."""
         return Adapter(
-            context=self._tools(visitor),
-            visitor=visitor,
+            context=self._context(caller),
+            caller=caller,
             vault=Vault() if run is None else self._open(run).vault,
             max_bytes=self.serves.max_entry_bytes,
             run=run,
@@ -128,152 +225,152 @@ class Host:
         return self._open(run).at_work()
 
     async def end(
-        self, visitor: Visitor, run: Run, status: RunStatus, variables: Mapping[str, Json] | None = None
+        self, caller: Requester, run: Run, status: RunStatus, variables: Mapping[str, Json] | None = None
     ) -> Run:
-        """End a run; what it had to itself is erased, its secrets are forgotten."""
+        """End a run; erase its own memories and forget its secrets."""
         now = self.container.context.clock()
-        ended = replace(run, status=status, ended_at=now, variables=variables or {})
-        await self._ended(visitor, ended)
-        return ended
+        end_state = replace(run, status=status, ended_at=now, variables=variables or {})
+        await self._end(caller, end_state)
+        return end_state
 
     async def end_overdue(self) -> None:
-        """End the runs that have lasted too long, whoever began them; what fails has another turn."""
-        for run in await self._runs.list_open(self._latest):
+        """End all runs that have lasted too long; one that fails is tried again at the next call."""
+        for run in await self._runs.list_open(self._overdue_before):
             with suppress(MemorywireError):
-                await self._give_up(run)
+                await self._end_overdue_run(run)
 
-    async def replay(self, visitor: Visitor, source: Run, from_seq: int) -> Run:
+    async def replay(self, caller: Requester, source: Run, from_seq: int) -> Run:
         """A run that tells what the source told; raises SnapshotUnavailable when its memory is gone."""
-        told = await self.events(source)
+        events = await self.events(source)
         if source.status is RunStatus.RUNNING:
             raise Conflict("the run has not ended", field="runId", fix="end it first")
-        if not 0 <= from_seq <= len(told):
+        if not 0 <= from_seq <= len(events):
             raise InvalidRequest("the run told nothing at that number", field="fromSeq")
-        await self._refuse_if_gone(visitor, source, from_seq)
+        await self._check_reads(caller, source, from_seq)
         mint = self.container.context.mint
-        again = replace(source, id=mint(), caller=visitor.name, parent=source.id)
+        again = replace(source, id=mint(), caller=caller.name, parent=source.id)
         await self._runs.repeat(again, source, mint)
         return again
 
-    async def variables(self, visitor: Visitor, run: Run) -> dict[str, Json]:
+    async def variables(self, caller: Requester, run: Run) -> dict[str, Json]:
         """What came out of a run, with the memories it was shown as they were; those erased are left out."""
-        return {name: await self._filled_in(visitor, run, value) for name, value in run.variables.items()}
+        return {name: await self._fill_in(caller, run, value) for name, value in run.variables.items()}
 
     async def tell(self, run: Run, type: str, payload: Mapping[str, Json]) -> None:
         await self._runs.append_event(self._event(run, type, payload))
 
     @asynccontextmanager
-    async def passing(self, visitor: Visitor, workflow: str, ref: str) -> AsyncIterator[Adapter]:
+    async def passing(self, caller: Requester, workflow: str, ref: str) -> AsyncIterator[Adapter]:
         """A run of the host's own, over memory as it is now; it ends when the work does."""
-        run = await self._begin(visitor, workflow, [ref])
+        run = await self._begin(caller, workflow, [ref])
         try:
-            yield replace(self.adapter(visitor, run), run=None)
+            yield replace(self.adapter(caller, run), run=None)
         except MemorywireError as problem:
-            await self._fail(visitor, run, problem)
+            await self._fail_run(caller, run, problem)
             raise
-        await self.end(visitor, run, RunStatus.COMPLETED)
+        await self.end(caller, run, RunStatus.COMPLETED)
 
-    async def _begin(self, visitor: Visitor, workflow: str, refs: Sequence[str]) -> Run:
+    async def _begin(self, caller: Requester, workflow: str, refs: Sequence[str]) -> Run:
         self.container.context.historian("memory snapshots")
-        live, moments = self.adapter(visitor), {}
+        live, moments = self.adapter(caller), {}
         for ref in refs:
             scope = live.place(ref)
             if scope is not None:
-                moments[ref] = await now_at(scope, await live.context.serving(scope))
+                moments[ref] = await find_newest_change(scope, await live.context.serving(scope))
         context = self.container.context
         run = Run(
             id=context.mint(),
-            tenant=visitor.tenant,
-            caller=visitor.name,
+            tenant=caller.tenant,
+            caller=caller.name,
             workflow=workflow,
             at=context.clock(),
             moments=moments,
         )
         event = self._event(run, "run.started", {"workflowId": workflow})
         await self._runs.begin(run, event)
-        self._attended[run.id] = Attended()
+        self._open_runs[run.id] = OpenRun()
         return run
 
-    async def _carry_out(self, visitor: Visitor, run: Run, work: Workflow) -> Run:
+    async def _carry_out(self, caller: Requester, run: Run, work: Work) -> Run:
         try:
-            variables = await work(self, self.adapter(visitor, run))
+            variables = await work(self, self.adapter(caller, run))
         except MemorywireError as problem:
-            return await self._fail(visitor, run, problem)
-        return await self.end(visitor, run, RunStatus.COMPLETED, variables)
+            return await self._fail_run(caller, run, problem)
+        return await self.end(caller, run, RunStatus.COMPLETED, variables)
 
-    async def _fail(self, visitor: Visitor, run: Run, problem: MemorywireError) -> Run:
+    async def _fail_run(self, caller: Requester, run: Run, problem: MemorywireError) -> Run:
         error = {"code": problem.code, "message": problem.detail}
-        failed = replace(run, status=RunStatus.FAILED, ended_at=self.container.context.clock(), error=error)
-        await self._ended(visitor, failed)
-        return failed
+        failure = replace(run, status=RunStatus.FAILED, ended_at=self.container.context.clock(), error=error)
+        await self._end(caller, failure)
+        return failure
 
     @property
-    def _latest(self) -> int:
+    def _overdue_before(self) -> int:
         """A run that began before this moment has lasted too long."""
         return self.container.context.clock() - round(self._run_hours * _HOUR_MS)
 
-    async def _give_up(self, run: Run) -> Run:
+    async def _end_overdue_run(self, run: Run) -> Run:
         """End a run that lasted too long; gives it as it is, if it has ended meanwhile."""
-        late = RunTimeout(f"nobody ended the run within {self._run_hours:g} hours")
+        late = RunTimeout(f"the run did not end within {self._run_hours:g} hours")
         try:
-            return await self._fail(Visitor(name=CALLER, tenant=run.tenant), run, late)
+            return await self._fail_run(Requester(name=CALLER, tenant=run.tenant), run, late)
         except Conflict:
-            ended = await self._runs.find(run.tenant, run.id)
-            return run if ended is None else ended
+            end_state = await self._runs.find(run.tenant, run.id)
+            return run if end_state is None else end_state
 
-    async def _ended(self, visitor: Visitor, run: Run) -> None:
-        async with self._attended.get(run.id, Attended()).ending():
+    async def _end(self, caller: Requester, run: Run) -> None:
+        async with self._open_runs.get(run.id, OpenRun()).ending():
             # First, because a run that has ended is not looked at again.
-            for scope in own_memories(run).values():
-                await sweep(scope, self._tools(visitor))
+            for scope in list_run_memories(run).values():
+                await erase_run_memory(scope, self._context(caller))
             event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
             await self._runs.end(run, event)
-            self._attended.pop(run.id, None)
+            self._open_runs.pop(run.id, None)
 
-    async def _refuse_if_gone(self, visitor: Visitor, source: Run, from_seq: int) -> None:
+    async def _check_reads(self, caller: Requester, source: Run, from_seq: int) -> None:
         for read in await self._runs.list_reads(source):
-            if await self._shown(visitor, read) is None:
+            if await self._read_again(caller, read) is None:
                 raise SnapshotUnavailable(run=source.id, from_seq=from_seq)
 
     async def _show(self, run: Run, reads: Sequence[RunRead]) -> None:
         if reads:
             await self._runs.add_reads(run.id, reads)
 
-    async def _shown(self, visitor: Visitor, read: RunRead) -> Record | None:
-        context = await self._tools(visitor).serving(read.scope)
-        return await version_of(read.scope, read.id, read.version, context)
+    async def _read_again(self, caller: Requester, read: RunRead) -> Record | None:
+        context = await self._context(caller).serving(read.scope)
+        return await find_version(read.scope, read.id, read.version, context)
 
-    async def _filled_in(self, visitor: Visitor, run: Run, value: Json) -> Json:
+    async def _fill_in(self, caller: Requester, run: Run, value: Json) -> Json:
         if isinstance(value, list):
-            each = [await self._filled_in(visitor, run, one) for one in value]
+            each = [await self._fill_in(caller, run, one) for one in value]
             return [one for one in each if one is not None]
-        if not isinstance(value, dict) or _SHOWN not in value:
+        if not isinstance(value, dict) or _READ not in value:
             return value
-        agent, user, id, version = value[_SHOWN]
+        agent, user, id, version = value[_READ]
         scope = Scope(tenant=run.tenant, agent=agent, user=user)
-        found = await self._shown(visitor, RunRead(scope=scope, id=id, version=version))
-        return None if found is None else entry_of(found)
+        record = await self._read_again(caller, RunRead(scope=scope, id=id, version=version))
+        return None if record is None else encode_entry(record)
 
     def _event(self, run: Run, type: str, payload: Mapping[str, Json]) -> RunEvent:
         context = self.container.context
         return RunEvent(id=context.mint(), run=run.id, at=context.clock(), type=type, payload=payload)
 
-    def _tools(self, visitor: Visitor) -> Context:
-        return self.container.as_caller(visitor.name)
+    def _context(self, caller: Requester) -> Context:
+        return self.container.as_caller(caller.name)
 
-    def _open(self, run: Run) -> Attended:
+    def _open(self, run: Run) -> OpenRun:
         if run.status is not RunStatus.RUNNING:
-            self._attended.pop(run.id, None)  # another process may have ended it
-            raise over()
-        if run.id not in self._attended:
+            self._open_runs.pop(run.id, None)  # another process may have ended it
+            raise run_ended_error()
+        if run.id not in self._open_runs:
             raise Conflict(
                 "the secrets of this run were known to another process, or to this one before it ended",
                 field="runId",
                 fix="cancel the run and start another one",
             )
-        return self._attended[run.id]
+        return self._open_runs[run.id]
 
 
-def by_name(record: Record) -> dict[str, Json]:
-    """A memory in the variables of a run: which one it was, not what it said."""
-    return {_SHOWN: [record.scope.agent, record.scope.user, record.id, record.version]}
+def name_record(record: Record) -> dict[str, Json]:
+    """A memory in the variables of a run: its name and version, without its content."""
+    return {_READ: [record.scope.agent, record.scope.user, record.id, record.version]}

@@ -1,4 +1,4 @@
-"""References to memories: issued here, opaque to everybody else, and checked before anything is looked up."""
+"""References to memories: opaque to callers, and checked before they are used."""
 
 import base64
 import binascii
@@ -19,13 +19,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 _NAME_CHARS = 256
 
 
-def issue(scope: Scope) -> str:
+def build_ref(scope: Scope) -> str:
     """The reference to the memory of a scope."""
-    said = json.dumps([scope.tenant, scope.agent, scope.user], ensure_ascii=False, separators=(",", ":"))
-    return _ISSUED + base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    fields = json.dumps([scope.tenant, scope.agent, scope.user], ensure_ascii=False, separators=(",", ":"))
+    return _ISSUED + base64.urlsafe_b64encode(fields.encode()).decode().rstrip("=")
 
 
-def locate(ref: str, tenant: str) -> Scope | None:
+def parse_ref(ref: str, tenant: str) -> Scope | None:
     """The scope that a reference means; None for what is no reference.
 
     It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
@@ -34,34 +34,34 @@ def locate(ref: str, tenant: str) -> Scope | None:
     if len(ref) > REF_CHARS:
         return None
     if ref.startswith(_ISSUED):
-        return _issued(ref)
-    named = ref.removeprefix(_SCHEME)
-    if not _names_an_agent(named, path=named != ref):
+        return _parse_issued(ref)
+    workflows_by_name = ref.removeprefix(_SCHEME)
+    if not _is_agent_path(workflows_by_name, path=workflows_by_name != ref):
         return None
-    return Scope(tenant=tenant, agent=named)
+    return Scope(tenant=tenant, agent=workflows_by_name)
 
 
-def _names_an_agent(named: str, *, path: bool) -> bool:
+def _is_agent_path(named: str, *, path: bool) -> bool:
     parts = named.split("/") if path else [named]
     return len(named) <= _NAME_CHARS and all(_NAME.fullmatch(part) for part in parts)
 
 
-def of_run(run: str, tenant: str, kind: str) -> Scope:
+def run_scope(run: str, tenant: str, kind: str) -> Scope:
     """The memory that a run has to itself while it lasts."""
     return Scope(tenant=tenant, agent=f"{_OF_RUN}{run}:{kind}")
 
 
-def is_of_a_run(scope: Scope) -> bool:
+def is_run_memory(scope: Scope) -> bool:
     return scope.agent.startswith(_OF_RUN)
 
 
-def _issued(ref: str) -> Scope | None:
+def _parse_issued(ref: str) -> Scope | None:
     body = ref.removeprefix(_ISSUED)
     try:
         tenant, agent, user = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         scope = Scope(tenant=tenant, agent=agent, user=user)
-        named = isinstance(tenant, str) and _is_name(agent) and (user is None or _is_name(user))
-        return scope if named and issue(scope) == ref else None
+        workflows_by_name = isinstance(tenant, str) and _is_name(agent) and (user is None or _is_name(user))
+        return scope if workflows_by_name and build_ref(scope) == ref else None
     except (binascii.Error, TypeError, ValueError, RecursionError):
         return None
 

@@ -1,4 +1,4 @@
-"""The secrets of one run: what it resolved while it lasts, and how each is taken out of what it writes."""
+"""The secrets of one run, and how they are redacted from what it writes."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import Remember
 from memorywire.policy.redact import Redactor, redact_remember
 
-SHORTEST: Final = 8
+CHARS_MIN: Final = 8
 """Shorter values occur inside ordinary words, which redaction would spoil."""
 
 _OTHER_MARKERS = re.compile(
@@ -18,7 +18,7 @@ _OTHER_MARKERS = re.compile(
 
 
 class Vault:
-    """Values by the id of their secret; they are nowhere but here, and go when the run goes."""
+    """Values by the id of their secret; they are stored nowhere else and dropped with the run."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -26,9 +26,9 @@ class Vault:
 
     def add(self, id: str, value: str) -> None:
         """Know a secret from now on; raises InvalidRequest for one that is too short."""
-        if len(value) < SHORTEST:
+        if len(value) < CHARS_MIN:
             raise InvalidRequest(
-                f"a secret shorter than {SHORTEST} characters cannot be told from ordinary words",
+                f"a secret shorter than {CHARS_MIN} characters cannot be told from ordinary words",
                 field="value",
                 fix="use a longer secret, or do not give it to this run",
             )
@@ -40,7 +40,7 @@ class Vault:
             raise InvalidRequest(problem.detail, field=field, fix=problem.fix) from None
         self._values = values
 
-    def cleaned(self, request: Remember) -> tuple[Remember, tuple[tuple[str, str], ...]]:
+    def redact(self, request: Remember) -> tuple[Remember, tuple[tuple[str, str], ...]]:
         """The request with `[REDACTED:id]` where a secret stood, and the (id, place) of each."""
         tags = tuple(map(_rewrite_markers, request.tags))
         request = replace(request, content=_rewrite_markers(str(request.content)), tags=tags)

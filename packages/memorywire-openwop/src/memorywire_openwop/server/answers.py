@@ -17,8 +17,8 @@ from memorywire.model.errors import (
 )
 from memorywire.model.record import Json
 from memorywire.server.http.answers import as_json, how, status_of
-from memorywire_openwop.entries import moment
-from memorywire_openwop.problems import SnapshotUnavailable
+from memorywire_openwop.entries import format_time
+from memorywire_openwop.host import SnapshotUnavailable
 
 _CODES: Mapping[type[MemorywireError], tuple[str, int]] = {
     TooLarge: ("payload_too_large", 413),
@@ -36,27 +36,27 @@ def as_envelope(error: MemorywireError, headers: Mapping[str, str] | None = None
     """The problem, without anything that a memory or a credential says."""
     usual = (error.code, status_of(error))
     code, status = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), usual)
-    said: dict[str, Json] = {"error": code, "message": error.detail}
+    fields: dict[str, Json] = {"error": code, "message": error.detail}
     details = _details(error)
-    told = {**(headers or {}), **how(error)}
-    return as_json({**said, "details": details} if details else said, status, told)
+    events = {**(headers or {}), **how(error)}
+    return as_json({**fields, "details": details} if details else fields, status, events)
 
 
 def run_document(run: Run, variables: Mapping[str, Json]) -> dict[str, Json]:
     """A run as it stands."""
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "runId": run.id,
         "workflowId": run.workflow,
         "status": run.status.value,
-        "createdAt": moment(run.at),
+        "createdAt": format_time(run.at),
         "variables": dict(variables),
     }
     more = {
-        "endedAt": None if run.ended_at is None else moment(run.ended_at),
+        "endedAt": None if run.ended_at is None else format_time(run.ended_at),
         "error": run.error,
         "sourceRunId": run.parent,
     }
-    return said | {name: value for name, value in more.items() if value is not None}
+    return fields | {name: value for name, value in more.items() if value is not None}
 
 
 def event_document(event: RunEvent) -> dict[str, Json]:
@@ -65,7 +65,7 @@ def event_document(event: RunEvent) -> dict[str, Json]:
         "runId": event.run,
         "sequence": event.sequence,
         "type": event.type,
-        "timestamp": moment(event.at),
+        "timestamp": format_time(event.at),
         "payload": dict(event.payload),
     }
 
@@ -73,6 +73,6 @@ def event_document(event: RunEvent) -> dict[str, Json]:
 def _details(error: MemorywireError) -> dict[str, Json]:
     if isinstance(error, SnapshotUnavailable):
         return error.details
-    held = error.proposal_id if isinstance(error, ApprovalPending) else None
-    told = {"field": error.field, "fix": error.fix, "proposalId": held}
-    return {name: value for name, value in told.items() if value is not None}
+    changes = error.proposal_id if isinstance(error, ApprovalPending) else None
+    events = {"field": error.field, "fix": error.fix, "proposalId": changes}
+    return {name: value for name, value in events.items() if value is not None}

@@ -1,183 +1,247 @@
 """The addresses of the host: runs, events and replays as OpenWOP has them, memory as our own extension."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.journal.runs import Run, RunStatus
-from memorywire.model.errors import CapabilityUnsupported, Forbidden, InvalidRequest, NotFound
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Unauthenticated,
+)
 from memorywire.model.record import Json, Scope
 from memorywire.policy.patterns import names
+from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import caller_of
-from memorywire_openwop.adapter import Adapter, Visitor, own_memories
-from memorywire_openwop.discovery import inventory
-from memorywire_openwop.entries import draft_from, entry_of, wanted_from
-from memorywire_openwop.host import SESSION
-from memorywire_openwop.passes import compact, consolidate
-from memorywire_openwop.refs import issue, locate
+from memorywire.server.http.endpoint import Service, caller_of
+from memorywire.server.http.requests import read_body
+from memorywire_openwop.adapter import Adapter, Requester, list_run_memories
+from memorywire_openwop.compaction import compact, consolidate
+from memorywire_openwop.discovery import list_agents
+from memorywire_openwop.entries import encode_entry, parse_draft, parse_listing
+from memorywire_openwop.host import SESSION, Host
+from memorywire_openwop.refs import build_ref, parse_ref
 from memorywire_openwop.server.answers import event_document, run_document
-from memorywire_openwop.server.desk import Desk, number, part, text
 
-Verb: TypeAlias = Callable[[Request, Desk, Visitor], Awaitable[Response]]
+
+class HostContext(Struct, frozen=True, kw_only=True):
+    """`manifests` are the agents of the inventory."""
+
+    host: Host
+    service: Service
+    manifests: Sequence[Mapping[str, Json]]
+
+    async def body(self, request: Request) -> dict[str, Any]:
+        limits = self.service.limits
+        body = await read_body(request, limit=limits.body, seconds=limits.body_seconds)
+        if not isinstance(body, dict):
+            raise InvalidRequest("the body is an object")
+        return body
+
+    async def run(self, request: Request, caller: Requester) -> Run:
+        """The run that the address names."""
+        return await self.host.run(caller, request.path_params["run"])
+
+
+def authorize(request: Request, right: Right) -> Requester:
+    """The caller, if it has the right; raises the error of the authenticator otherwise."""
+    caller: Caller | None = request.state.caller
+    if caller is None:
+        refusal: Exception = getattr(request.state, "refusal", None) or Unauthenticated("no caller")
+        raise refusal
+    caller.require(right)
+    return Requester(name=caller.name, tenant=caller.tenant, reaches=partial(names, caller.agents))
+
+
+def text(body: Mapping[str, Json], name: str) -> str:
+    """A field that must be there."""
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"{name} is missing, or no text", field=name)
+    return value
+
+
+def number(value: Json, name: str) -> int:
+    """A whole number, 0 or more, as JSON or a query says it."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidRequest(f"{name} is an integer, 0 or more", field=name)
+    return value
+
+
+def part(body: Mapping[str, Json], name: str) -> dict[str, Json]:
+    """An object that may be left out."""
+    value = body.get(name, {})
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"{name} is an object", field=name)
+    return value
+
+
+Verb: TypeAlias = Callable[[Request, HostContext, Requester], Awaitable[Response]]
 
 _CREATED = 201
 _REFS_MOST = 64
 
 
-async def agents(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    mine = [one for one in desk.manifests if names(caller_of(request).agents, one["agentId"])]
-    return as_json(inventory(desk.host, mine))
+async def agents(request: Request, context: HostContext, caller: Requester) -> Response:
+    mine = [one for one in context.manifests if names(caller_of(request).agents, one["agentId"])]
+    return as_json(list_agents(context.host, mine))
 
 
-async def start(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def start(request: Request, context: HostContext, caller: Requester) -> Response:
     """Start a run; fields that this host does not use are ignored, and the tenant is the caller's own."""
-    body = await desk.body(request)
-    if body.get("tenantId", visitor.tenant) != visitor.tenant:
+    body = await context.body(request)
+    if body.get("tenantId", caller.tenant) != caller.tenant:
         raise Forbidden("this tenant is not yours", field="tenantId")
-    run = await desk.host.start(visitor, text(body, "workflowId"), _refs(body))
-    document = run_document(run, await desk.host.variables(visitor, run))
+    run = await context.host.start(caller, text(body, "workflowId"), _refs(body))
+    document = run_document(run, await context.host.variables(caller, run))
     if run.workflow == SESSION:
-        document["memory"] = {kind: issue(scope) for kind, scope in own_memories(run).items()}
+        document["memory"] = {kind: build_ref(scope) for kind, scope in list_run_memories(run).items()}
     return as_json(document, _CREATED)
 
 
-async def snapshot(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    run = await desk.run(request, visitor)
-    return as_json(run_document(run, await desk.host.variables(visitor, run)))
+async def snapshot(request: Request, context: HostContext, caller: Requester) -> Response:
+    run = await context.run(request, caller)
+    return as_json(run_document(run, await context.host.variables(caller, run)))
 
 
-async def events(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    return as_json({"events": await _events(request, desk, await desk.run(request, visitor))})
+async def events(request: Request, context: HostContext, caller: Requester) -> Response:
+    return as_json({"events": await _events(request, context, await context.run(request, caller))})
 
 
-async def poll(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    """The events behind `lastSequence`, at once; whoever wants more asks again."""
-    run = await desk.run(request, visitor)
-    ended = run.status is not RunStatus.RUNNING
-    return as_json({"events": await _events(request, desk, run), "isComplete": ended})
+async def poll(request: Request, context: HostContext, caller: Requester) -> Response:
+    """The events after `lastSequence`, without waiting for more."""
+    run = await context.run(request, caller)
+    end_state = run.status is not RunStatus.RUNNING
+    return as_json({"events": await _events(request, context, run), "isComplete": end_state})
 
 
-async def fork(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    body = await desk.body(request)
-    source = await desk.run(request, visitor)
+async def fork(request: Request, context: HostContext, caller: Requester) -> Response:
+    body = await context.body(request)
+    source = await context.run(request, caller)
     if body.get("mode") != "replay":
         raise CapabilityUnsupported("a run can only be replayed here", field="mode", fix="use replay")
     from_seq = number(body.get("fromSeq", 0), "fromSeq")
-    run = await desk.host.replay(visitor, source, from_seq)
-    said = {"runId": run.id, "sourceRunId": source.id, "mode": "replay", "fromSeq": from_seq}
-    return as_json({**said, "status": run.status.value}, _CREATED)
+    run = await context.host.replay(caller, source, from_seq)
+    fields = {"runId": run.id, "sourceRunId": source.id, "mode": "replay", "fromSeq": from_seq}
+    return as_json({**fields, "status": run.status.value}, _CREATED)
 
 
-async def complete(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    return await _end(request, desk, visitor, RunStatus.COMPLETED)
+async def complete(request: Request, context: HostContext, caller: Requester) -> Response:
+    return await _end(request, context, caller, RunStatus.COMPLETED)
 
 
-async def cancel(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    return await _end(request, desk, visitor, RunStatus.CANCELLED)
+async def cancel(request: Request, context: HostContext, caller: Requester) -> Response:
+    return await _end(request, context, caller, RunStatus.CANCELLED)
 
 
-async def secret(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def secret(request: Request, context: HostContext, caller: Requester) -> Response:
     """Register a secret of the run; it is written nowhere, and the answer does not repeat it."""
-    body = await desk.body(request)
-    run = await desk.run(request, visitor)
-    desk.host.resolve(run, text(body, "secretId"), text(body, "value"))
+    body = await context.body(request)
+    run = await context.run(request, caller)
+    context.host.resolve(run, text(body, "secretId"), text(body, "value"))
     return as_json({"secretId": body["secretId"]}, _CREATED)
 
 
-async def memory(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def memory(request: Request, context: HostContext, caller: Requester) -> Response:
     """One of the four operations, as the run sees memory."""
     name = request.path_params["verb"]
     if name not in _OPERATIONS:
         raise NotFound("there is no such operation", fix=f"one of: {', '.join(_OPERATIONS)}")
     try:
-        body = await desk.body(request)
+        body = await context.body(request)
     except InvalidRequest as problem:
         if problem.field == "memoryRef" and name in _NOWHERE:
             return as_json(_NOWHERE[name])
         raise
-    run = await desk.run(request, visitor)
-    async with desk.host.at_work(run):
-        adapter = desk.host.adapter(visitor, run)
+    run = await context.run(request, caller)
+    async with context.host.at_work(run):
+        adapter = context.host.adapter(caller, run)
         return as_json(await _OPERATIONS[name](adapter, text(body, "memoryRef"), body))
 
 
-async def look(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def look(request: Request, context: HostContext, caller: Requester) -> Response:
     """A memory as it is now."""
     query = request.query_params
-    asked: dict[str, Json] = {name: query[name] for name in ("tag",) if name in query}
-    wanted = wanted_from({"limit": number(query.get("limit", 0), "limit"), **asked})
-    found = await desk.host.adapter(visitor).list(request.path_params["ref"], wanted)
-    return as_json({"entries": [entry_of(record) for record in found]})
+    redaction: dict[str, Json] = {name: query[name] for name in ("tag",) if name in query}
+    listing = parse_listing({"limit": number(query.get("limit", 0), "limit"), **redaction})
+    records = await context.host.adapter(caller).list(request.path_params["ref"], listing)
+    return as_json({"entries": [encode_entry(record) for record in records]})
 
 
-async def refer(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def refer(request: Request, context: HostContext, caller: Requester) -> Response:
     """The reference to the memory of an agent, or of one of its users."""
-    body = await desk.body(request)
+    body = await context.body(request)
     user = text(body, "userId") if "userId" in body else None
-    ref = issue(Scope(tenant=visitor.tenant, agent=text(body, "agentId"), user=user))
-    if locate(ref, visitor.tenant) is None:
+    ref = build_ref(Scope(tenant=caller.tenant, agent=text(body, "agentId"), user=user))
+    if parse_ref(ref, caller.tenant) is None:
         raise InvalidRequest("no agent or user can be called that", field="agentId", fix="use a shorter name")
-    if desk.host.adapter(visitor).place(ref) is None:
+    if context.host.adapter(caller).place(ref) is None:
         raise Forbidden("this agent is not yours", field="agentId")
     return as_json({"memoryRef": ref}, _CREATED)
 
 
-async def compacted(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    passed = await compact(desk.host, visitor, text(await desk.body(request), "memoryRef"))
-    output = {} if passed.output is None else {"outputContent": entry_of(passed.output)["content"]}
+async def compacted(request: Request, context: HostContext, caller: Requester) -> Response:
+    passed = await compact(context.host, caller, text(await context.body(request), "memoryRef"))
+    output = {} if passed.output is None else {"outputContent": encode_entry(passed.output)["content"]}
     return as_json({"type": passed.type, "payload": passed.payload, **output})
 
 
-async def consolidated(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    passed = await consolidate(desk.host, visitor, text(await desk.body(request), "memoryRef"))
+async def consolidated(request: Request, context: HostContext, caller: Requester) -> Response:
+    passed = await consolidate(context.host, caller, text(await context.body(request), "memoryRef"))
     return as_json({"type": passed.type, "event": passed.payload})
 
 
-async def seed(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def seed(request: Request, context: HostContext, caller: Requester) -> Response:
     """Put made-up entries, for a host under test; the ids they bring are not used."""
-    body = await desk.body(request)
+    body = await context.body(request)
     ref, entries = text(body, "memoryRef"), body.get("entries")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise InvalidRequest("entries is a list of objects", field="entries")
-    drafts = [draft_from({name: entry[name] for name in entry if name != "id"}) for entry in entries]
-    adapter = desk.host.adapter(visitor)
+    drafts = [parse_draft({name: entry[name] for name in entry if name != "id"}) for entry in entries]
+    adapter = context.host.adapter(caller)
     for one in drafts:
         await adapter.put(ref, one)
     return as_json({"seeded": len(drafts)}, _CREATED)
 
 
-async def canary(request: Request, desk: Desk, visitor: Visitor) -> Response:
+async def canary(request: Request, context: HostContext, caller: Requester) -> Response:
     """A consolidation for a host under test: with a secret written twice, if that is asked for."""
-    body = await desk.body(request)
+    body = await context.body(request)
     ref = text(body, "memoryRef")
-    adapter = desk.host.adapter(visitor)
-    value = f"canary-{desk.host.container.context.mint()}"
+    adapter = context.host.adapter(caller)
+    value = f"canary-{context.host.container.context.mint()}"
     if body.get("includeSecretCanary") is True:
         adapter.vault.add("canary", value)
         for _ in range(2):
-            await adapter.put(ref, draft_from({"content": f"the secret is {value}"}))
-    passed = await consolidate(desk.host, visitor, ref)
-    kept = await adapter.list(ref, wanted_from({}))
-    leaked = any(value in str(entry_of(record)) for record in kept)
+            await adapter.put(ref, parse_draft({"content": f"the secret is {value}"}))
+    passed = await consolidate(context.host, caller, ref)
+    entry = await adapter.list(ref, parse_listing({}))
+    leaked = any(value in str(encode_entry(record)) for record in entry)
     return as_json({"event": passed.payload, "secretLeaked": leaked})
 
 
 async def _list(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
-    found = await adapter.list(ref, wanted_from(part(body, "options")))
-    return {"entries": [entry_of(record) for record in found]}
+    records = await adapter.list(ref, parse_listing(part(body, "options")))
+    return {"entries": [encode_entry(record) for record in records]}
 
 
 async def _get(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
-    found = await adapter.get(ref, text(body, "id"))
-    return {"entry": None if found is None else entry_of(found)}
+    record = await adapter.get(ref, text(body, "id"))
+    return {"entry": None if record is None else encode_entry(record)}
 
 
-async def _put(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
-    return {"entry": entry_of(await adapter.put(ref, draft_from(part(body, "entry"))))}
+async def _write(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
+    return {"entry": encode_entry(await adapter.put(ref, parse_draft(part(body, "entry"))))}
 
 
 async def _delete(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
@@ -187,7 +251,7 @@ async def _delete(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
 _OPERATIONS: Mapping[str, Callable[[Adapter, str, Mapping[str, Json]], Awaitable[Json]]] = {
     "list": _list,
     "get": _get,
-    "put": _put,
+    "put": _write,
     "delete": _delete,
 }
 
@@ -196,25 +260,21 @@ _NOWHERE: Mapping[str, Json] = {"list": {"entries": []}, "get": {"entry": None}}
 """What a reference leads to that no text can be, such as one with a NUL in it."""
 
 
-async def _events(request: Request, desk: Desk, run: Run) -> list[Json]:
+async def _events(request: Request, context: HostContext, run: Run) -> list[Json]:
     after = number(request.query_params.get("lastSequence", 0), "lastSequence")
-    return [event_document(event) for event in await desk.host.events(run, after)]
+    return [event_document(event) for event in await context.host.events(run, after)]
 
 
-async def _end(request: Request, desk: Desk, visitor: Visitor, status: RunStatus) -> Response:
-    run = await desk.run(request, visitor)
-    return as_json(run_document(await desk.host.end(visitor, run, status), {}))
+async def _end(request: Request, context: HostContext, caller: Requester, status: RunStatus) -> Response:
+    run = await context.run(request, caller)
+    return as_json(run_document(await context.host.end(caller, run, status), {}))
 
 
 def _refs(body: Mapping[str, Json]) -> list[str]:
-    found = body.get("memoryRefs", [])
-    if (
-        not isinstance(found, list)
-        or len(found) > _REFS_MOST
-        or not all(isinstance(ref, str) for ref in found)
-    ):
+    refs = body.get("memoryRefs", [])
+    if not isinstance(refs, list) or len(refs) > _REFS_MOST or not all(isinstance(ref, str) for ref in refs):
         raise InvalidRequest(f"memoryRefs is a list of at most {_REFS_MOST} texts", field="memoryRefs")
-    return found
+    return refs
 
 
 READING: Mapping[str, Verb] = {

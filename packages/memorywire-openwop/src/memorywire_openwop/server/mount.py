@@ -1,4 +1,4 @@
-"""The OpenWOP host as applications that the HTTP door mounts."""
+"""The OpenWOP host as applications that the HTTP server mounts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,12 +21,11 @@ from memorywire.server.auth import Authenticator, Caller, Provider
 from memorywire.server.http.answers import as_json
 from memorywire.server.http.app import WRONG_METHOD, MountedApp
 from memorywire.server.http.endpoint import Endpoint, Limits, Service
-from memorywire_openwop.discovery import document
+from memorywire_openwop.discovery import build_document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host
 from memorywire_openwop.server.answers import as_envelope
-from memorywire_openwop.server.desk import Desk, admitted
-from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, Verb
+from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, HostContext, Verb, authorize
 
 DISCOVERY = "/.well-known/openwop"
 PATH = "/v1"
@@ -58,7 +57,9 @@ def openwop_mounts(
         run_hours=run_hours,
         edition=Edition(edition),
     )
-    desk = Desk(host=host, service=service, manifests=(*manifests, *AGENTS) if testing else manifests)
+    context = HostContext(
+        host=host, service=service, manifests=(*manifests, *AGENTS) if testing else manifests
+    )
     authenticator = Authenticator(service.journal, container.context.clock, trusting=local, provider=provider)
 
     @asynccontextmanager
@@ -72,7 +73,7 @@ def openwop_mounts(
         await authenticator.close()
 
     posts = {**WRITING, **TESTING} if testing else WRITING
-    app = _application([*_routes("POST", posts, desk), *_routes("GET", READING, desk)])
+    app = _application([*_routes("POST", posts, context), *_routes("GET", READING, context)])
     return [
         MountedApp(
             path=DISCOVERY,
@@ -106,22 +107,22 @@ def _application(routes: Sequence[Route]) -> Starlette:
     return app
 
 
-def _routes(method: str, verbs: Mapping[str, Verb], desk: Desk) -> list[Route]:
-    return [Route(path, _endpoint(method, verb, desk), methods=[method]) for path, verb in verbs.items()]
+def _routes(method: str, verbs: Mapping[str, Verb], context: HostContext) -> list[Route]:
+    return [Route(path, _endpoint(method, verb, context), methods=[method]) for path, verb in verbs.items()]
 
 
-def _endpoint(method: str, verb: Verb, desk: Desk) -> Endpoint:
+def _endpoint(method: str, verb: Verb, context: HostContext) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         request.state.operation = "openwop"
-        visitor = admitted(request, NEEDS[method])
-        return await desk.service.finish(verb(request, desk, visitor))
+        caller = authorize(request, NEEDS[method])
+        return await context.service.finish(verb(request, context, caller))
 
     return endpoint
 
 
 def _discovery(host: Host) -> Endpoint:
     async def endpoint(_: Request) -> Response:
-        return as_json(document(host))
+        return as_json(build_document(host))
 
     return endpoint
 

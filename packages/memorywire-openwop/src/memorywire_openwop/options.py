@@ -1,4 +1,4 @@
-"""What this package adds to `memorywire serve`: its options, and the host that they ask for."""
+"""The options that this package adds to `memorywire serve`, and the host that they start."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -57,7 +57,7 @@ class OpenWop:
         """The host's mounts, if any option asks for it; its agents are read now, so that a fault shows."""
         if not (openwop or openwop_test or openwop_agents is not None):
             return None
-        from memorywire_openwop.discovery import manifests_from
+        from memorywire_openwop.discovery import parse_manifests
         from memorywire_openwop.server.mount import openwop_mounts
 
         values: dict[str, Any] = {
@@ -65,7 +65,7 @@ class OpenWop:
             "run_hours": openwop_run_hours,
             "edition": openwop_edition,
         }
-        manifests = () if openwop_agents is None else manifests_from(openwop_agents.read())
+        manifests = () if openwop_agents is None else parse_manifests(openwop_agents.read())
         return partial(openwop_mounts, manifests=manifests, **values)
 
 

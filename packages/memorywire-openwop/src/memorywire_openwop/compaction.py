@@ -1,4 +1,4 @@
-"""What the host does to memory when no run looks: compaction and consolidation, without any model."""
+"""Compaction and consolidation of a memory, outside of runs and without a model."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,8 +11,8 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
 from memorywire.pipeline.perform import perform
-from memorywire_openwop.adapter import SOURCE, Adapter, Visitor
-from memorywire_openwop.entries import LIMIT_MOST, Draft, Wanted, entry_of
+from memorywire_openwop.adapter import SOURCE, Adapter, Requester
+from memorywire_openwop.entries import LIMIT_MOST, Draft, Listing, encode_entry
 from memorywire_openwop.host import Host
 
 COMPACTION = "memorywire.compaction"
@@ -21,23 +21,23 @@ _FEWEST = 2
 _TRIGGER = "host-managed"
 
 
-class Passed(Struct, frozen=True, kw_only=True):
-    """What a pass told, and, of a compaction, what it kept."""
+class PassResult(Struct, frozen=True, kw_only=True):
+    """The event of a pass and, for a compaction, the entry that it wrote."""
 
     type: str
     payload: dict[str, Json]
     output: Record | None = None
 
 
-async def compact(host: Host, visitor: Visitor, ref: str) -> Passed:
+async def compact(host: Host, caller: Requester, ref: str) -> PassResult:
     """Make one entry of the oldest ones, in their place: their texts, each on its line, in order.
 
     It is put like any entry, so that no secret comes back by being folded into another text.
     """
-    host.adapter(visitor).writable(ref)
-    async with host.passing(visitor, COMPACTION, ref) as adapter:
-        found = await _entries(adapter, ref)
-        sources = list(_fitting(reversed(found), host.serves))
+    host.adapter(caller).writable(ref)
+    async with host.passing(caller, COMPACTION, ref) as adapter:
+        records = await _list_own_entries(adapter, ref)
+        sources = list(_list_fitting(reversed(records), host.serves))
         if len(sources) < _FEWEST:
             raise InvalidRequest("there are not enough entries to make one of", field="memoryRef")
         text = "\n".join(_text(source) for source in sources)
@@ -51,62 +51,62 @@ async def compact(host: Host, visitor: Visitor, ref: str) -> Passed:
             "trigger": _TRIGGER,
             "byteSize": len(_text(output).encode()),
         }
-        return await _told(adapter, Passed(type="memory.compacted", payload=payload, output=output))
+        return await _report(adapter, PassResult(type="memory.compacted", payload=payload, output=output))
 
 
-async def consolidate(host: Host, visitor: Visitor, ref: str) -> Passed:
+async def consolidate(host: Host, caller: Requester, ref: str) -> PassResult:
     """Fold entries that say the same, with the same tags and the same end, into the oldest of them.
 
     A second pass finds nothing to fold.
     """
-    host.adapter(visitor).writable(ref)
-    async with host.passing(visitor, CONSOLIDATION, ref) as adapter:
-        found = await _entries(adapter, ref)
-        merged = [id for same in _alike(found) for id in await _folded(same, adapter)]
+    host.adapter(caller).writable(ref)
+    async with host.passing(caller, CONSOLIDATION, ref) as adapter:
+        records = await _list_own_entries(adapter, ref)
+        merged = [id for same in _group_equal(records) for id in await _merge_group(same, adapter)]
         payload: dict[str, Json] = {
             "memoryRef": ref,
-            "inputCount": len(found),
-            "outputCount": len(found) - len(merged),
+            "inputCount": len(records),
+            "outputCount": len(records) - len(merged),
             "trigger": _TRIGGER,
         }
         if merged:
             payload["mergedIds"] = merged
-        return await _told(adapter, Passed(type="agent.memory.consolidated", payload=payload))
+        return await _report(adapter, PassResult(type="agent.memory.consolidated", payload=payload))
 
 
-async def _told(adapter: Adapter, passed: Passed) -> Passed:
+async def _report(adapter: Adapter, passed: PassResult) -> PassResult:
     await adapter.tell(passed.type, passed.payload)
     return passed
 
 
-async def _entries(adapter: Adapter, ref: str) -> list[Record]:
+async def _list_own_entries(adapter: Adapter, ref: str) -> list[Record]:
     """What was put here, newest first. Keys, procedures and what else is in the memory are left alone."""
-    found = await adapter.list(ref, Wanted(limit=LIMIT_MOST))
-    return [record for record in found if record.source == SOURCE]
+    records = await adapter.list(ref, Listing(limit=LIMIT_MOST))
+    return [record for record in records if record.source == SOURCE]
 
 
-async def _folded(same: Sequence[Record], adapter: Adapter) -> tuple[str, ...]:
+async def _merge_group(same: Sequence[Record], adapter: Adapter) -> tuple[str, ...]:
     oldest, *others = same
     request = Merge(scope=oldest.scope, canonical=oldest.id, duplicates=tuple(one.id for one in others))
-    done = await perform(request, adapter.context)
-    waits = isinstance(done, Merged) and done.proposal_id is not None
+    receipt = await perform(request, adapter.context)
+    waits = isinstance(receipt, Merged) and receipt.proposal_id is not None
     return () if waits else request.duplicates
 
 
-def _alike(found: Sequence[Record]) -> Iterator[list[Record]]:
+def _group_equal(found: Sequence[Record]) -> Iterator[list[Record]]:
     """Groups of entries that are one but for their ids, oldest first."""
-    ordered = sorted(found, key=lambda record: (_sameness(record), record.created_at, record.id))
-    for _, group in groupby(ordered, key=_sameness):
+    ordered = sorted(found, key=lambda record: (_equality_key(record), record.created_at, record.id))
+    for _, group in groupby(ordered, key=_equality_key):
         same = list(group)
         if len(same) > 1:
             yield same
 
 
-def _sameness(record: Record) -> tuple[str, tuple[str, ...], int, str]:
+def _equality_key(record: Record) -> tuple[str, tuple[str, ...], int, str]:
     return record.digest, tuple(sorted(record.tags)), record.expires_at or 0, record.scope.user or ""
 
 
-def _fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
+def _list_fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
     """The oldest entries that fit into one; entries with an end are left to end by themselves."""
     lasting = (record for record in oldest_first if record.expires_at is None)
     size = 0
@@ -118,4 +118,4 @@ def _fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
 
 
 def _text(record: Record) -> str:
-    return str(entry_of(record)["content"])
+    return str(encode_entry(record)["content"])
