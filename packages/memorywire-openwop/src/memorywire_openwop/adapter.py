@@ -53,7 +53,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(Struct, frozen=True, kw_only=True):
-    """Lists, gets, puts and deletes entries. A memory that is not accessible reads as empty and cannot be written.
+    """Lists, gets, puts and deletes entries. An inaccessible memory reads as empty and cannot be written.
 
     Bound to a run, it shows memory as it was when the run began, except for the run's own memories.
     """
