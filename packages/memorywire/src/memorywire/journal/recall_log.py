@@ -20,13 +20,12 @@ from memorywire.journal.backend import Session, bind_scope
 from memorywire.journal.canonical import encoded
 from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import append
-from memorywire.model.codec import encoder, loads
+from memorywire.model.codec import loads, write_json
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import Scope
 
 _PRIVATE = 0o600
-_encode = encoder()
 
 
 class RecallBuffer:
@@ -154,7 +153,7 @@ def _read_notes(path: Path) -> list[RecallNote]:
 def _encode_note(note: RecallNote) -> str:
     """For `loads`, but without the search for what a value is made of: somebody waits for the answer."""
     scope = note.scope
-    return _encode(
+    return write_json(
         {
             "id": note.id,
             "at": note.at,

@@ -8,24 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct
+from msgspec.json import Decoder, Encoder
 from msgspec.structs import fields
 
-Encode: TypeAlias = Callable[[Any], str]
+T = TypeVar("T")
 
-
-def encoder(*, sort_keys: bool = False, ensure_ascii: bool = False, spaced: bool = False) -> Encode:
-    """What writes a JSON value as `json.dumps` with these options would; without spaces unless `spaced`."""
-    item, key = (", ", ": ") if spaced else (",", ":")
-    usual = json.JSONEncoder(sort_keys=sort_keys, ensure_ascii=ensure_ascii, separators=(item, key))
-    made_of = getattr(json.encoder, "c_make_encoder", None)
-    if made_of is None:  # an interpreter without the library's extension
-        return usual.encode
-    quote = json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
-    pieces = made_of(None, usual.default, quote, None, key, item, sort_keys, False, True)
-    return lambda value: "".join(pieces(value, 0))
+_KIND = "$"  # names the class of a value where a hint allows several
+_PLAIN = frozenset({str, int, float, bool, types.NoneType})
+_encode, _decode = Encoder().encode, Decoder().decode
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -36,33 +29,24 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deep") from error
 
 
-_read = json.JSONDecoder().raw_decode
+def write_json(value: Any) -> str:
+    """The value as compact JSON; characters beyond ASCII stay as they are."""
+    return _encode(value).decode()
 
 
-def decoded(text: str) -> Any:
-    """What `json.loads` makes of a text, in less time where nothing is around the value."""
-    try:
-        value, end = _read(text)
-    except json.JSONDecodeError:
-        return json.loads(text)
-    return value if end == len(text) else json.loads(text)
-
-
-T = TypeVar("T")
-
-_KIND = "$"  # names the class of a value where a hint allows several
-_PLAIN = frozenset({str, int, float, bool, types.NoneType})
-_written = encoder()
+def read_json(text: str) -> Any:
+    """The value of JSON that we wrote ourselves; raises ValueError when it is damaged."""
+    return _decode(text)
 
 
 def dumps(value: object) -> str:
     """One line of JSON that `loads` reads back to an equal value."""
-    return _written(dump(value))
+    return write_json(dump(value))
 
 
 def loads(kind: type[T], text: str) -> T:
     """The value of that kind which `dumps` wrote."""
-    value: T = load(kind, json.loads(text))
+    value: T = load(kind, read_json(text))
     return value
 
 

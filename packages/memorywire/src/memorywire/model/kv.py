@@ -1,6 +1,7 @@
 """The key-value contract as values: whose keys, what is set, what is kept, what is found."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
@@ -9,7 +10,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from msgspec import Struct, field
 
 from memorywire.model.answers import Redacted, Status
-from memorywire.model.codec import encoder
+from memorywire.model.codec import write_json
 from memorywire.model.ids import VARIANT
 from memorywire.model.record import ENTRY_FORM, ENTRY_FORM_AT, Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
@@ -45,8 +46,7 @@ DEDUP_THRESHOLD = 0.93
 LONGEST_TTL = 3_153_600_000
 """Seconds: a hundred years."""
 
-_one_line = encoder()
-_listed = encoder(ensure_ascii=True, spaced=True)
+_listed = json.JSONEncoder().encode
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 """The agents that hold the entries of users and tenants, which belong to no single agent."""
@@ -222,7 +222,7 @@ class Reembedded(Struct, frozen=True, kw_only=True):
 
 def size_of(value: Json) -> int:
     """The bytes of a value as JSON in UTF-8 without spaces."""
-    return len(_one_line(value).encode())
+    return len(write_json(value).encode())
 
 
 def is_entry(record: Record) -> bool:

@@ -1,6 +1,7 @@
 """A record: one version of one memory, and the scope it belongs to."""
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,7 +12,6 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from memorywire.model.clock import END_OF_CALENDAR
-from memorywire.model.codec import encoder
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 
@@ -25,7 +25,7 @@ ENTRY_FORM, ENTRY_FORM_AT = "8", 14
 
 _SILENT = frozenset({int, float, bool, type(None)})  # what has no words
 
-_in_order = encoder(sort_keys=True, ensure_ascii=True, spaced=True)
+_in_order = json.JSONEncoder(sort_keys=True).encode
 
 # Written out because strftime would speak the machine's language.
 _MONTHS = "January February March April May June July August September October November December".split()

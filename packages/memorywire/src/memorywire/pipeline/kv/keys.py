@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from memorywire.model.change import Base
-from memorywire.model.codec import decoded
+from memorywire.model.codec import read_json
 from memorywire.model.errors import Conflict
 from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
 from memorywire.model.query import And, Compare, Filter, Operator, Where
@@ -216,7 +216,7 @@ def glimpsed(glimpse: Glimpse | Seen) -> Place:
 
 
 def _held(id: str, text: str | None) -> int:
-    mark: Json = None if text is None else decoded(text)
+    mark: Json = None if text is None else read_json(text)
     if not is_mark(mark):
         raise _no_value(id)
     size: int = mark["bytes"]

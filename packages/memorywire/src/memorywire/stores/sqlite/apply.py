@@ -7,7 +7,7 @@ import apsw
 from msgspec import Struct
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
-from memorywire.model.codec import encoder
+from memorywire.model.codec import write_json
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
 from memorywire.model.kv import saying
 from memorywire.model.record import Scope
@@ -217,7 +217,6 @@ def _find_newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
     return _Newest(Scope(tenant=tenant, agent=agent, user=user), number, bool(live), bool(erased))
 
 
-_dumps = encoder()
 _REPLACED = EndReason.REPLACED.value
 
 GroupResult: TypeAlias = list[int | Exception]
@@ -260,7 +259,7 @@ def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
         changes=change_rows,
         versions=versions,
         replaced=[(at, _previous_row(change)) for at, change in enumerate(changes) if _replaces(change)],
-        said=_dumps([[*words, at] for words, at in sayings.items()]) if sayings else None,
+        said=write_json([[*words, at] for words, at in sayings.items()]) if sayings else None,
     )
 
 

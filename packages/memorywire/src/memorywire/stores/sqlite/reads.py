@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.codec import encoder
+from memorywire.model.codec import write_json
 from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Glimpse
@@ -26,7 +26,6 @@ from memorywire.stores.sqlite.rows import (
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
-_dumps = encoder()
 
 
 def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -100,7 +99,7 @@ def _scan_positions(db: apsw.Connection, filters: Conditions) -> Iterator[int]:
 def at_positions(
     db: apsw.Connection, positions: Sequence[int], last_recalled: LastRecalled
 ) -> dict[int, Record]:
-    rows = db.execute(QUERIES["by_position"], {"positions": _dumps(list(positions))})
+    rows = db.execute(QUERIES["by_position"], {"positions": write_json(list(positions))})
     return {read_position(row): read_record(row, last_recalled) for row in rows}
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from memorywire.model.change import Change, EndReason, Put, Version
-from memorywire.model.codec import decoded, encoder
+from memorywire.model.codec import read_json, write_json
 from memorywire.model.errors import InvalidRequest, corrupt_row
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
@@ -57,7 +57,6 @@ Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 _HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
 _ONCE = (1).to_bytes(_COUNT_BYTES, "little")
 
-_dumps = encoder()
 _NONE, _EMPTY = "[]", "{}"
 _PLAIN_TYPES = frozenset({type(None), bytes, float})  # the engine holds every one of these
 _TEXT, _WHOLE = {str}, {int}
@@ -130,11 +129,11 @@ def _version_values(put: Put, space: Space) -> Row:
     words = (
         int(is_object),
         _dump_list(record.tags),
-        _dumps(record.metadata) if record.metadata else _EMPTY,
+        write_json(record.metadata) if record.metadata else _EMPTY,
         _dump_list(record.supersedes),
         _dump_list(record.merged_from),
         _dump_list(record.derived_from),
-        _dumps(record.content) if is_object else str(record.content),
+        write_json(record.content) if is_object else str(record.content),
     )
     checksums = (checksum_row(name + words), checksum_vector(vector))
     return (*name, compute_digest(record), length, *words, vector, terms, *checksums)
@@ -205,12 +204,12 @@ def _decode(row: Row, seen: LastRecalled) -> Record:
         id=id,
         scope=scope,
         type=_TYPES[type],
-        content=decoded(content) if is_object else content,
+        content=read_json(content) if is_object else content,
         created_at=created_at,
         updated_at=updated_at,
         version=number,
         confidence=confidence,
-        metadata={} if metadata == _EMPTY else decoded(metadata),
+        metadata={} if metadata == _EMPTY else read_json(metadata),
         tags=_load_list(tags),
         source=source,
         session_id=session,
@@ -320,11 +319,11 @@ def _narrowing() -> Callable[[bytes], bytes]:
 
 
 def _dump_list(names: Sequence[str]) -> str:
-    return _dumps(names) if names else _NONE
+    return write_json(names) if names else _NONE
 
 
 def _load_list(text: str) -> tuple[str, ...]:
-    return () if text == _NONE else tuple(decoded(text))
+    return () if text == _NONE else tuple(read_json(text))
 
 
 def _check_row(row: Bindings) -> Bindings:
