@@ -341,7 +341,8 @@ async def _remember_independent(
     conflicts: Counter[int] = Counter()
     pending = list(range(len(items)))
     while pending:
-        works = [plan_remember(items[at], context, twins.get(at), standing, unique) for at in pending]
+        now = context.clock()  # one moment for all: within a batch, none is newer than another
+        works = [plan_remember(items[at], context, now, twins.get(at), standing, unique) for at in pending]
         is_concurrent = len(items) > 1 and any(_reads_store(items[at].request) for at in pending)
         plans = await gather_results(works) if is_concurrent else [await catch(work) for work in works]
         results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
@@ -387,6 +388,7 @@ class RememberPlan(NamedTuple):
 async def plan_remember(
     item: SafeRequest,
     context: Context,
+    now: int,
     twin: Record | None = None,
     standing: Standing = Standing.ACTIVE,
     unique: bool = True,
@@ -396,7 +398,7 @@ async def plan_remember(
     That is so when the same request was sent before, and when a live memory says the same. `twin` is such a
     memory, if one is known.
     """
-    request, now = item.request, context.clock()
+    request = item.request
     trust = await find_trust(request, context)
     if request.idempotency_key is not None and (earlier := await find_replay(request, context)) is not None:
         return earlier

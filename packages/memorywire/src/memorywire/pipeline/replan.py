@@ -36,7 +36,7 @@ async def _plan_change(request: Request, context: Context) -> Change | None:
     """The change that the request asks for; None when there is nothing to do."""
     match request:
         case Remember():
-            planned = await plan_remember(sanitize(request, context), context)
+            planned = await plan_remember(sanitize(request, context), context, context.clock())
             return planned.plan.change if isinstance(planned, RememberPlan) else None
         case Forget():
             plan = await plan_forget(request, context)
