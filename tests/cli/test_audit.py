@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.cli.operator import tokens_taken
+from memorywire.cli.operator import format_tokens
 from tests.cli.shell import Inside, Shell
 from tests.journal.books import a_ledger, write_entries
 
@@ -183,9 +183,9 @@ def test_a_token_that_has_ended_is_not_counted_among_those_that_let_in(shell: Sh
     (ana,) = shell("operator", "list", "--json").json["operators"]
     ends = ana["tokens"][0]["expires_at"]
     assert " 1 until 20" in shell("operator", "list").out
-    assert tokens_taken(ana["tokens"], ends - 1).startswith("1 until")
-    assert tokens_taken(ana["tokens"], ends) == "ended"
-    assert tokens_taken([*ana["tokens"], {"expires_at": None, "revoked_at": None}], ends) == "1"
+    assert format_tokens(ana["tokens"], ends - 1).startswith("1 until")
+    assert format_tokens(ana["tokens"], ends) == "ended"
+    assert format_tokens([*ana["tokens"], {"expires_at": None, "revoked_at": None}], ends) == "1"
 
 
 def test_revoking_an_operator_twice_is_told_and_written_down_once(shell: Shell):

@@ -41,8 +41,8 @@ def test_what_to_type_next_names_the_tenant(shared: Shell):
 
 def test_what_to_type_next_keeps_the_user_of_a_database_and_not_the_password():
     url = "postgresql://ana:hunter2@db.example.org/memories?schema=mine"
-    cli = CliContext(read=Settings, as_json=False, typed=("--store", url))
-    typed = cli.again("undo", "c1")
+    cli = CliContext(read_settings=Settings, as_json=False, options=("--store", url))
+    typed = cli.suggest("undo", "c1")
     assert typed == "memorywire undo c1 --store 'postgresql://ana@db.example.org/memories?schema=mine'"
 
 

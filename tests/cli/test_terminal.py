@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.cli.terminal import columns, table
+from memorywire.cli.terminal import count_columns, format_table
 from tests.cli.shell import COMMAND, Shell
 
 
@@ -90,7 +90,7 @@ def test_a_recall_shows_sixty_characters_of_content_and_the_whole_id(shell: Shel
         lines = seen.splitlines()
         assert any(said[:60] in line for line in lines)
         assert any(line.split()[:1] == [id] for line in lines)
-        assert all(columns(line) <= 80 for line in lines)
+        assert all(count_columns(line) <= 80 for line in lines)
 
 
 def test_what_a_filter_would_take_is_shown_before_the_question(shell: Shell):
@@ -127,14 +127,14 @@ def test_a_closed_pipe_ends_quietly(shell: Shell):
 
 
 def test_wide_characters_keep_the_columns_straight():
-    lines = table(["A", "B"], [["東京", "x"], ["cafe\u0301", "y"]], elastic="A", width=None)
-    assert {columns(line[: line.index(last)]) for line, last in zip(lines, "Bxy", strict=True)} == {6}
+    lines = format_table(["A", "B"], [["東京", "x"], ["cafe\u0301", "y"]], elastic="A", width=None)
+    assert {count_columns(line[: line.index(last)]) for line, last in zip(lines, "Bxy", strict=True)} == {6}
 
 
 def test_only_the_elastic_column_is_cut():
-    lines = table(["ID", "CONTENT"], [["0123456789", "y" * 90]], elastic="CONTENT", width=40)
+    lines = format_table(["ID", "CONTENT"], [["0123456789", "y" * 90]], elastic="CONTENT", width=40)
     assert lines[1].startswith("0123456789  yyy")
-    assert columns(lines[1]) == 40
+    assert count_columns(lines[1]) == 40
 
 
 def test_a_recall_ends_with_the_command_that_says_why(shell: Shell):

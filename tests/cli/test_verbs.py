@@ -325,8 +325,8 @@ def test_a_way_back_is_shown_where_there_is_one(shell: Shell, tmp_path: Path):
 
 def test_a_command_to_type_next_shows_no_password():
     typed = ("--store", "postgresql://ana:secret@db/memories", "--agent", "a@b", "--user", "ann e")
-    cli = CliContext(read=Settings, as_json=False, typed=typed)
-    assert cli.again("undo", "x") == (
+    cli = CliContext(read_settings=Settings, as_json=False, options=typed)
+    assert cli.suggest("undo", "x") == (
         "memorywire undo x --store postgresql://ana@db/memories --agent a@b --user 'ann e'"
     )
 

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire import Memory
-from memorywire.cli.reembed import _reembed_of
+from memorywire.cli.reembed import find_reembed
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import SpaceMismatch
 from memorywire.model.record import MemoryType, Record, Scope
@@ -86,7 +86,7 @@ def test_reads_and_writes_go_on_meanwhile_and_nothing_written_is_left_behind(url
         other.held.clear()
         async with Memory("a", [url], embedder=Quick()) as memory:
             working = asyncio.create_task(
-                _reembed_of(url)(space=other.space, embed=other.embed, on_progress=lambda *_: None)
+                find_reembed(url)(space=other.space, embed=other.embed, on_progress=lambda *_: None)
             )
             asked = 0
             while not working.done():
@@ -123,12 +123,12 @@ def test_what_was_made_before_an_interruption_is_not_made_again_and_what_is_eras
                 raise KeyError("enough for now")
 
         with pytest.raises(KeyError):
-            await _reembed_of(url)(space=other.space, embed=other.embed, on_progress=interrupted)
+            await find_reembed(url)(space=other.space, embed=other.embed, on_progress=interrupted)
         assert 0 < other.embedded < FACTS
         async with Memory("a", [url], embedder=Quick()) as memory:
             every = [record.id for record in await memory.list(limit=1000)]
             await memory.forget(every[:2], hard_delete=True)
-        done = await _reembed_of(url)(space=other.space, embed=other.embed, on_progress=lambda *_: None)
+        done = await find_reembed(url)(space=other.space, embed=other.embed, on_progress=lambda *_: None)
         assert other.embedded <= FACTS
         assert done <= FACTS
         async with Memory("a", [url], embedder=other) as memory:
@@ -151,7 +151,7 @@ def test_going_back_to_the_space_it_has_gives_up_what_was_begun(url: str) -> Non
                 raise KeyError("enough for now")
 
         async def work(to: Embedder, hears: Callable[[int, int], None]) -> int:
-            return await _reembed_of(url)(space=to.space, embed=to.embed, on_progress=hears)
+            return await find_reembed(url)(space=to.space, embed=to.embed, on_progress=hears)
 
         with pytest.raises(KeyError):
             await work(other, interrupted)

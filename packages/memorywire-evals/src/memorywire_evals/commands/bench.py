@@ -10,7 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from memorywire.cli.problems import problems
-from memorywire.cli.terminal import Progress, table, terminal_width
+from memorywire.cli.terminal import Progress, format_table
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 from memorywire_evals.commands.eval_options import tidied, told
@@ -52,7 +52,7 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
                 rounds=rounds,
                 folder=home,
                 clock=system_clock,
-                watch=lambda doing: progress.reached(0, doing),
+                watch=lambda doing: progress.update(0, doing),
             )
         )
     if as_json:
@@ -63,7 +63,7 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
             (READ_HEADERS, report.reading()),
             (FIGURE_HEADERS, report.figures()),
         ):
-            for line in table(headers, list(rows), elastic=headers[0], width=terminal_width()):
+            for line in format_table(headers, list(rows), elastic=headers[0]):
                 click.echo(line)
             click.echo()
         click.echo(report.cost())
@@ -112,7 +112,7 @@ def kv(keys: int, at_once: int, folder: Path | None, as_json: bool) -> None:
         click.echo(json.dumps({"machine": describe(), **figures}))
         return
     click.echo(f"{keys} keys, {at_once} callers at once, load {describe()['load']}")
-    for line in table(_HEADERS, _rows(rates), elastic="WHO", width=terminal_width()):
+    for line in format_table(_HEADERS, _rows(rates), elastic="WHO"):
         click.echo(line)
 
 
@@ -304,12 +304,12 @@ def _show(report: "Report") -> None:
     latencies, rates = [row.cells() for row in report.latencies], [row.cells() for row in report.rates]
     for headers, rows in ((LATENCY_HEADERS, latencies), (RATE_HEADERS, rates)):
         click.echo()
-        for line in table(headers, rows, elastic=headers[0], width=terminal_width()):
+        for line in format_table(headers, rows, elastic=headers[0]):
             click.echo(line)
     for line in report.footing():
         click.echo(line)
     asked = list(figures(report))
     if asked:
         click.echo()
-        for line in table(HEADERS, asked, elastic="", width=terminal_width()):
+        for line in format_table(HEADERS, asked, elastic=""):
             click.echo(line)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memorywire.cli.context import CliContext
 from memorywire.cli.problems import REFUSED, problems
-from memorywire.cli.terminal import table, terminal_width
+from memorywire.cli.terminal import format_table
 from memorywire.model.errors import InvalidRequest
 from memorywire_evals.commands.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
 from memorywire_evals.sets import KINDS, WHOLE, Kind
@@ -161,7 +161,7 @@ def _show_answers(document: dict[str, Any], as_json: bool) -> None:
         return
     from memorywire_evals.tables import ANSWERS, answer_cells, answer_notes
 
-    for line in table(ANSWERS, list(answer_cells(document)), elastic="reader", width=terminal_width()):
+    for line in format_table(ANSWERS, list(answer_cells(document)), elastic="reader"):
         click.echo(line)
     for note in answer_notes(document):
         click.echo(note)
@@ -215,7 +215,7 @@ def compare(before: Path, after: Path, as_json: bool) -> None:
             CliContext.print_json(differences)
             return
         headers, rows = lines(differences)
-        for line in table(headers, rows, elastic="metric", width=terminal_width()):
+        for line in format_table(headers, rows, elastic="metric"):
             click.echo(line)
 
 
@@ -296,7 +296,7 @@ def _show_figures(runs: list[dict[str, Any]], shared: list[dict[str, Any]], as_j
     if as_json:
         CliContext.print_json({"runs": runs, "parity": shared, "figures": lines})
         return
-    for line in table(FIGURES, list(figures(lines)), elastic="", width=terminal_width()):
+    for line in format_table(FIGURES, list(figures(lines)), elastic=""):
         click.echo(line)
 
 
@@ -357,7 +357,7 @@ def _check_parity(plan: "Plan", as_json: bool) -> None:
 def _show(document: dict[str, Any]) -> None:
     from memorywire_evals.tables import HEADERS, cells, notes
 
-    for line in table(HEADERS, list(cells(document)), elastic="", width=terminal_width()):
+    for line in format_table(HEADERS, list(cells(document)), elastic=""):
         click.echo(line)
     for note in notes(document):
         click.echo(note)

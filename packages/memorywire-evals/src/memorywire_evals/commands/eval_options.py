@@ -122,7 +122,7 @@ def told(label: str) -> Iterator[Callable[[float, int, str], None]]:
             return
         if not bars:
             bars.append(Progress(label, total).__enter__())
-        bars[0].reached(done, note)
+        bars[0].update(done, note)
 
     try:
         yield tell

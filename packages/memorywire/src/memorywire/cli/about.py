@@ -1,4 +1,4 @@
-"""`memorywire capabilities`: what is wired here."""
+"""Commands about the installation: `capabilities`, `version` and `completion`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,9 +13,9 @@ from memorywire.model.record import Json
 @click.command("capabilities")
 @of_everybody
 def capabilities_command(cli: CliContext) -> None:
-    """Show what the stores and the embedder wired here can do."""
-    with cli.memory() as memory:
-        cli.show(memory.call("capabilities", {}), _render_capabilities)
+    """Show what the stores and the embedder can do."""
+    memory = cli.memory()
+    cli.show(memory.call("capabilities", {}), _render_capabilities)
 
 
 def _render_capabilities(answer: Answer) -> Iterator[str]:
@@ -31,10 +31,10 @@ def _render_capabilities(answer: Answer) -> Iterator[str]:
     yield from (f"limit       {name} {value}" for name, value in answer["limits"].items())
 
 
-def _render_openwop(said: Mapping[str, Json]) -> Iterator[str]:
-    """What a host gives an agent, whether or not one is open, and what an agent would miss."""
-    provided = said["dimensions"]
-    yield f"openwop     {'served' if said['served'] else 'not served'}: {', '.join(provided) or 'nothing'}"
+def _render_openwop(openwop: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what an OpenWOP host provides, and what an agent would miss."""
+    provided = openwop["dimensions"]
+    yield f"openwop     {'served' if openwop['served'] else 'not served'}: {', '.join(provided) or 'nothing'}"
     missing = [name for name in DIMENSIONS if name not in provided]
     if missing:
         yield f"  degraded  {', '.join(missing)}"
@@ -43,20 +43,16 @@ def _render_openwop(said: Mapping[str, Json]) -> Iterator[str]:
 @click.command("version")
 @of_everybody
 def version_command(cli: CliContext) -> None:
-    """Show the release and the wire format it speaks."""
+    """Show the version and its wire format."""
     answer = {"memorywire": __version__, "spec": "v0"}
-    cli.show(answer, lambda said: [f"memorywire {said['memorywire']} (wire format {said['spec']})"])
+    cli.show(answer, lambda answer: [f"memorywire {answer['memorywire']} (wire format {answer['spec']})"])
 
 
-_INSTALL_LINES = {
-    "bash": 'eval "$(memorywire completion bash)"  # in ~/.bashrc',
-    "zsh": 'eval "$(memorywire completion zsh)"  # in ~/.zshrc',
-    "fish": "memorywire completion fish > ~/.config/fish/completions/memorywire.fish",
-}
+_SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command("completion", epilog="For example: " + _INSTALL_LINES["bash"])
-@click.argument("shell", type=click.Choice(list(_INSTALL_LINES)))
+@click.command("completion")
+@click.argument("shell", type=click.Choice(_SHELLS))
 def completion_command(shell: str) -> None:
     """Print the completion script for SHELL."""
     from click.shell_completion import get_completion_class
@@ -65,5 +61,5 @@ def completion_command(shell: str) -> None:
 
     shell_class = get_completion_class(shell)
     if shell_class is None:
-        raise click.UsageError(f"this release of click cannot complete for {shell}")
+        raise click.UsageError(f"this version of click has no completion for {shell}")
     click.echo(shell_class(memorywire, {}, "memorywire", "_MEMORYWIRE_COMPLETE").source())

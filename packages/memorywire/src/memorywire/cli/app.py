@@ -1,4 +1,4 @@
-"""The house as the command line opens it, for verbs that work on more than one agent's memory."""
+"""Opens the container of the settings, for commands that work on more than the memory of one agent."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -11,25 +11,25 @@ import click
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import NotFound
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.app import Container, Settings
     from memorywire.journal.journal import Journal
 
 T = TypeVar("T")
 
-which_agents = click.option(
+agents_option = click.option(
     "--agents",
     multiple=True,
     default=("*",),
     show_default=True,
     metavar="PATTERN",
-    help="Which agents; * is any characters; repeatable.",
+    help="Agents by name; * is any characters; repeatable.",
 )
 
 
 @asynccontextmanager
 async def open_app(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["Container"]:
-    """The stores, the embedder and the journal that the settings name, open for a while."""
+    """Open the stores, the embedder and the journal of the settings, and close them at the end."""
     from memorywire.app import LOCAL, Governance, default_journal, open_container, rules_from
 
     container = await open_container(
@@ -60,15 +60,15 @@ async def open_app(settings: "Settings", clock: Clock = system_clock) -> AsyncIt
 
 
 def as_sqlite(url: str) -> str | None:
-    """The address of the SQLite file that a store is, with edges (`graph:`) or without; else None."""
+    """Return the SQLite address of a `sqlite:` or `graph:` store; None for other stores."""
     address = url.partition("#")[0]
     if address.startswith("graph:"):
         return f"sqlite{address.removeprefix('graph')}"
     return address if address.startswith("sqlite:") else None
 
 
-def file_of(url: str) -> Path | None:
-    """The file that a store is; None where it is none, or in memory."""
+def find_file(url: str) -> Path | None:
+    """Return the file of a SQLite store; None for other stores and in memory."""
     address = as_sqlite(url)
     if address is None:
         return None
@@ -78,50 +78,50 @@ def file_of(url: str) -> Path | None:
 
 
 def store_exists(url: str) -> bool:
-    """Whether looking at the store finds one; only a missing file is known not to be there."""
-    path = file_of(url)
+    """Return False if the store is a file that does not exist."""
+    path = find_file(url)
     return path is None or path.exists()
 
 
 def require_store(url: str) -> None:
-    """Raise NotFound for a store that does not exist: a misspelt name must not look like an empty store."""
+    """Raise NotFound if the file does not exist: a misspelt name must not look like an empty store."""
     if not store_exists(url):
         raise NotFound(
-            f"there is no store at {file_of(url)}",
+            f"there is no store at {find_file(url)}",
             field="store",
-            fix="check the path; the first remember would make it",
+            fix="check the path; the first remember creates it",
         )
 
 
 def store_notes(stores: Iterable[str]) -> list[str]:
-    """What whoever only reads should know of these stores: that one is new, or can only be read."""
+    """Return notes about stores for a command that reads: a new file, or a read-only one."""
     from memorywire.stores.sqlite.location import Location
 
-    paths = [path for path in map(file_of, stores) if path is not None]
-    new = [f"note: {path} was not there: it is made now, and empty" for path in paths if not path.exists()]
-    sealed = [path for path in paths if not Location(path=path).writable]
-    return new + [f"note: {path} can only be read: nothing is kept, no recall answered" for path in sealed]
+    paths = [path for path in map(find_file, stores) if path is not None]
+    new = [f"note: {path} did not exist and was created" for path in paths if not path.exists()]
+    read_only = [path for path in paths if not Location(path=path).writable]
+    return new + [f"note: {path} is read-only: writes and recalls will fail" for path in read_only]
 
 
-def run_in_app(settings: "Settings", act: "Callable[[Container], Awaitable[T]]") -> T:
-    """The answer of an act in the house that the settings name."""
+def run_in_app(settings: "Settings", action: "Callable[[Container], Awaitable[T]]") -> T:
+    """Run the action on the container of the settings and return its result."""
     import asyncio
 
     async def work() -> T:
         async with open_app(settings) as container:
-            return await act(container)
+            return await action(container)
 
     return asyncio.run(work())
 
 
-def run_in_journal(settings: "Settings", act: "Callable[[Journal], Awaitable[T]]") -> T:
-    """The answer of an act on the journal that the settings name."""
+def run_in_journal(settings: "Settings", action: "Callable[[Journal], Awaitable[T]]") -> T:
+    """Run the action on the journal of the settings and return its result."""
 
     async def work(container: "Container") -> T:
         from memorywire.pipeline.context import unsupported
 
         if container.journal is None:
-            raise unsupported("this", "no journal is wired here")
-        return await act(container.journal)
+            raise unsupported("this", "no journal is configured")
+        return await action(container.journal)
 
     return run_in_app(settings, work)

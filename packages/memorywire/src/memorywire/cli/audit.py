@@ -1,4 +1,4 @@
-"""`memorywire audit`: what was done, proven."""
+"""`memorywire audit`: show, verify and export the ledger."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ import click
 from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
-from memorywire.cli.inputs import PAST, ago
-from memorywire.cli.ledger_file import left_out, opened, other_tenants
-from memorywire.cli.terminal import moment, safe, table, terminal_width
+from memorywire.cli.inputs import PAST, limit_option, parse_past
+from memorywire.cli.ledger_file import open_ledger, other_tenants, tenants_note
+from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.text import counted
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.client.remote import BlockingClient
     from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Filters
@@ -36,18 +36,18 @@ _Verb = Callable[..., None]
 
 @click.group("audit")
 def audit_command() -> None:
-    """Show, prove and export the ledger: every operation, in order, chained and signed."""
+    """Show, verify and export the signed ledger of operations."""
 
 
 def _filters(verb: _Verb) -> _Verb:
     options = (
         click.option("--operation", metavar="NAME", help="Only this operation, such as recall."),
-        click.option("--kind", metavar="NAME", help="Only what ended so, such as committed or refused."),
-        click.option("--actor", metavar="NAME", help="Only what this caller did."),
-        click.option("--memory", metavar="ID", help="Only entries that name this memory."),
-        click.option("--since", type=ago, metavar="WHEN", help=f"Not before this moment: {PAST}."),
-        click.option("--until", type=ago, metavar="WHEN", help="Before this moment."),
-        click.option("--all-agents", is_flag=True, help="Of every agent, not only of one."),
+        click.option("--kind", metavar="NAME", help="Only this outcome, such as committed or refused."),
+        click.option("--actor", metavar="NAME", help="Only operations of this caller."),
+        click.option("--memory", metavar="ID", help="Only entries about this memory."),
+        click.option("--since", type=parse_past, metavar="WHEN", help=f"Only since this time: {PAST}."),
+        click.option("--until", type=parse_past, metavar="WHEN", help="Only before this time."),
+        click.option("--all-agents", is_flag=True, help="Entries of all agents."),
     )
     for option in reversed(options):
         verb = option(verb)
@@ -56,12 +56,12 @@ def _filters(verb: _Verb) -> _Verb:
 
 @audit_command.command("log")
 @_filters
-@click.option("--subject", metavar="ID", help="Only about this change, proposal or recall.")
+@click.option("--subject", metavar="ID", help="Only entries about this change, proposal or recall.")
 @click.option("--before", type=int, metavar="N", help="Only entries before this one.")
-@click.option("--limit", type=click.IntRange(1), default=_PAGE, show_default=True, help="How many to show.")
+@limit_option(default=_PAGE)
 @shared
 def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
-    """Show entries of the ledger, newest first."""
+    """Show ledger entries, newest first."""
     entries = _entries(cli, subject, before, limit, **wanted)
     last = entries[-1]["seq"] if subject is None and len(entries) == limit else 1
     answer = {"entries": entries, "next": last if last > 1 else None}
@@ -71,24 +71,26 @@ def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **
 def _entries(
     cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json
 ) -> list[dict[str, Json]]:
-    """The entries of the ledger here, or of the server's."""
+    """Return entries of the local ledger, or of the server."""
     from memorywire.journal import ledger
 
     if subject is not None:
-        cli.refuse_scope("--subject shows every entry about it", names=("user",))
+        cli.refuse_scope("--subject shows all entries about it", names=("user",))
         _refuse_filters("--subject", **wanted)
     if cli.server is not None:
         with cli.client(cli.server) as client:
             found = list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
             return found if subject is None else _of_agent(cli, found)
-    with opened(cli) as book:
+    with open_ledger(cli) as ledger_file:
         if subject is not None:
-            rows = book.read(lambda db: ledger.find_entries_about(db, cli.tenant, subject))
+            rows = ledger_file.read(lambda db: ledger.find_entries_about(db, cli.tenant, subject))
             return _of_agent(cli, [row.said for row in rows])
-        filters = _wanted(cli, **wanted)
+        filters = _build_filters(cli, **wanted)
         return [
             row.said
-            for row in book.read(lambda db: ledger.filter_entries(db, filters, before=before, limit=limit))
+            for row in ledger_file.read(
+                lambda db: ledger.filter_entries(db, filters, before=before, limit=limit)
+            )
         ]
 
 
@@ -98,75 +100,71 @@ def _entries(
     "kept",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="A checkpoint that was kept elsewhere, which the ledger must agree with; repeatable.",
+    help="A saved checkpoint that the ledger must agree with; repeatable.",
 )
-@click.option("--contents", is_flag=True, help="Compare the memories of the agent with the ledger, too.")
-@click.option(
-    "--state", is_flag=True, help="Replay the ledger and compare everything it speaks of with the data."
-)
-@click.option("--key", metavar="KEY", help="The public key to trust, instead of the one beside the data.")
-@click.option(
-    "--export", "file", type=click.File(encoding="utf-8"), help="Verify this export, and nothing else."
-)
+@click.option("--contents", is_flag=True, help="Also compare the memories of the agent with the ledger.")
+@click.option("--state", is_flag=True, help="Replay the ledger and compare the result with the data.")
+@click.option("--key", metavar="KEY", help="The public key to trust, instead of the stored one.")
+@click.option("--export", "file", type=click.File(encoding="utf-8"), help="Verify this export instead.")
 @shared
 def verify(
     cli: CliContext, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
 ) -> None:
-    """Prove that no entry was changed, removed, added or moved.
+    """Verify that no ledger entry was changed, removed, added or moved.
 
-    Exits with 1 when one was, and names the first. Entries after the last checkpoint could still be
-    rewritten by whoever holds the database: their number is said. Of a server it is the server that says
-    so, with the key it has; an export, taken where its store is, proves itself.
+    Exits with 1 and names the first faulty entry if one was. The owner of the database could still rewrite
+    entries after the last checkpoint; their number is shown. A server verifies its own ledger with its own
+    key; an export is verified without the store.
 
-    With --state it also exits with 1 when memories, proposals, rules, operators, tokens, webhooks or
-    definitions are not what the ledger says they are, and names each of them.
+    With --state it also exits with 1 if memories, proposals, rules, operators, tokens, webhooks or
+    definitions differ from the ledger, and names each of them.
     """
     from memorywire.journal.signed_notes import parse_verifier
 
     if file is not None or not contents:
-        cli.refuse_scope("the whole ledger is verified; --contents reads the memories of one agent")
+        cli.refuse_scope("the whole ledger is verified; only --contents reads one agent")
     keys = [] if key is None else [parse_verifier(key)]
-    saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
+    saved = [checkpoint for path in kept for checkpoint in _read_saved(path)]
     if file is None and cli.server is not None and not (contents or keys):
-        answer = _told(cli.client(cli.server), kept, state=state)
+        answer = _verify_server(cli.client(cli.server), kept, state=state)
     elif file is None:
-        answer = _examined(cli, saved, keys, contents=contents, state=state)
+        answer = _examine(cli, saved, keys, contents=contents, state=state)
     else:
         from memorywire.journal.audit import verify_export
 
         report = verify_export((line.rstrip("\n") for line in file), keys=keys, checkpoints=saved)
-        answer = _answer(report, key)
-    cli.show(answer, _verdict)
+        answer = _report_answer(report, key)
+    cli.show(answer, _render_verdict)
     if not answer["ok"]:
         raise click.exceptions.Exit(_BROKEN)
 
 
 @audit_command.command("checkpoint")
-@click.option("--rotate-key", is_flag=True, help="Go on with a new key, which the old one signs for.")
+@click.option("--rotate-key", is_flag=True, help="Continue with a new key, which the old key signs.")
 @of_everybody
 def checkpoint(cli: CliContext, rotate_key: bool) -> None:
-    """Sign the ledger as it is, and print the checkpoint.
+    """Sign the ledger and print the checkpoint.
 
-    Keep it where whoever holds the database cannot write. `verify --checkpoint` compares with it.
+    Keep it where the owner of the database cannot write. `audit verify --checkpoint` compares with it.
     """
     if cli.server is not None and not rotate_key:
         with cli.client(cli.server) as client:
             answer = client.signed()
     else:
-        with opened(cli) as book:
-            note = book.signed(rotate=rotate_key)
-            answer = {"checkpoint": note, "key": str(book.signer.verifier())}
+        with open_ledger(cli) as ledger_file:
+            note = ledger_file.sign(rotate=rotate_key)
+            answer = {"checkpoint": note, "key": str(ledger_file.signer.verifier())}
     cli.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
 
 
 @audit_command.command("prove")
 @click.argument("entry", type=int)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to a file.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to FILE.")
 @scoped("tenant")
 def prove(cli: CliContext, entry: int, output: Path | None) -> None:
-    """Prove that ENTRY is in the signed ledger.
+    """Print a proof that ENTRY is in the signed ledger.
 
-    The proof is an export of one entry: `verify --export` checks it, with nothing else at hand.
+    The proof is an export of one entry; `audit verify --export` checks it without the store.
     """
     from memorywire.journal import ledger
     from memorywire.journal.audit import proven
@@ -175,48 +173,48 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
         with cli.client(cli.server) as client:
             _deliver(cli, iter(client.proof(entry)), output)
         return
-    with opened(cli) as book:
-        row = book.read(lambda db: ledger.find_entry(db, entry))
-        if row is not None and cli.named not in (None, row.said["tenant"]):
-            raise NotFound(f"no entry {entry} of this ledger is of tenant {cli.named}", field="entry")
-        book.signed()
-        _deliver(cli, book.lines(lambda db: proven(db, book.signer, entry)), output)
+    with open_ledger(cli) as ledger_file:
+        row = ledger_file.read(lambda db: ledger.find_entry(db, entry))
+        if row is not None and cli.tenant_option not in (None, row.said["tenant"]):
+            raise NotFound(f"tenant {cli.tenant_option} has no entry {entry}", field="entry")
+        ledger_file.sign()
+        _deliver(cli, ledger_file.lines(lambda db: proven(db, ledger_file.signer, entry)), output)
 
 
 @audit_command.command("export")
 @_filters
-@click.option("--whole", is_flag=True, help="The whole ledger with its chain, of every agent.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+@click.option("--whole", is_flag=True, help="The whole ledger with its chain, of all agents.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE.")
 @shared
 def export(cli: CliContext, whole: bool, output: Path | None, **wanted: Json) -> None:
-    """Write entries as lines of JSON that prove themselves.
+    """Export ledger entries as JSON lines with their proofs.
 
-    Of the agent, each with its proof; or with --whole every entry there is.
+    Of the agent, or with --whole of all agents.
     """
     from memorywire.journal.audit import exported
 
     if whole:
-        cli.refuse_scope("--whole writes the ledger of every agent and tenant")
+        cli.refuse_scope("--whole exports all agents and tenants")
         _refuse_filters("--whole", **wanted)
-    with opened(cli) as book:
-        book.signed()
-        filters = None if whole else _wanted(cli, **wanted)
-        _deliver(cli, book.lines(lambda db: exported(db, book.signer, filters)), output)
+    with open_ledger(cli) as ledger_file:
+        ledger_file.sign()
+        filters = None if whole else _build_filters(cli, **wanted)
+        _deliver(cli, ledger_file.lines(lambda db: exported(db, ledger_file.signer, filters)), output)
 
 
 def _of_agent(cli: CliContext, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """The entries of the agent that was typed, or all of them if none was."""
-    agent = cli.reach().get("agent_id")
+    """Return the entries of the typed agent, or all of them if none was typed."""
+    agent = cli.typed_scope().get("agent_id")
     return [entry for entry in entries if agent in (None, entry["agent"])]
 
 
 def _refuse_filters(option: str, **filters: Json) -> None:
-    """Refuse filters beside an option that shows everything: they would be accepted and narrow nothing."""
+    """Raise UsageError for filters that the option would ignore."""
     for typed in _options(filters):
-        raise click.UsageError(f"{option} cannot be narrowed: leave out {typed}")
+        raise click.UsageError(f"{option} takes no filters: leave out {typed}")
 
 
-def _wanted(cli: CliContext, *, all_agents: bool, **wanted: Json) -> "Filters":
+def _build_filters(cli: CliContext, *, all_agents: bool, **wanted: Json) -> "Filters":
     from memorywire.journal.ledger import Filters
 
     if all_agents:
@@ -225,29 +223,31 @@ def _wanted(cli: CliContext, *, all_agents: bool, **wanted: Json) -> "Filters":
     return Filters(tenant=cli.tenant, agent=agent, user=cli.settings.user, **wanted)
 
 
-def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
+def _read_saved(path: Path) -> "list[Checkpoint]":
     from memorywire.journal.signer import read_checkpoints
 
     found, unreadable = read_checkpoints(path)
     if unreadable or not found:
         raise InvalidRequest(
-            f"{path} holds something else than checkpoints",
+            f"{path} is not a file of checkpoints",
             field="checkpoint",
-            fix="give what `memorywire audit checkpoint` printed, unchanged",
+            fix="give the unchanged output of `memorywire audit checkpoint`",
         )
     return found
 
 
-def _examined(
+def _examine(
     cli: CliContext, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool, state: bool
 ) -> Answer:
     from memorywire.journal.audit import contradicted, examine
 
-    with opened(cli, missing_ok=True) as book:
-        found = book.read(lambda db: examine(db, book.signer, saved=saved, keys=keys, state=state))
-        pages = _memories(cli) if contents else ()
-        changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]
-    answer = _answer(found.report, None if found.key is None else str(found.key))
+    with open_ledger(cli, missing_ok=True) as ledger_file:
+        found = ledger_file.read(
+            lambda db: examine(db, ledger_file.signer, saved=saved, keys=keys, state=state)
+        )
+        pages = _load_pages(cli) if contents else ()
+        changed = [id for page in pages for id in ledger_file.read(partial(contradicted, records=page))]
+    answer = _report_answer(found.report, None if found.key is None else str(found.key))
     return {
         **answer,
         "ok": found.ok and not changed,
@@ -265,12 +265,12 @@ def _state_answer(found: "Examination") -> Answer:
     return {"state": {"ok": found.state.ok, **compared, "differences": differences}}
 
 
-def _told(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Answer:
-    """What a server found in its ledger; it must agree with checkpoints that were kept elsewhere."""
+def _verify_server(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Answer:
+    """Return the report of a server about its ledger, compared with saved checkpoints."""
     checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
     with server as client:
         found = client.audit_verify(checkpoint=checkpoints or None, state=state)
-    answer = _answer(found.report, None if found.key is None else str(found.key))
+    answer = _report_answer(found.report, None if found.key is None else str(found.key))
     return {
         **answer,
         "ok": found.ok,
@@ -280,17 +280,17 @@ def _told(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Ans
     }
 
 
-def _memories(cli: CliContext) -> "Iterator[Page]":
-    """Everything the agent keeps, page by page."""
-    with cli.memory() as memory:
-        page = memory.list(include=["archived"])
+def _load_pages(cli: CliContext) -> "Iterator[Page]":
+    """Yield all memories of the agent, page by page."""
+    memory = cli.memory()
+    page = memory.list(include=["archived"])
+    yield page
+    while page.next is not None:
+        page = memory.list(include=["archived"], after=page.next)
         yield page
-        while page.next is not None:
-            page = memory.list(include=["archived"], after=page.next)
-            yield page
 
 
-def _answer(report: "Report", key: str | None) -> Answer:
+def _report_answer(report: "Report", key: str | None) -> Answer:
     fault = report.fault
     return {
         "ok": report.ok,
@@ -307,10 +307,10 @@ def _answer(report: "Report", key: str | None) -> Answer:
     }
 
 
-def _verdict(answer: Answer) -> Iterator[str]:
+def _render_verdict(answer: Answer) -> Iterator[str]:
     fault = answer["fault"]
     if fault is not None and not answer["root"]:
-        yield f"this is no whole export of a ledger: {safe(fault['reason'])}"
+        yield f"not a complete export of a ledger: {clean(fault['reason'])}"
         return
     if fault is not None:
         place = (
@@ -318,20 +318,20 @@ def _verdict(answer: Answer) -> Iterator[str]:
             if fault["until"] is None
             else f"entries {fault['entry']} to {fault['until']}"
         )
-        yield f"the ledger is broken: {place}: {safe(fault['reason'])}"
+        yield f"the ledger is broken: {place}: {clean(fault['reason'])}"
         proven = counted(answer["entries"], "entry")
-        yield f"proven before that: {proven}, {answer['sealed']} of them signed"
+        yield f"verified before it: {proven}, {answer['sealed']} of them signed"
         return
     if answer.get("changed"):
-        yield f"these memories are not what the ledger says they were: {', '.join(answer['changed'])}"
+        yield f"these memories differ from the ledger: {', '.join(answer['changed'])}"
     checkpoints = counted(answer["checkpoints"], "checkpoint")
     yield f"the ledger is sound: {counted(answer['entries'], 'entry')}, {checkpoints}"
     if answer["exposed"]:
         newer = counted(answer["exposed"], "entry is", "entries are")
-        yield f"{newer} newer than the last checkpoint, and not proven yet"
+        yield f"{newer} newer than the last checkpoint, and not signed yet"
     if answer.get("unreadable"):
         broken = counted(answer["unreadable"], "checkpoint")
-        yield f"{broken} cannot be read, as when a process ended while it wrote one"
+        yield f"{broken} cannot be read (a process may have ended while it wrote one)"
     yield from _state_lines(answer.get("state"))
     if answer["key"]:
         yield f"public key: {answer['key']}"
@@ -342,12 +342,12 @@ def _state_lines(state: Answer | None) -> Iterator[str]:
         return
     compared = f"{counted(state['versions'], 'version')} and {counted(state['rows'], 'other row')}"
     if state["ok"]:
-        yield f"the state is what the ledger says: {compared}"
+        yield f"the state agrees with the ledger: {compared}"
         return
     differences = counted(len(state["differences"]), "difference")
-    yield f"the state is NOT what the ledger says: {differences} in {compared}"
+    yield f"the state DIFFERS from the ledger: {differences} in {compared}"
     for one in state["differences"][:_MOST_DIFFERENCES]:
-        yield safe(f"  {one['kind']} {one['subject']}: {one['detail']}")
+        yield clean(f"  {one['kind']} {one['subject']}: {one['detail']}")
     if len(state["differences"]) > _MOST_DIFFERENCES:
         yield "  see all of them with --json"
 
@@ -355,32 +355,32 @@ def _state_lines(state: Answer | None) -> Iterator[str]:
 def _log_lines(answer: Answer, cli: CliContext, limit: int, **wanted: Json) -> Iterator[str]:
     if not answer["entries"]:
         yield "no entry matches"
-        yield from _known(cli, **wanted)
+        yield from _suggest_names(cli, **wanted)
         if not wanted["all_agents"]:
-            yield f"  of agent {safe(cli.settings.agent)}; --all-agents shows what every agent did"
+            yield f"  of agent {clean(cli.settings.agent)}; --all-agents shows all agents"
         if cli.server is None:
-            yield from left_out(other_tenants(cli))
+            yield from tenants_note(other_tenants(cli))
         return
     headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "WHAT"]
     rows = [_row(entry) for entry in answer["entries"]]
-    yield from table(headers, rows, elastic="WHAT", width=terminal_width())
+    yield from format_table(headers, rows, elastic="WHAT")
     if answer["next"]:
         asked = {**wanted, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
-        yield f"older ones with: {cli.again('audit', 'log', *_options(asked))}"
+        yield f"older entries with: {cli.suggest('audit', 'log', *_options(asked))}"
 
 
-def _known(cli: CliContext, **wanted: Json) -> Iterator[str]:
-    """The names among the newest entries, to suggest one for a name that is not known."""
+def _suggest_names(cli: CliContext, **wanted: Json) -> Iterator[str]:
+    """Yield the names of the newest entries, if the typed name is not among them."""
     for name in _NAMED:
         if wanted[name] is not None:
             others = _entries(cli, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
             known = sorted({entry[name] for entry in others})
             if wanted[name] not in known and known:
-                yield f"  no {name} {safe(str(wanted[name]))}; there are: {safe(', '.join(known))}"
+                yield f"  no {name} {clean(str(wanted[name]))}; there are: {clean(', '.join(known))}"
 
 
 def _options(asked: Mapping[str, Json]) -> Iterator[str]:
-    """The options that were asked for, as one would type them."""
+    """Yield the options as they are typed."""
     for name, value in asked.items():
         if value not in (None, False):
             yield f"--{name.replace('_', '-')}"
@@ -391,17 +391,17 @@ def _row(entry: dict[str, Json]) -> list[str]:
     committed = [f"{one['id']} v{one['version']}" for one in entry.get("commitments", ())]
     return [
         str(entry["seq"]),
-        moment(entry["at"]),
+        format_time(entry["at"]),
         entry["operation"],
         entry["kind"],
         entry["actor"],
         entry.get("subject", ""),
-        ", ".join(committed) or safe("; ".join(_details(entry.get("details", {})))),
+        ", ".join(committed) or clean("; ".join(_details(entry.get("details", {})))),
     ]
 
 
 def _details(details: Mapping[str, Json]) -> Iterator[str]:
-    """What else an entry says, in words: a hit of a recall is an id with its version."""
+    """Yield the details of an entry as text; a hit of a recall is an id with its version."""
     for name, value in details.items():
         if name == "hits":
             yield ", ".join(f"{id} v{version}" for id, version, *_ in value) or "no hits"
@@ -412,7 +412,7 @@ def _details(details: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None:
-    """To standard output, or to a file for its owner alone."""
+    """Write the lines to standard output, or to a file that only its owner can read."""
     if output is None:
         for line in lines:
             click.echo(line)

@@ -1,4 +1,4 @@
-"""`memorywire backends`: definitions of other places for memories, and the agents that are kept there."""
+"""`memorywire backends`: define other stores, and bind agents to them."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -7,8 +7,8 @@ import click
 
 from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, scoped
-from memorywire.cli.inputs import decoded, json_object
-from memorywire.cli.terminal import safe, table, terminal_width
+from memorywire.cli.inputs import decode_text, parse_json_object
+from memorywire.cli.terminal import clean, format_table
 
 if TYPE_CHECKING:
     from memorywire.app import Backends, Container
@@ -19,114 +19,114 @@ T = TypeVar("T")
 
 @click.group("backends")
 def backends_command() -> None:
-    """Define other places for memories, and bind agents to them.
+    """Define other stores, and bind agents to them.
 
-    A definition may name keys that MEMORYWIRE_BACKEND_KEYS allows, hosts of your own network that
-    MEMORYWIRE_BACKEND_HOSTS names, and adapters in preview that MEMORYWIRE_BACKEND_PREVIEWS names.
+    MEMORYWIRE_BACKEND_KEYS lists the keys that a definition may use, MEMORYWIRE_BACKEND_HOSTS the hosts of
+    your own network, and MEMORYWIRE_BACKEND_PREVIEWS the preview adapters.
     """
 
 
 @backends_command.command("list")
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
-    """Show every edition of every definition, and whom it serves."""
-    found = _in_book(cli, lambda book: book.list(cli.tenant))
-    cli.show({"definitions": [_document(edition) for edition in found]}, _rows)
+    """List the definitions, with their editions and agents."""
+    editions = _run(cli, lambda backends: backends.list(cli.tenant))
+    cli.show({"definitions": [_document(edition) for edition in editions]}, _render_list)
 
 
 @backends_command.command("create")
 @click.argument("file", type=click.File("rb"), default="-")
 @scoped("tenant")
 def create(cli: CliContext, file: BinaryIO) -> None:
-    """Keep the definition in FILE, one JSON object; `-` is stdin."""
-    document = json_object(decoded(file.read(), field="file"))
-    _show(cli, lambda book: book.create(cli.tenant, document, PERSON))
+    """Create a definition from FILE, one JSON object; `-` is standard input."""
+    document = parse_json_object(decode_text(file.read(), field="file"))
+    _show(cli, lambda backends: backends.create(cli.tenant, document, PERSON))
 
 
 @backends_command.command("show")
 @click.argument("definition")
 @scoped("tenant")
 def show(cli: CliContext, definition: str) -> None:
-    """Show the definition of that digest, or the newest of that name."""
-    _show(cli, lambda book: book.get(cli.tenant, definition))
+    """Show a definition by digest, or the newest by name."""
+    _show(cli, lambda backends: backends.get(cli.tenant, definition))
 
 
 @backends_command.command("fork")
 @click.argument("definition")
-@click.argument("changes", type=json_object)
+@click.argument("changes", type=parse_json_object)
 @scoped("tenant")
 def fork(cli: CliContext, definition: str, changes: Answer) -> None:
-    """Make a definition like DEFINITION but for CHANGES, a JSON object."""
-    _show(cli, lambda book: book.fork(cli.tenant, definition, changes, PERSON))
+    """Copy DEFINITION with CHANGES, a JSON object."""
+    _show(cli, lambda backends: backends.fork(cli.tenant, definition, changes, PERSON))
 
 
 @backends_command.command("retire")
 @click.argument("definition")
 @scoped("tenant")
 def retire(cli: CliContext, definition: str) -> None:
-    """Let no agent be bound to DEFINITION any more."""
-    _show(cli, lambda book: book.retire(cli.tenant, definition, PERSON))
+    """Retire a definition: no agent can be bound to it any more."""
+    _show(cli, lambda backends: backends.retire(cli.tenant, definition, PERSON))
 
 
 @backends_command.command("bind")
 @click.argument("definition")
 @scoped("agent", "tenant")
 def bind(cli: CliContext, definition: str) -> None:
-    """Keep the agent's memories in the backend from now on; those it has stay where they are."""
-    _show(cli, lambda book: book.bind(cli.tenant, definition, cli.settings.agent, PERSON))
+    """Store new memories of the agent in the backend; existing ones stay."""
+    _show(cli, lambda backends: backends.bind(cli.tenant, definition, cli.settings.agent, PERSON))
 
 
 @backends_command.command("unbind")
 @scoped("agent", "tenant")
 def unbind(cli: CliContext) -> None:
-    """Keep the agent's memories here again."""
-    _in_book(cli, lambda book: book.unbind(cli.tenant, cli.settings.agent, PERSON))
-    said = f"{safe(cli.settings.agent)} is kept here again"
-    cli.show({"agent_id": cli.settings.agent}, lambda _: [said])
+    """Store new memories of the agent here again."""
+    _run(cli, lambda backends: backends.unbind(cli.tenant, cli.settings.agent, PERSON))
+    line = f"{clean(cli.settings.agent)} is stored here again"
+    cli.show({"agent_id": cli.settings.agent}, lambda _: [line])
 
 
-def _show(cli: CliContext, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
-    cli.show(_document(_in_book(cli, act)), _sentences)
+def _show(cli: CliContext, action: "Callable[[Backends], Awaitable[Edition]]") -> None:
+    cli.show(_document(_run(cli, action)), _render_definition)
 
 
-def _in_book(cli: CliContext, act: "Callable[[Backends], Awaitable[T]]") -> T:
+def _run(cli: CliContext, action: "Callable[[Backends], Awaitable[T]]") -> T:
     async def work(container: "Container") -> T:
         from memorywire.pipeline.context import unsupported
 
         if container.backends is None:
-            raise unsupported("backends", "no journal is wired here")
-        return await act(container.backends)
+            raise unsupported("backends", "no journal is configured")
+        return await action(container.backends)
 
-    return run_in_app(cli.here, work)
+    return run_in_app(cli.local_settings, work)
 
 
 def _document(edition: "Edition") -> Answer:
     from memorywire.wire.codec import encode
 
-    told: Answer = encode(edition)
-    return {**told, "definition": edition.definition.masked_document()}
+    document: Answer = encode(edition)
+    return {**document, "definition": edition.definition.masked_document()}
 
 
-def _rows(answer: Answer) -> Iterator[str]:
+def _render_list(answer: Answer) -> Iterator[str]:
     if not answer["definitions"]:
-        yield "no backend is defined"
+        yield "no backends"
         return
     headers = ["NAME", "EDITION", "DIGEST", "STATE", "AGENTS"]
     rows = [
         [
-            safe(one["definition"]["name"]),
+            clean(one["definition"]["name"]),
             str(one["number"]),
             one["digest"][:19],
-            "retired" if "retired_at" in one else "stands",
-            safe(", ".join(one["agents"])),
+            "retired" if "retired_at" in one else "active",
+            clean(", ".join(one["agents"])),
         ]
         for one in answer["definitions"]
     ]
-    yield from table(headers, rows, elastic="AGENTS", width=terminal_width())
+    yield from format_table(headers, rows, elastic="AGENTS")
 
 
-def _sentences(answer: Answer) -> Iterator[str]:
-    yield f"{safe(answer['definition']['name'])}, edition {answer['number']}: {answer['digest']}"
-    yield f"  {safe(answer['definition']['url'])}"
+def _render_definition(answer: Answer) -> Iterator[str]:
+    yield f"{clean(answer['definition']['name'])}, edition {answer['number']}: {answer['digest']}"
+    yield f"  {clean(answer['definition']['url'])}"
     if answer["agents"]:
-        yield f"  serves {safe(', '.join(answer['agents']))}"
+        yield f"  serves {clean(', '.join(answer['agents']))}"

@@ -1,4 +1,4 @@
-"""`memorywire backup`: a copy of everything, taken while others write."""
+"""`memorywire backup` and `memorywire restore`: copies of a SQLite store with its ledger."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.app import file_of
+from memorywire.cli.app import find_file
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import CapabilityUnsupported
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path))
 @of_everybody
 def backup_command(cli: CliContext, file: Path) -> None:
-    """Copy the store, its ledger and the ledger's key to FILE.
+    """Copy the store, its ledger and its key to FILE.
 
-    The copy is of one moment and holds everything that was acknowledged before; a server may go on
-    writing meanwhile. The key and the checkpoints are put beside FILE. Keep all three private.
+    The copy is a snapshot with every acknowledged write; a server may continue to write. The key and the
+    checkpoints are stored beside FILE. Keep all three private.
     """
     from memorywire.journal.sqlite.files import backup
 
@@ -31,11 +31,11 @@ def backup_command(cli: CliContext, file: Path) -> None:
 
 
 def _store_path(cli: CliContext) -> Path:
-    """The file of the desk's store."""
-    path = file_of(cli.here.stores[0])
+    """Return the file of the store; CapabilityUnsupported if it is not a SQLite file."""
+    path = find_file(cli.local_settings.stores[0])
     if path is None:
         raise CapabilityUnsupported(
-            "only a store that is a SQLite file is copied by this command",
+            "this command copies only SQLite stores",
             field="store",
             fix="use the tools of its database, such as pg_dump",
         )
@@ -52,10 +52,10 @@ def _copy_answer(result: "Copied") -> Answer:
 
 
 def _render_backup(answer: Answer) -> Iterator[str]:
-    yield f"kept {_copy_summary(answer)}"
+    yield f"copied {_copy_summary(answer)}"
     if answer["exposed"]:
         unsigned = counted(answer["exposed"], "entry is", "entries are")
-        yield f"the newest {unsigned} not signed: nothing proves more yet"
+        yield f"the newest {unsigned} not signed yet"
 
 
 def _copy_summary(answer: Answer) -> str:
@@ -65,14 +65,12 @@ def _copy_summary(answer: Answer) -> str:
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--replace", is_flag=True, help="Put it in the place of a store that exists; that one is renamed."
-)
+@click.option("--replace", is_flag=True, help="Replace an existing store, which is renamed.")
 @of_everybody
 def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
-    """Put the backup FILE in the place of the store.
+    """Restore the store from the backup FILE.
 
-    Its pages and its ledger are checked first. End every process that uses the store before.
+    The pages and the ledger of FILE are verified first. End every process that uses the store before.
     """
     from memorywire.journal.sqlite.files import restore
 
@@ -89,4 +87,4 @@ def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
 def _render_restore(answer: Answer) -> Iterator[str]:
     yield f"restored {_copy_summary(answer)}"
     if "replaced" in answer:
-        yield f"  what was there is now {answer['replaced']}; delete it when you do not need it any more"
+        yield f"  the previous store is now {answer['replaced']}; delete it when you no longer need it"

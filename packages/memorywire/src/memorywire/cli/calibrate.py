@@ -1,4 +1,4 @@
-"""`memorywire calibrate`: fit the relevance floor to questions of one's own."""
+"""`memorywire calibrate`: fit the relevance floor, or the dedup threshold, to labelled examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import json_lines, lines_of
-from memorywire.cli.terminal import Progress, table, terminal_width
+from memorywire.cli.inputs import file_option, parse_json_lines
+from memorywire.cli.terminal import Progress, format_table
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.text import counted
@@ -25,7 +25,7 @@ SHIPPED = "-shipped-"
 
 
 class Pair(Struct, frozen=True):
-    """Two statements, and whether they say the same."""
+    """Two statements, and whether they mean the same."""
 
     first: str
     second: str
@@ -33,16 +33,16 @@ class Pair(Struct, frozen=True):
 
 
 def fit_threshold(cli: CliContext, named: str) -> None:
-    """Measure the pairs of a file, or those that come along, in the space of the embedder."""
+    """Measure the pairs of a file, or the built-in ones, with the embedder."""
     source = files("memorywire.cli") / "lookalikes.jsonl" if named == SHIPPED else Path(named)
     try:
         lines = source.read_bytes().splitlines()
     except OSError as error:
         raise InvalidRequest(f"cannot read {named}: {error.strerror}", field="lookalikes") from error
-    pairs = [_parse_pair(number, document) for number, document in json_lines(lines)]
+    pairs = [_parse_pair(number, document) for number, document in parse_json_lines(lines)]
     if len({pair.same for pair in pairs}) < len((True, False)):
         raise InvalidRequest(
-            "a threshold separates two kinds of pair, and there is only one kind here", field="lookalikes"
+            "a threshold needs pairs that mean the same and pairs that do not", field="lookalikes"
         )
     import asyncio
 
@@ -54,7 +54,7 @@ def _parse_pair(number: int, document: Json) -> Pair:
         case {"first": str(first), "second": str(second), "same": bool(same), **rest} if not rest:
             return Pair(first, second, same)
     raise InvalidRequest(
-        f"line {number} is no pair",
+        f"line {number} is not a pair",
         field="lookalikes",
         fix='write lines such as {"first": "Ana likes tea", "second": "Ana likes tea!", "same": true}',
     )
@@ -88,7 +88,7 @@ _LEAST = 0.8
 
 
 async def _compare_pair(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
-    """How near two statements are, and whether they agree in everything a vector does not see."""
+    """Return the cosine of two statements, and whether they agree in what a vector overlooks."""
     from memorywire.model.record import MemoryType, Record, Scope
     from memorywire.search.duplicates import agree, cosine, slots, statement
 
@@ -113,27 +113,27 @@ def _render_threshold(answer: Answer) -> Iterator[str]:
         for cut in answer["table"]
     ]
     headers = ["THRESHOLD", "SAME MERGED", "DIFFERENT MERGED", "NOTE"]
-    yield from table(headers, rows, elastic="NOTE", width=terminal_width())
+    yield from format_table(headers, rows, elastic="NOTE")
     same, others = answer["same"], answer["different"]
-    yield f"{same} pairs that say the same and {others} that do not, in {answer['space']}"
+    yield f"{same} pairs that mean the same and {others} that do not, in {answer['space']}"
     near, far = answer["most_alike_different"], answer["least_alike_same"]
-    yield f"by vectors alone two that differ are up to {near:.4f} alike, two that agree only {far:.4f}:"
-    yield "so words are compared first, and vectors only where those agree"
+    yield f"by vectors alone, different pairs reach {near:.4f} and equal pairs fall to {far:.4f}:"
+    yield "so words are compared first, and vectors only if the words agree"
     yield f'use it as dedup: {{"mode": "drop", "threshold": {best:g}}}'
 
 
 _DEPTH = 50
-"""How far down a named memory is looked for."""
+"""How many hits are searched for a named memory."""
 
 _FEW = 12
-"""Fewer questions of a kind than this are too few to go by."""
+"""With fewer questions of a kind the result is uncertain."""
 
 _TELLING = 0.5
-"""A floor that cuts less than this of what is not answered tells nothing."""
+"""A floor that cuts a smaller share of unanswerable questions is useless."""
 
 
 class Question(Struct, frozen=True):
-    """A question, and what should come of it: an answer or none, or one of these memories."""
+    """A question, and whether memory answers it, or with which memories."""
 
     query: str
     answerable: bool
@@ -144,32 +144,31 @@ _A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
 
 
 @click.command("calibrate")
-@lines_of('{"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}')
+@file_option('{"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}')
 @click.option(
     "--lookalikes",
     is_flag=False,
     flag_value=SHIPPED,
     metavar="[FILE]",
-    help="Fit the threshold of dedup instead, to pairs: those of FILE, or those that come along.",
+    help="Fit the dedup threshold instead, to the pairs of FILE or to the built-in ones.",
 )
 @shared
 def calibrate_command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:
-    """Fit the floor of `min_relevance: auto` to questions of your own.
+    """Fit the relevance floor to your own questions.
 
-    Asks every question of FILE and looks at how relevant the best answer is. The floor found keeps at
-    least 98 % of the questions that memory answers and cuts most of the others; the
-    match found is the relevance from which the verdict is `match`. Nothing is changed; recalls made here
-    do not count as use.
+    Asks every question of FILE and measures the relevance of the best hit. The floor (`min_relevance: auto`)
+    keeps at least 98 % of the answerable questions and cuts most of the others; `match` is the relevance from
+    which the verdict is `match`. Nothing is changed, and these recalls do not count as use.
     """
     if lookalikes is not None:
-        cli.refuse_scope("--lookalikes reads no memory")
+        cli.refuse_scope("--lookalikes does not read memory")
         fit_threshold(cli, lookalikes)
         return
-    questions = [_parse_question(number, document) for number, document in json_lines(file)]
+    questions = [_parse_question(number, document) for number, document in parse_json_lines(file)]
     if not questions:
-        raise InvalidRequest("no question was given", field="file", fix=f"name a file of them: {_A_LINE}")
-    with cli.memory() as memory:
-        answer = _fit_floor(memory, questions)
+        raise InvalidRequest("there are no questions", field="file", fix=f"name a file of {_A_LINE}")
+    memory = cli.memory()
+    answer = _fit_floor(memory, questions)
     cli.show(answer, _render_floor)
 
 
@@ -205,7 +204,7 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
                 unfound += 1
             else:
                 (answerable if question.answerable else others).append(relevance)
-            progress.reached(done, counted(done, "question"))
+            progress.update(done, counted(done, "question"))
     _require_both_kinds(answerable, others, unfound)
     floor = admit.fit(answerable, others)
     match = admit.fit_match(floor, answerable)
@@ -221,25 +220,25 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
 
 
 def _require_both_kinds(answerable: list[float], others: list[float], unfound: int) -> None:
-    """Refuse what no floor can be fitted to: it would look like a floor all the same."""
+    """Raise InvalidRequest if the questions cannot determine a floor."""
     if not max(answerable, default=0.0) and (answerable or unfound):
         raise InvalidRequest(
-            "memory brings up nothing for any question that it should answer",
+            "recall finds nothing for any answerable question",
             field="file",
-            fix="look whether --store, --agent and the ids are the right ones",
+            fix="check --store, --agent and the ids",
         )
     if not answerable or not others:
         raise InvalidRequest(
-            "a floor separates two kinds of question, and there is only one kind here",
+            "a floor needs answerable and unanswerable questions",
             field="file",
-            fix="give questions that memory answers and questions that it does not",
+            fix="add questions of the missing kind",
         )
 
 
 def _best_relevance(memory: "Memory", question: Question) -> float | None:
-    """How relevant the best answer is, or the best of the named ones; None when none of those was found.
+    """Return the relevance of the best hit, or of the best named memory; None if none of those was found.
 
-    Asked of this very moment by name (`as_of`), because looking at the past leaves no mark of use.
+    Uses `as_of` now, because a recall of the past is not recorded as use.
     """
     from memorywire.model.clock import system_clock
     from memorywire.search.admit import evidence
@@ -253,22 +252,22 @@ def _best_relevance(memory: "Memory", question: Question) -> float | None:
 
 def _render_floor(answer: Answer) -> Iterator[str]:
     floor = answer["floor"]
-    note = "<- use this" if answer["cut"] >= _TELLING else "<- the best there is"
+    note = "<- use this" if answer["cut"] >= _TELLING else "<- best"
     rows = [_cut_row(cut, note if cut["floor"] == floor else "") for cut in answer["table"]]
     headers = ["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"]
-    yield from table(headers, rows, elastic="NOTE", width=terminal_width())
+    yield from format_table(headers, rows, elastic="NOTE")
     answerable = counted(answer["answerable"], "answerable question")
     yield f"{answerable} and {answer['others']} others, in {answer['space']}"
     if answer["unfound"]:
-        yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH}: no floor helps"
+        yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH} hits"
     if min(answer["answerable"], answer["others"]) < _FEW:
-        yield "so few tell little about the next question: a few dozen of each kind do"
+        yield "these are too few: use a few dozen questions of each kind"
     if answer["cut"] < _TELLING:
-        yield f"no floor tells the two kinds apart: this one cuts {answer['cut']:.0%} of the others, use none"
+        yield f"no floor separates the two kinds: this one cuts {answer['cut']:.0%} of the others; use none"
         return
-    found = {name: f"{answer[name]:g}" for name in ("floor", "match") if name in answer}
-    lines = " and ".join(f"`{name} = {value}`" for name, value in found.items())
-    variables = " ".join(f"MEMORYWIRE_{name.upper()}={value}" for name, value in found.items())
+    values = {name: f"{answer[name]:g}" for name in ("floor", "match") if name in answer}
+    lines = " and ".join(f"`{name} = {value}`" for name, value in values.items())
+    variables = " ".join(f"MEMORYWIRE_{name.upper()}={value}" for name, value in values.items())
     yield f"put {lines} into memorywire.toml, or set {variables}"
 
 

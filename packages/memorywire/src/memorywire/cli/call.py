@@ -1,4 +1,4 @@
-"""`memorywire call`: raw wire JSON in, raw wire JSON out."""
+"""`memorywire call`: send one wire request as JSON."""
 
 import codecs
 import sys
@@ -15,44 +15,44 @@ from memorywire.wire.spec import schemas
 @click.command("call")
 @click.argument("operation")
 @click.argument("payload", required=False, metavar="[JSON]")
-@click.option("--clock", type=int, hidden=True, help="Pretend that it is this moment, in epoch ms.")
+@click.option("--clock", type=int, hidden=True, help="The time of the request, in epoch ms.")
 @shared
 def call_command(cli: CliContext, operation: str, payload: str | None, clock: int | None) -> None:
-    """Send raw wire JSON, print the response.
+    """Send one wire request as JSON and print the response.
 
-    JSON is the payload of the request; `-` reads it from standard input, and so does nothing in a pipe.
-    Without any it is `{}`. The agent and the user of the settings stand in where the request names no agent.
+    JSON is the payload; `-`, or no argument in a pipe, reads standard input. The default is `{}`. If the
+    request names no agent, the agent and the user of the settings are used.
     """
     from memorywire.wire.strict import parse
 
-    request = parse(_typed(payload))
+    request = parse(_read_payload(payload))
     if isinstance(request, dict):
-        request = _in_scope(cli, operation, request)
-    with cli.memory(system_clock if clock is None else lambda: clock) as memory:
-        cli.print_json(memory.call(operation, request))
+        request = _add_scope(cli, operation, request)
+    memory = cli.memory(system_clock if clock is None else lambda: clock)
+    cli.print_json(memory.call(operation, request))
 
 
-def _in_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dict[str, Json]:
-    """The request with the typed --agent and --user; one that contradicts them is refused.
+def _add_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dict[str, Json]:
+    """Return the request with the typed --agent and --user, or with the scope of the settings.
 
-    Where a request needs an agent and names none, the settings name it.
+    Raises InvalidRequest if the request contradicts the options.
     """
     schema = schemas().get(f"{operation}.request", {})
-    typed = cli.reach()
+    typed = cli.typed_scope()
     for field, value in typed.items() if schema else ():
         option = field.removesuffix("_id")
         if field not in schema.get("properties", {}):
             cli.refuse_scope(f"{operation} has no {field}", names=(option,))
         if request.get(field, value) != value:
             raise InvalidRequest(
-                f"the request names another {field} than --{option}", field=field, fix="name one of them"
+                f"the request has another {field} than --{option}", field=field, fix="give one of them"
             )
     if "agent_id" in schema.get("required", ()) and "agent_id" not in request:
         return {**cli.scope(), **request}
     return {**typed, **request}
 
 
-def _typed(payload: str | None) -> str | bytes:
+def _read_payload(payload: str | None) -> str | bytes:
     if payload is not None and payload != "-":
         return payload
     if payload is None and sys.stdin.isatty():

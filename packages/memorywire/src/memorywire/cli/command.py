@@ -1,6 +1,5 @@
-"""The table of verbs, and the boundary of the process: exit codes, problems, no tracebacks."""
+"""The table of commands, and the boundary of the process: exit codes, problems, no tracebacks."""
 
-import difflib
 import gc
 import importlib
 import io
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from memorywire import __version__
-from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, USAGE, bug, problem_lines
+from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, USAGE, UsageHint, bug, problem_lines
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -24,6 +23,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "get": "lookup",
         "list": "lookup",
         "history": "lookup",
+        "agents": "lookup",
+        "users": "lookup",
         "forget": "forget",
         "merge": "forget",
         "expire": "forget",
@@ -79,88 +80,144 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
+ALIASES = {
+    "search": "recall",
+    "add": "remember",
+    "rm": "forget",
+    "delete": "forget",
+    "ls": "list",
+    "show": "get",
+    "log": "changes",
+}
+"""Other words for commands. They are not listed in the help."""
+
+HINTS = {
+    "stats": "`memorywire agents` and `memorywire users` count memories, `memorywire kv stats` counts keys",
+    "status": "`memorywire doctor` examines the store, `memorywire review list` shows what waits for you",
+    "config": "settings come from memorywire.toml and MEMORYWIRE_ variables; `memorywire doctor` shows which",
+}
+"""Words that people type and that several commands answer."""
+
 GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command."""
 
 SATELLITES = {"bench": "memorywire-evals", "eval": "memorywire-evals"}
 """Commands of packages that may not be installed, so that an error can say what to install."""
 
-BRIEF = frozenset(
-    (
-        "remember",
-        "recall",
-        "forget",
-        "merge",
-        "get",
-        "list",
-        "history",
-        "undo",
-        "changes",
-        "kv",
-        "why",
-        "hook",
-    )
+BRIEF = (
+    frozenset("remember recall forget merge get list history undo changes kv why hook".split())
+    | ALIASES.keys()
 )
-"""Verbs that end so soon that looking for garbage would take longer than all they do."""
-
+"""Commands that end too soon for garbage collection to pay off."""
 
 _NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
     filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # since click 8.2
 )
 
 
-class Verbs(click.Group):
-    """Loads a verb's file when the verb is named, so that no command pays for the others."""
+class HelpContext(click.Context):
+    """A context whose help ends with examples."""
+
+    def get_help(self) -> str:
+        from memorywire.cli.examples import EXAMPLES
+
+        lines = EXAMPLES.get(self.command_path.removeprefix("memorywire").strip(), ())
+        heading = "Example:" if len(lines) == 1 else "Examples:"
+        block = ["", heading, *(f"  {line}" for line in lines)] if lines else []
+        return "\n".join([super().get_help(), *block])
+
+
+class Commands(click.Group):
+    """Loads the module of a command when the command is named, so that the others cost nothing."""
+
+    context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *sorted(_added())]
+        return [*COMMANDS, *sorted(_list_added())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return _load_added(cmd_name)
-        module = importlib.import_module(f"memorywire.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name in COMMANDS:
+            module = importlib.import_module(f"memorywire.cli.{COMMANDS[name]}")
+            command: click.Command | None = getattr(module, f"{name.replace('-', '_')}_command")
+        else:
+            point = _list_added().get(name)
+            command = None if point is None else point.load()
+        if command is not None:
+            _use_help_context(command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        added = {"Added by other packages": dict.fromkeys(sorted(_list_added()), "")}
+        width = max(len(name) for name in self.list_commands(ctx))
+        for title, names in {**SECTIONS, **added}.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            rows = [
+                (name.ljust(width), command.get_short_help_str(limit=formatter.width - 6 - width))
+                for name, command in commands.items()
+                if command is not None
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read has seen enough
+        except BrokenPipeError:  # the reader of the pipe, such as `head`, has closed it
             _silence()
             return 0
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        names = COMMANDS if args[0] in COMMANDS else self.list_commands(ctx)
-        near = difflib.get_close_matches(args[0], names, n=1)
-        if args[0] in SATELLITES and args[0] not in names:
-            raise click.UsageError(f"`memorywire {args[0]}` needs: pip install {SATELLITES[args[0]]}", ctx)
-        if near and args[0] not in names:
-            raise click.UsageError(f"no such command {args[0]!r}; did you mean {near[0]!r}?", ctx)
-        return super().resolve_command(ctx, args)
+        word = args[0]
+        if word == "help":
+            args = [*args[1:], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            word = args[0]
+        if word not in COMMANDS and word not in ALIASES:
+            self._refuse_unknown(ctx, word)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name if command is None else command.name, command, rest
+
+    def _refuse_unknown(self, ctx: click.Context, word: str) -> None:
+        """Raise UsageError with a hint, unless an installed package adds the command."""
+        import difflib
+
+        names = self.list_commands(ctx)
+        if word in names or word.startswith("-"):
+            return
+        if word in SATELLITES:
+            raise click.UsageError(f"`memorywire {word}` needs: pip install {SATELLITES[word]}", ctx)
+        if word in HINTS:
+            raise click.UsageError(f"no command {word!r}: {HINTS[word]}", ctx)
+        similar = difflib.get_close_matches(word, [*names, *ALIASES, *HINTS], n=1)
+        hint = f"; did you mean {similar[0]!r}?" if similar else ""
+        raise click.UsageError(f"no command {word!r}{hint}", ctx)
 
 
-def _added() -> dict[str, "EntryPoint"]:
-    """The commands that other installed packages add, by name."""
+def _use_help_context(command: click.Command) -> None:
+    command.context_class = HelpContext
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _use_help_context(inner)
+
+
+def _list_added() -> dict[str, "EntryPoint"]:
+    """Return the commands that other installed packages add, by name."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _load_added(name: str) -> click.Command | None:
-    point = _added().get(name)
-    if point is None:
-        return None
-    command: click.Command = point.load()
-    return command
-
-
 @click.group(
-    cls=Verbs,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
-    epilog="Exit codes: 0 done, 1 what was examined is not sound, 2 wrong usage or request, "
+    epilog="Exit codes: 0 done, 1 a check found faults, 2 wrong usage or request, "
     "3 refused or not found, 4 store failure, 130 interrupted.",
 )
 @click.version_option(__version__, message="memorywire %(version)s")
@@ -178,16 +235,16 @@ def run() -> None:
         gc.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without the letter is no failure
+            stream.reconfigure(errors="backslashreplace")  # for terminals that lack a character
     code = _exit_code()
     if code == INTERRUPTED:
         _leave(code)
-    gc.freeze()  # what is left goes with the process: nobody need look through it first
+    gc.freeze()  # the process ends: skip the last collection
     sys.exit(code)
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit at once: after a Ctrl-C nobody should wait for a thread that waits for the network."""
+    """Exit at once: after a Ctrl-C the process does not wait for threads that wait for the network."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(code)
@@ -204,14 +261,14 @@ def _exit_code() -> int:
         return USAGE
     except OSError as error:
         _silence()
-        for line in problem_lines(_failed(error), as_json="--json" in sys.argv[1:]):
+        for line in problem_lines(_describe_os_error(error), as_json="--json" in sys.argv[1:]):
             click.echo(line, err=True)
         return STORE_FAILURE
     return code if isinstance(code, int) else 0
 
 
-def _failed(error: OSError) -> dict[str, str]:
-    """Show what the system refused: a named file, or else standard output."""
+def _describe_os_error(error: OSError) -> dict[str, str]:
+    """Return the problem of a file, or of standard output if the error names none."""
     reason = error.strerror or str(error)
     if error.filename is None:
         return {"code": "store_unavailable", "detail": f"the answer could not be written: {reason}"}
@@ -223,22 +280,24 @@ def _failed(error: OSError) -> dict[str, str]:
 
 
 def _silence() -> None:
-    """Drop what could not be written, so that Python does not try again when the process ends."""
+    """Drop unwritten output, so that Python does not try to write it when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _show_usage(error: click.ClickException) -> None:
-    """Show wrong options as a problem, so that they read like wrong requests."""
+    """Print wrong options as a problem, in the form of wrong requests."""
     if isinstance(error, _NO_COMMAND):
-        click.echo(error.format_message())  # what there is to choose from is no error
+        click.echo(error.format_message())  # a group without a command shows its help
         return
     problem = {"code": "validation_error", "detail": error.format_message()}
     if isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
-        problem["field"] = error.param.name.rstrip("_")  # as the wire spells it
+        problem["field"] = error.param.name.rstrip("_")  # the name on the wire
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        problem["fix"] = f"see `{error.ctx.command_path} --help`"
+        problem["fix"] = (
+            error.fix if isinstance(error, UsageHint) else f"see `{error.ctx.command_path} --help`"
+        )
         if isinstance(error, click.NoSuchOption) and isinstance(error.ctx.command, click.Group):
-            problem["fix"] += f"; {error.option_name} belongs behind the command it is meant for"
+            problem["fix"] += f"; put {error.option_name} after the command"
     for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):
         click.echo(line, err=True)
 

@@ -1,4 +1,4 @@
-"""`memorywire conformance`: whether a store keeps what every store promises."""
+"""`memorywire conformance`: test a store against the store contract."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,21 +30,23 @@ def _form(name: str, what: str) -> click.Option:
 
 @click.command("conformance")
 @click.argument("url")
-@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the lives at random.")
-@click.option("--lives", type=click.IntRange(0), default=3, metavar="N", help="How many there are.")
+@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="The random seed.")
+@click.option(
+    "--lives", type=click.IntRange(0), default=3, metavar="N", help="The number of random histories."
+)
 @click.option(
     "--check",
     "checks",
     multiple=True,
     metavar="WORD",
-    help="Only checks of the contract whose name contains this; repeatable.",
+    help="Only contract checks with this in their name; repeatable.",
 )
 @click.option(
     "--exempt",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML file of checks the product cannot pass, with reasons.",
+    help="A TOML file with the checks to skip, and the reasons.",
 )
-@click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also draw a badge as SVG.")
+@click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also write a badge as SVG.")
 def conformance_command(
     url: str,
     seed: int,
@@ -54,22 +56,23 @@ def conformance_command(
     badge: Path | None,
     **forms: str | None,
 ) -> None:
-    """Examine the store at URL: the contract, the paper's sixteen scenarios, lives at random.
+    """Test the store at URL against the store contract.
 
-    An http or https URL is an endpoint that speaks the wire, whoever wrote it: there the scenarios of the
-    specification are played that need no clock and no policy of their own.
+    Runs the contract, the sixteen scenarios of the paper, and random histories. An http or https URL is an
+    endpoint of the wire format, of any implementation: it is tested with the scenarios of the specification
+    that need no clock and no policy of their own.
 
-    Everything is written for agents with names nobody has, but it is written: examine a store that may be
-    thrown away. Exits with 1 when a promise is broken.
+    The tests write memories of agents with unusual names: use a store that you can throw away. Exits with 1
+    if a check fails.
     """
     with problems(as_json=forms["json_file"] == _STDOUT):
-        _refuse_lost([*forms.values(), badge])
+        _check_folders([*forms.values(), badge])
         report = (
-            _examined_over_the_wire(url)
+            _examine_endpoint(url)
             if url.startswith(_ENDPOINTS)
-            else _examined(url, seed, lives, checks, exempt)
+            else _examine(url, seed, lives, checks, exempt)
         )
-    _hand_over(report, forms, badge)
+    _write_reports(report, forms, badge)
     if not report.passed:
         raise click.exceptions.Exit(_BROKEN)
 
@@ -77,16 +80,16 @@ def conformance_command(
 conformance_command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("html", "a page")]
 
 
-def _refuse_lost(places: Iterable[str | Path | None]) -> None:
-    """Refuse a report that cannot be written, before the minutes that it takes to make."""
+def _check_folders(places: Iterable[str | Path | None]) -> None:
+    """Raise InvalidRequest if a report cannot be written, before the tests run for minutes."""
     for place in places:
         if place not in (None, _STDOUT) and not Path(str(place)).absolute().parent.is_dir():
             raise InvalidRequest(
-                f"there is no folder for {place}", field="file", fix="make it, or name another file"
+                f"there is no folder for {place}", field="file", fix="create it, or name another file"
             )
 
 
-def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
+def _examine(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
     import asyncio
 
     from memorywire.testing.run import examine_url
@@ -99,12 +102,12 @@ def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: 
                 lives=lives,
                 checks=checks,
                 exempt=exempt,
-                watch=lambda done, of: progress.reached(done, f"check {done} of {of}"),
+                watch=lambda done, of: progress.update(done, f"check {done} of {of}"),
             )
         )
 
 
-def _examined_over_the_wire(url: str) -> "Report":
+def _examine_endpoint(url: str) -> "Report":
     import asyncio
 
     from memorywire.testing.scenario import examine_endpoint
@@ -112,19 +115,19 @@ def _examined_over_the_wire(url: str) -> "Report":
     return asyncio.run(examine_endpoint(url))
 
 
-def _hand_over(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:
-    from memorywire.testing import report as shown
+def _write_reports(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:
+    from memorywire.testing import report as formats
 
-    writers = {"json_file": shown.as_json, "junit_file": shown.as_junit, "html_file": shown.as_html}
-    wanted = {name: place for name, place in forms.items() if place is not None}
-    if _STDOUT not in wanted.values():
-        for line in shown.lines(report):
+    writers = {"json_file": formats.as_json, "junit_file": formats.as_junit, "html_file": formats.as_html}
+    places = {name: place for name, place in forms.items() if place is not None}
+    if _STDOUT not in places.values():
+        for line in formats.lines(report):
             click.echo(line)
-    for name, place in wanted.items():
+    for name, place in places.items():
         text = writers[name](report)
         if place == _STDOUT:
             click.echo(text.encode(), nl=False)
         else:
             Path(place).write_text(text, encoding="utf-8")
     if badge is not None:
-        badge.write_text(shown.badge(report), encoding="utf-8")
+        badge.write_text(formats.badge(report), encoding="utf-8")

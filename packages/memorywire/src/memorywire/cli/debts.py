@@ -1,4 +1,4 @@
-"""`memorywire debts`: changes that were promised and that a store has still to write."""
+"""`memorywire debts`: the outbox, changes that a store has still to write."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -6,101 +6,101 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, of_everybody
-from memorywire.cli.ledger_file import opened
+from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import STORE_FAILURE
-from memorywire.cli.terminal import moment, table, terminal_width
+from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.model.proposal import Debt
 
 _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 
 
 @click.command("debts")
-@click.argument("deed", type=click.Choice([_LIST, _PAY, _WRITE_OFF]), default=_LIST)
+@click.argument("action", type=click.Choice([_LIST, _PAY, _WRITE_OFF]), default=_LIST)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
+@click.option("--why", metavar="TEXT", help="The reason for a write-off, which the ledger records.")
 @of_everybody
 def debts_command(
-    cli: CliContext, deed: str, change_id: str | None, name: str | None, why: str | None
+    cli: CliContext, action: str, change_id: str | None, name: str | None, why: str | None
 ) -> None:
-    """Show what a store is owed, pay it, or give it up.
+    """Show, deliver or drop pending writes of a store.
 
-    A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows
-    what waits, `pay` tries now and exits with 4 when something is left, `write-off CHANGE --why TEXT`
-    gives one up for good; if several stores are owed it, NAME is the one, as the list calls it. Of every
-    agent. A server that MEMORYWIRE_URL names can be asked what waits; it pays by itself.
+    A change that a store missed stays in the outbox and is delivered in order as soon as the store accepts
+    it. `list` shows pending changes of all agents. `pay` delivers now, and exits with 4 if some remain.
+    `write-off CHANGE --why TEXT` drops one for good; if several stores miss it, NAME selects one. A server
+    (MEMORYWIRE_URL) can only list; it delivers by itself.
     """
-    if (deed == _WRITE_OFF) != (change_id is not None):
-        raise click.UsageError("write-off needs a CHANGE, and nothing else has one")
-    if deed == _PAY:
-        answer = _paid(cli)
+    if (action == _WRITE_OFF) != (change_id is not None):
+        raise click.UsageError("write-off needs a CHANGE, and the other actions take none")
+    if action == _PAY:
+        answer = _deliver(cli)
     elif change_id is not None:
-        answer = _written_off(cli, change_id, name, why)
+        answer = _drop(cli, change_id, name, why)
     else:
-        answer = {"debts": _owed(cli)}
-    cli.show(answer, lambda said: _sentences(said, cli))
-    if deed == _PAY and answer["debts"]:
+        answer = {"debts": _list_pending(cli)}
+    cli.show(answer, lambda answer: _render(answer, cli))
+    if action == _PAY and answer["debts"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 
 
-def _owed(cli: CliContext) -> list[dict[str, Json]]:
-    """Read from the journal alone, because the store may be what is missing; or what the server says."""
+def _list_pending(cli: CliContext) -> list[dict[str, Json]]:
+    """Return pending changes from the journal, since the store may be away, or from the server."""
     from memorywire.journal.acts import list_outbox
 
     if cli.server is not None:
         with cli.client(cli.server) as client:
             return client.owed()
     try:
-        with opened(cli) as book:
-            return _told(book.read(list_outbox))
+        with open_ledger(cli) as ledger:
+            return _summarize(ledger.read(list_outbox))
     except NotFound:
         return []
 
 
-def _paid(cli: CliContext) -> Answer:
-    with cli.memory() as memory:
-        before = memory.debts()
-        memory.pay_debts()
-        left = memory.debts()
-    return {"paid": len(before) - len(left), "debts": _told(left)}
+def _deliver(cli: CliContext) -> Answer:
+    memory = cli.memory()
+    before = memory.debts()
+    memory.pay_debts()
+    remaining = memory.debts()
+    return {"paid": len(before) - len(remaining), "debts": _summarize(remaining)}
 
 
-def _written_off(cli: CliContext, change_id: str, name: str | None, why: str | None) -> Answer:
+def _drop(cli: CliContext, change_id: str, name: str | None, why: str | None) -> Answer:
     if not why:
-        raise InvalidRequest("a debt is given up for a reason", field="why", fix="say it with --why TEXT")
-    with cli.memory() as memory:
-        debt = memory.write_off(change_id, why=why, store=name)
-        return {"written_off": _told([debt])[0], "debts": _told(memory.debts())}
+        raise InvalidRequest("a write-off needs a reason", field="why", fix="give it with --why TEXT")
+    memory = cli.memory()
+    debt = memory.write_off(change_id, why=why, store=name)
+    return {"written_off": _summarize([debt])[0], "debts": _summarize(memory.debts())}
 
 
-def _told(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
+def _summarize(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
     return [debt.summary() for debt in debts]
 
 
-def _sentences(answer: Answer, cli: CliContext) -> Iterator[str]:
+def _render(answer: Answer, cli: CliContext) -> Iterator[str]:
     if "paid" in answer:
-        yield f"paid {answer['paid']}, left {len(answer['debts'])}"
+        yield f"delivered {answer['paid']}, {len(answer['debts'])} pending"
     if "written_off" in answer:
-        given_up = answer["written_off"]
-        yield f"gave up {given_up['change_id']}; {given_up['store']} will not have it"
+        dropped = answer["written_off"]
+        yield f"dropped {dropped['change_id']}; {dropped['store']} will not get it"
     if not answer["debts"]:
-        yield "nothing is owed"
+        yield "nothing is pending"
         return
     names = ("store", "operation", "agent_id", "change_id")
     rows = [
         [
-            moment(debt["at"]),
+            format_time(debt["at"]),
             *(debt[name] for name in names),
             str(debt["tries"]),
-            moment(debt["due_at"] or None),
+            format_time(debt["due_at"] or None),
             debt["error"] or "",
         ]
         for debt in answer["debts"]
     ]
     headers = ["SINCE", "STORE", "OPERATION", "AGENT", "CHANGE", "TRIES", "NEXT TRY", "ERROR"]
-    yield from table(headers, rows, elastic="ERROR", width=terminal_width())
-    yield f"  try now with: {cli.again('debts', 'pay')}"
+    yield from format_table(headers, rows, elastic="ERROR")
+    yield f"  deliver now with: {cli.suggest('debts', 'pay')}"

@@ -1,4 +1,4 @@
-"""`memorywire demo`: a short story on a store of its own, told with real calls."""
+"""`memorywire demo`: a tour with real calls on a temporary store; and the data of `serve --demo`."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.terminal import moment, safe
+from memorywire.cli.terminal import clean, format_time
 from memorywire.model.clock import DAY_MS, Clock, system_clock
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import Json
@@ -60,13 +60,13 @@ _UNKNOWN = "which telescope discovered the ninth planet?"
 @click.command("demo")
 @shared
 def demo_command(cli: CliContext) -> None:
-    """Tell a short story on a fresh store.
+    """Show remember, recall, forget and undo on a new store.
 
-    Remember, recall, forget, undo, receipts: real calls, nothing prepared. Your own data is not
-    touched: the story's file is in a temporary folder and is deleted at the end.
+    The calls are real. Your own data is not touched: the store is in a temporary folder and is deleted at the
+    end.
     """
-    if cli.typed:
-        raise click.UsageError(f"the story has a file and an agent of its own: leave out {cli.typed[0]}")
+    if cli.options:
+        raise click.UsageError(f"the demo has its own store and agent: leave out {cli.options[0]}")
     with _open_demo_memory(cli) as (place, memory):
         story = Story(memory, quiet=cli.as_json)
         story.say(f"An agent's memory in one file: {place}")
@@ -92,12 +92,12 @@ def _open_demo_memory(cli: CliContext) -> Iterator[tuple[Path, "Memory"]]:
             user=None,
             embedder="minilm",
         )
-        with cli.under(settings).memory() as memory:
-            yield place, memory
+        with cli.with_settings(settings) as demo:
+            yield place, demo.memory()
 
 
 class Story:
-    """Calls the memory, tells what came back, and keeps the calls."""
+    """Calls the memory, prints the answers, and records the calls."""
 
     def __init__(self, memory: "Memory", *, quiet: bool) -> None:
         self._memory = memory
@@ -115,14 +115,14 @@ class Story:
         return response
 
     def remember(self) -> str:
-        self.say("\n1. Remember: facts, an episode, a procedure, and one thing said twice")
-        receipts = [self.call("remember", **told) for told in _MEMORIES]
-        for told, receipt in zip(_MEMORIES, receipts, strict=True):
-            self.say(f"   {receipt['status']:9}  {told['type']:10}  {safe(told['content'])}")
+        self.say("\n1. Remember: facts, an episode, a procedure, and a duplicate")
+        receipts = [self.call("remember", **memory) for memory in _MEMORIES]
+        for memory, receipt in zip(_MEMORIES, receipts, strict=True):
+            self.say(f"   {receipt['status']:9}  {memory['type']:10}  {clean(memory['content'])}")
         return str(receipts[0]["id"])
 
     def recall(self) -> None:
-        self.say("\n2. Recall, in other words than those that were remembered")
+        self.say("\n2. Recall, in other words")
         for question in _QUESTIONS:
             self.ask(question)
         self.say("\n3. A question that nothing in memory answers")
@@ -137,7 +137,7 @@ class Story:
             self.say(f"     ({answer['verdict']}: nothing)")
 
     def correct(self, id: str) -> None:
-        self.say("\n4. Correct a memory: a new version, if nobody was faster")
+        self.say("\n4. Correct a memory: a new version, if it is still at version 1")
         receipt = self.call(
             "remember", type="semantic", content="Ana prefers black tea to coffee", id=id, if_version=1
         )
@@ -145,8 +145,8 @@ class Story:
         self.ask(_TEA)
 
     def forget(self, id: str) -> None:
-        self.say("\n5. Forget it, and change your mind")
-        receipt = self.call("forget", ids=[id], reason="the demo asks for it")
+        self.say("\n5. Forget it, and undo that")
+        receipt = self.call("forget", ids=[id], reason="part of the demo")
         self.say(f"   {receipt['status']}  forgot {receipt['forgotten_ids'][0]}")
         self.ask(_TEA)
         undone = self.call("undo", change_id=receipt["change_id"])
@@ -154,13 +154,15 @@ class Story:
         self.ask(_TEA)
 
     def receipts(self, id: str) -> None:
-        self.say("\n6. The receipts: every change, newest first, and the past of that one memory")
+        self.say("\n6. Receipts: the newest changes, and every version of that memory")
         for change in self.call("changes", limit=4)["changes"]:
             why = f"undoes {change['undoes']}" if "undoes" in change else change.get("reason", "")
             self.say(f"   {change['id']}  {change['operation']:9} {why}".rstrip())
         for version in self.call("history", id=id)["versions"]:
             ended = (
-                f"{version['reason']} {moment(version['ended_at'])}" if "ended_at" in version else "current"
+                f"{version['reason']} {format_time(version['ended_at'])}"
+                if "ended_at" in version
+                else "current"
             )
             self.say(f"   version {version['number']}  {version['record']['content']}  ({ended})")
 
@@ -175,7 +177,7 @@ The file is gone again. Your own memory is one command away:
 
 
 def _command_path() -> str:
-    """The command as it can be typed from here, when it is not on the path."""
+    """Return the command to type if it is not on the PATH."""
     path = Path(sys.argv[0]).absolute()
     if path.name == "__main__.py":
         return "python -m memorywire"
@@ -186,7 +188,7 @@ OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
 
 
 class Calendar:
-    """A clock that can be put back, so that what is told has a past."""
+    """A clock that can be set back, so that the demo data has a past."""
 
     def __init__(self, now: Clock) -> None:
         self._now = now
@@ -197,33 +199,33 @@ class Calendar:
 
 
 async def fill_demo(container: "Container", calendar: Calendar) -> None:
-    """Let everything happen: real calls, each by its caller and on its day."""
+    """Make the calls of demo_world.json, each by its caller and on its day."""
     from memorywire.app.dispatch import dispatch
     from memorywire.consolidate.run import ConsolidationRun, dream
     from memorywire.consolidate.steps import DREAM
     from memorywire.model.record import DEFAULT_TENANT, Scope
     from memorywire.wire.codec import encode
 
-    known: dict[str, Json] = {}
+    references: dict[str, Json] = {}
     for step in json.loads((files(__package__) / "demo_world.json").read_text(encoding="utf-8")):
         calendar.back_ms = int(step["days"] * DAY_MS)
-        asked = replace(container, context=container.as_caller(step["as"]))
-        payload = _fill_references(step["with"], known)
+        caller = replace(container, context=container.as_caller(step["as"]))
+        payload = _fill_references(step["with"], references)
         if step["do"] == DREAM:
-            await dream(Scope(agent=payload["agent_id"]), asked.context, ConsolidationRun())
+            await dream(Scope(agent=payload["agent_id"]), caller.context, ConsolidationRun())
             continue
-        answer = encode(await dispatch(step["do"], payload, asked, tenant=DEFAULT_TENANT))
-        known |= {name: answer[field] for name, field in step.get("keep", {}).items()}
+        answer = encode(await dispatch(step["do"], payload, caller, tenant=DEFAULT_TENANT))
+        references |= {name: answer[field] for name, field in step.get("keep", {}).items()}
     calendar.back_ms = 0
 
 
 async def add_demo_operators(container: "Container") -> str:
-    """People with roles; the token of the first one."""
+    """Add the operators and return the token of the first one."""
     from memorywire.journal.operators import Operator, Registry, Role
     from memorywire.pipeline.context import unsupported
 
     if container.journal is None:
-        raise unsupported("a demo", "no journal is wired here")
+        raise unsupported("a demo", "no journal is configured")
     registry = Registry(journal=container.journal, clock=container.context.clock, actor="person:local")
     issued = [
         await registry.add(
@@ -235,7 +237,7 @@ async def add_demo_operators(container: "Container") -> str:
 
 
 def _fill_references(value: Json, known: Mapping[str, Json]) -> Json:
-    """The value with `$name` replaced by what an earlier answer gave."""
+    """Return the value with each `$name` replaced by the value from an earlier answer."""
     if isinstance(value, str) and value.startswith("$"):
         return known[value[1:]]
     if isinstance(value, dict):
@@ -244,26 +246,26 @@ def _fill_references(value: Json, known: Mapping[str, Json]) -> Json:
 
 
 _RUN_AT = 3 * 60
-"""It dreams at three o'clock, should anybody leave it running so long."""
+"""The daily consolidation runs at 03:00."""
 
 _TOUR = """\
-Two agents of a tea shop have remembered for forty days, and {waiting} changes wait for a person.
+Demo data: two agents of a tea shop with memories of forty days. {waiting} changes wait for your decision.
   1. Open the console, below, and sign in with this token: {token}
-     In the inbox, decide three: j and k move, a approves, r rejects, ? helps.
-     Some come from a form, some from the web; one is an attack, one held a secret, one would erase.
-  2. A mistake? Press u, or the Undo of the note.
-  3. Ask in the playground what Ana likes to drink, and see why each memory was recalled, and what was not.
-  4. In the dreams, read what each night put in order, memory by memory, and take a night back.
-  5. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
-Ctrl-C ends it, and nothing stays behind.
+     Decide on three changes in the inbox: j and k move, a approves, r rejects, ? shows help.
+     Some come from a form, some from the web; one is an attack, one had a secret, one would erase.
+  2. A mistake? Press u, or Undo in the message.
+  3. Ask in the playground what Ana likes to drink, and see why each memory was recalled or left out.
+  4. Under dreams, read what each consolidation run changed, memory by memory, and undo a run.
+  5. Under activity, press Verify: the ledger proves that no entry was changed afterwards.
+Ctrl-C stops the server and deletes the demo data.
 """
 
 
 @contextmanager
 def open_demo(cli: CliContext) -> Iterator[CliContext]:
-    """A desk whose memory is the made-up world; the visitor's own is not touched."""
-    if cli.typed:
-        raise click.UsageError(f"the demo has a store and agents of its own: leave out {cli.typed[0]}")
+    """Yield a context with the demo data in a temporary store; the user's own store is not touched."""
+    if cli.options:
+        raise click.UsageError(f"the demo has its own store and agents: leave out {cli.options[0]}")
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         settings = replace(
             cli.settings,
@@ -277,14 +279,15 @@ def open_demo(cli: CliContext) -> Iterator[CliContext]:
         )
         import asyncio
 
-        story = asyncio.run(_build_demo(settings))
+        tour = asyncio.run(_build_demo(settings))
         if not cli.as_json:
-            click.echo(story)
-        yield cli.under(settings)
+            click.echo(tour)
+        with cli.with_settings(settings) as demo:
+            yield demo
 
 
 async def _build_demo(settings: "Settings") -> str:
-    """Make the world; gives what there is to tell about it."""
+    """Create the demo data and return the text of the tour."""
     from memorywire.journal.contract import Wanted
     from memorywire.model.proposal import WAITING
     from memorywire.model.record import DEFAULT_TENANT

@@ -1,4 +1,4 @@
-"""`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
+"""`memorywire doctor`: check the installation, the settings and the data, of a store or of a server."""
 
 import json
 import os
@@ -14,10 +14,10 @@ import click
 from msgspec.structs import replace
 
 from memorywire import __version__
-from memorywire.cli.app import file_of, store_exists
+from memorywire.cli.app import find_file, store_exists
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
-from memorywire.cli.terminal import safe, without_secrets
+from memorywire.cli.terminal import clean, mask_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json
@@ -33,7 +33,7 @@ _MOST_BYTES = 1_000_000
 
 
 def examine_server(url: str) -> Answer:
-    """What a server says of itself, and what is wrong with it."""
+    """Return what a server reports, and the findings."""
     from memorywire.stores.remote.client import locate
 
     try:
@@ -46,7 +46,7 @@ def examine_server(url: str) -> Answer:
         "ok": not findings,
         "memorywire": __version__,
         "server": {
-            "url": without_secrets(url),
+            "url": mask_secrets(url),
             "alive": health.status == 200,
             "ready": ready.status == 200,
             "stores": capabilities.said.get("stores", []) if capabilities.status == 200 else [],
@@ -57,17 +57,17 @@ def examine_server(url: str) -> Answer:
 
 def render_server(answer: Answer) -> Iterator[str]:
     server = answer["server"]
-    yield f"server      {safe(server['url'])}"
+    yield f"server      {clean(server['url'])}"
     for store in server["stores"]:
-        yield f"store       {safe(store['name'])}: {safe(', '.join(store['features']))}"
+        yield f"store       {clean(store['name'])}: {clean(', '.join(store['features']))}"
     for finding in answer["findings"]:
-        yield f"problem     {safe(finding['what'])}"
-        yield f"  fix: {safe(finding['fix'])}"
+        yield f"problem     {clean(finding['what'])}"
+        yield f"  fix: {clean(finding['fix'])}"
     yield "healthy" if answer["ok"] else "not healthy"
 
 
 class _Reply(NamedTuple):
-    """The status and the document of an answer; 0 when there was none."""
+    """The status and the document of a response; 0 if there was none."""
 
     status: int
     said: dict[str, Json]
@@ -88,17 +88,19 @@ def _get(place: "Place", path: str) -> _Reply:
 def _server_findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[dict[str, Json]]:
     if health.status != 200:
         why = health.said.get("detail", health.status)
-        yield _server_finding(f"no memorywire answers there: {why}", "start it, or check the URL")
+        yield _server_finding(f"no memorywire server answers: {why}", "start it, or check the URL")
         return
     if ready.said.get("status") == "read-only":
-        yield _server_finding("the server can only read its store", "make its file, folder and disk writable")
+        yield _server_finding(
+            "the store of the server is read-only", "make its file, folder and disk writable"
+        )
     elif ready.status != 200:
-        yield _server_finding("the server lives but cannot answer", "look into its log, and at its store")
+        yield _server_finding("the server runs but is not ready", "see its log, and check its store")
     if capabilities.status == 401:
-        yield _server_finding("the server does not know us", f"put a token into {_VARIABLE}")
+        yield _server_finding("the server refuses the token", f"put a token into {_VARIABLE}")
     elif capabilities.status != 200:
         why = capabilities.said.get("detail")
-        yield _server_finding(f"it refuses to say what it can do: {why}", "check the token's role")
+        yield _server_finding(f"the server refuses to list its capabilities: {why}", "check the token's role")
 
 
 def _server_finding(what: str, fix: str) -> dict[str, Json]:
@@ -106,21 +108,21 @@ def _server_finding(what: str, fix: str) -> dict[str, Json]:
 
 
 _PRIVATE = 0o600
-_LATE_MS = 600_000  # after which an entry should be signed, however little is written
-_MOST = 20  # broken files that are named
-_ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as much
+_LATE_MS = 600_000  # after which an entry should be signed
+_MOST = 20  # the most broken files that are listed
+_ROOM = 16 * 1024 * 1024  # free bytes: the write-ahead log alone may need as much
 
 
 @click.command("doctor")
-@click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
+@click.option("--url", metavar="URL", help="Check this server instead; its token is in MEMORYWIRE_TOKEN.")
 @of_everybody
 def doctor_command(cli: CliContext, url: str | None) -> None:
-    """Examine the installation and the data, or the server that --url or MEMORYWIRE_URL names.
+    """Check the installation, the settings and the data.
 
-    Says what is installed, which settings were read, whether the embedder answers and the data is
-    healthy, and what would be fixed. Exits with 4 when something is not healthy. A store that does
-    not exist yet is not created. SQLite files are read whole: each row is compared with its checksum and
-    its index entries, and each vector must be of length one.
+    With --url or MEMORYWIRE_URL it checks that server. Shows what is installed, which settings were read,
+    whether the embedder answers and the data is healthy, and how to fix problems. Exits with 4 if something
+    is not healthy. A store that does not exist is not created. SQLite files are read completely: each row is
+    compared with its checksum and index entries, and each vector must have length one.
     """
     server = url or cli.server
     if server is None:
@@ -174,9 +176,9 @@ async def _embedder(cli: CliContext) -> dict[str, Json]:
         await embedder.embed(["are you there?"])
         await embedder.close()
     except MemorywireError as error:
-        return {"name": without_secrets(cli.settings.embedder), "problem": error.problem()}
+        return {"name": mask_secrets(cli.settings.embedder), "problem": error.problem()}
     return {
-        "name": without_secrets(cli.settings.embedder),
+        "name": mask_secrets(cli.settings.embedder),
         "space": str(embedder.space),
         "first_answer_ms": round((time.perf_counter() - began) * 1000),
         **(_built_in() if cli.settings.embedder.partition("?")[0] == "minilm" else {}),
@@ -184,7 +186,7 @@ async def _embedder(cli: CliContext) -> dict[str, Json]:
 
 
 def _built_in() -> dict[str, Json]:
-    """Which kernel the built-in model runs on, and whether every byte of it is as published."""
+    """Return the kernel of the built-in model, and whether its files are as published."""
     import memorywire_minilm
 
     kernel = {"kernel": memorywire_minilm.kernels()[0]}
@@ -198,14 +200,14 @@ def _built_in() -> dict[str, Json]:
 def _store(cli: CliContext, url: str) -> dict[str, Json]:
     from memorywire.stores.sqlite.connection import refuse_if_lost
 
-    named: dict[str, Json] = {"url": without_secrets(url)}
+    named: dict[str, Json] = {"url": mask_secrets(url)}
     try:
-        if (path := file_of(url)) is not None:
+        if (path := find_file(url)) is not None:
             refuse_if_lost(path)
         if not store_exists(url):
             return {**named, "exists": False}
-        with cli.under(replace(cli.settings, stores=(url,))).memory() as memory:
-            health = memory.health()["stores"][0]
+        with cli.with_settings(replace(cli.settings, stores=(url,))) as store_cli:
+            health = store_cli.memory().health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
         if path is not None and health["ok"]:
@@ -216,7 +218,7 @@ def _store(cli: CliContext, url: str) -> dict[str, Json]:
 
 
 def _rows(path: Path) -> dict[str, Json]:
-    """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
+    """Return faults of the rows and the ledger of a SQLite file, and the number of rows without checksum."""
     from memorywire.journal.sqlite.files import check_file
 
     check = check_file(path)
@@ -227,7 +229,7 @@ def _rows(path: Path) -> dict[str, Json]:
 
 
 def _state(cli: CliContext, url: str) -> dict[str, Json]:
-    """How the state compares with the ledger, where both are in one database."""
+    """Compare the state with the ledger, if both are in one database."""
     from memorywire.cli.app import as_sqlite, run_in_journal
 
     if as_sqlite(url) is None:
@@ -253,16 +255,16 @@ def _variable_findings() -> Iterator[dict[str, Json]]:
     from memorywire.app.settings import misspelt
 
     for name, meant in misspelt(os.environ).items():
-        yield _finding(f"{name} is no setting: nobody reads it", f"did you mean {meant}?", serious=False)
+        yield _finding(f"{name} is not a setting and has no effect", f"did you mean {meant}?", serious=False)
 
 
 def _config_findings(sources: Iterable[str]) -> Iterator[dict[str, Json]]:
-    """Findings: a settings file holds a password or key in clear."""
+    """Yield findings: a settings file contains a password or key."""
     from memorywire.app.settings import literal_secrets
 
     for path in filter(Path.is_file, map(Path, sources)):
         for name in literal_secrets(path):
-            what = f"{path}: {name} holds a password or key in clear"
+            what = f"{path}: {name} contains a password or key"
             yield _finding(
                 what, "write ${NAME} in its place and set that environment variable", serious=False
             )
@@ -274,8 +276,8 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     yield from _broken_findings(store)
     yield from _unsigned_findings(store)
     if store.get("ok") is False:
-        what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
-        yield _finding(what, "restore it from a copy", serious=True)
+        what = f"{store['url']}: damaged: {store.get('integrity', 'the store reports a fault')}"
+        yield _finding(what, "restore it from a backup", serious=True)
     path = store.get("path")
     if path and Path(path).is_file():
         yield from _file_findings(Path(path))
@@ -289,22 +291,22 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
-    """Findings: others can read the file, or there is no room for the next write."""
+    """Yield findings: others can read the file, it is read-only, or the disk is full."""
     from memorywire.stores.sqlite.location import Location
 
     if path.stat().st_mode & 0o777 & ~_PRIVATE:
         yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
     if not Location(path=path).writable:
-        what = f"{path} cannot be written: nothing can be remembered or recalled"
+        what = f"{path} is read-only: remember and recall fail"
         yield _finding(what, "check the permissions of the file and its folder, and the mount", serious=True)
     elif (free := shutil.disk_usage(path).free) < _ROOM:
-        what = f"{free // 1024} KiB are free beside {path}: the next write may fail"
-        yield _finding(what, "free some space on that disk", serious=True)
+        what = f"only {free // 1024} KiB are free on the disk of {path}: the next write may fail"
+        yield _finding(what, "free space on that disk", serious=True)
 
 
 def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if store.get("debts"):
-        what = f"{store['url']}: {counted(store['debts'], 'change waits', 'changes wait')} to be written"
+        what = f"{store['url']}: {counted(store['debts'], 'change is', 'changes are')} not written yet"
         yield _finding(what, "see them with: memorywire debts", serious=False)
 
 
@@ -312,12 +314,12 @@ def _word_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     from memorywire.search.text import EDITION
 
     if store.get("versions") and store.get("words", EDITION) < EDITION:
-        what = f"{store['url']}: memories of an earlier release are not found by all their words"
+        what = f"{store['url']}: memories of an earlier release are not indexed by all their words"
         yield _finding(what, f"memorywire reembed --store {shlex.quote(store['url'])}", serious=False)
 
 
 def _unsigned_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Entries that should have been signed long ago: no write fails because of them."""
+    """Yield a finding for entries that should have been signed; writes do not fail because of them."""
     if store.get("unsigned_entries"):
         entries = counted(store["unsigned_entries"], "entry of the ledger is", "entries of the ledger are")
         yield _finding(
@@ -326,11 +328,11 @@ def _unsigned_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Files of a folder that hold no memory, which their writers may believe to be remembered."""
+    """Yield findings for files of a Markdown folder that cannot be read as memories."""
     broken = store.get("broken") or ()
     for one in broken[:_MOST]:
         what = f"{store['url']}: {one['file']} is not read: {one['detail']}"
-        yield _finding(what, "mend it, or move it out of the folder", serious=False)
+        yield _finding(what, "correct it, or move it out of the folder", serious=False)
     if len(broken) > _MOST:
         what = f"{store['url']}: {counted(len(broken) - _MOST, 'more file is', 'more files are')} not read"
         yield _finding(what, "see them all with: memorywire doctor --json", serious=False)
@@ -348,22 +350,22 @@ def _render_report(answer: Answer) -> Iterator[str]:
     if "space" in embedder:
         kernel = f"  kernel {embedder['kernel']}" if "kernel" in embedder else ""
         yield f"embedder    {embedder['space']}{kernel}  first answer after {embedder['first_answer_ms']} ms"
-    yield f"agent       {safe(settings['agent'])}"
-    yield f"user        {safe(settings['user']) if settings['user'] is not None else 'all'}"
+    yield f"agent       {clean(settings['agent'])}"
+    yield f"user        {clean(settings['user']) if settings['user'] is not None else 'all'}"
     yield f"settings    {', '.join(settings['sources']) or 'defaults only'}"
     for store in answer["stores"]:
         yield from _render_store(store)
     for finding in answer["findings"]:
-        yield f"{'problem' if finding['serious'] else 'advice':12}{safe(finding['what'])}"
-        yield f"  fix: {safe(finding['fix'])}"
+        yield f"{'problem' if finding['serious'] else 'advice':12}{clean(finding['what'])}"
+        yield f"  fix: {clean(finding['fix'])}"
     yield "healthy" if answer["ok"] else "not healthy"
 
 
 def _render_store(store: dict[str, Json]) -> Iterator[str]:
-    yield f"store       {safe(store['url'])}"
+    yield f"store       {clean(store['url'])}"
     if store.get("exists") is False:
-        yield "  not there yet; the first remember makes it"
+        yield "  does not exist yet; the first remember creates it"
     for name, value in store.items():
         if name not in ("url", "exists", "problem"):
             shown = str(len(value)) if name == "broken" else str(value)
-            yield f"  {name:14}{safe(shown)}"
+            yield f"  {name:14}{clean(shown)}"

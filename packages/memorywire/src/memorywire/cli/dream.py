@@ -1,4 +1,7 @@
-"""`memorywire dream`: put memory in order, by changes that can be read and taken back."""
+"""`memorywire dream`: consolidate memory by changes that can be read and undone.
+
+Typed options come before the table `[dream]` of the settings file.
+"""
 
 import re
 from collections import Counter
@@ -11,8 +14,8 @@ from msgspec.structs import replace
 
 from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, shared
-from memorywire.cli.inputs import json_lines
-from memorywire.cli.terminal import moment, safe, table, terminal_width
+from memorywire.cli.inputs import parse_json_lines
+from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.consolidation import OFF
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType, Scope
@@ -36,7 +39,7 @@ _SHORTEST = 0.1
 def _parse_by_kind(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> dict[MemoryType, int]:
-    """`episodic=90` and its like."""
+    """Parse options such as `episodic=90`."""
     said = [text.partition("=") for text in given]
     if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in said):
         raise click.BadParameter(f"write KIND=N with one of the kinds {_KINDS}")
@@ -70,47 +73,58 @@ _RUN_OPTIONS = (
         multiple=True,
         callback=_parse_by_kind,
         metavar="KIND=DAYS",
-        help="Archive unused memories of a kind after so many days; 0 keeps them for ever; repeatable.",
+        help="Archive unused memories of a type after so many days; 0: never; repeatable.",
     ),
     click.option(
         "--most",
         multiple=True,
         callback=_parse_by_kind,
         metavar="KIND=N",
-        help="How many memories of a kind a user may have; 0 is any number; repeatable.",
+        help="The most memories of a type for each user; 0: no limit; repeatable.",
     ),
-    click.option("--pin", "pins", multiple=True, metavar="TAG", help="Leave what has this tag; repeatable."),
-    click.option("--max-changes", type=click.IntRange(1), metavar="N", help="Touch no more memories."),
-    click.option("--max-ratio", type=click.FloatRange(0, 1), metavar="SHARE", help="Touch no larger share."),
-    click.option("--max-seconds", type=click.FloatRange(0), metavar="N", help="Begin no step after so long."),
-    click.option("--model", metavar="URL|off", help="Who writes summaries and procedures."),
-    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Tokens it may take."),
-    click.option("--price", type=click.FloatRange(0), metavar="P", help="What a million tokens cost."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="P", help="What it may cost at that price."),
+    click.option(
+        "--pin",
+        "pins",
+        multiple=True,
+        metavar="TAG",
+        help="Keep memories with this tag; repeatable.",
+    ),
+    click.option("--max-changes", type=click.IntRange(1), metavar="N", help="Change at most N memories."),
+    click.option(
+        "--max-ratio",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Change at most this share.",
+    ),
+    click.option("--max-seconds", type=click.FloatRange(0), metavar="N", help="Start no step after that."),
+    click.option("--model", metavar="URL|off", help="The model that writes summaries and procedures."),
+    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="The most tokens of the model."),
+    click.option("--price", type=click.FloatRange(0), metavar="P", help="The price of a million tokens."),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="P", help="The most it may cost."),
 )
 _BACKGROUND_OPTIONS = (
     click.option(
         "--promote",
         callback=_parse_seconds,
         metavar="SECONDS|off",
-        help="How often notes of sessions are looked through; without it, what the settings say.",
+        help="How often session notes are promoted; default: the settings.",
     ),
     click.option(
         "--night",
         callback=_parse_time_of_day,
         metavar="HH:MM|off",
-        help="When to dream for every agent each day, in UTC; without it, what the settings say.",
+        help="When the daily consolidation runs, in UTC; default: the settings.",
     ),
 )
 
 
 def run_options(command: F) -> F:
-    """How long memories are kept, and what one run may do and spend."""
+    """Add the options of a run: retention, limits and budget."""
     return _add_options(_RUN_OPTIONS, command)
 
 
 def background_options(command: F) -> F:
-    """What a server does by itself."""
+    """Add the options of background work in a server."""
     return _add_options(_BACKGROUND_OPTIONS, command)
 
 
@@ -120,51 +134,51 @@ def _add_options(options: Sequence[Callable[[F], F]], command: F) -> F:
     return command
 
 
-def override_background(sleep: "ConsolidationSettings", **given: Any) -> "ConsolidationSettings":
-    """The settings for background work, with typed options over them."""
-    said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    off: dict[str, Any] = dict.fromkeys(name for name, value in said.items() if value == OFF)
-    return replace(sleep, **(said | off))
+def override_background(settings: "ConsolidationSettings", **given: Any) -> "ConsolidationSettings":
+    """Return the settings of background work; typed options come first."""
+    typed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    off: dict[str, Any] = dict.fromkeys(name for name, value in typed.items() if value == OFF)
+    return replace(settings, **(typed | off))
 
 
-def override_settings(sleep: "ConsolidationSettings", given: dict[str, Any]) -> "ConsolidationSettings":
-    """The settings of a night, with typed options over them."""
+def override_settings(settings: "ConsolidationSettings", given: dict[str, Any]) -> "ConsolidationSettings":
+    """Return the settings of a run; typed options come first."""
     return replace(
-        sleep,
-        retention=_retention(sleep.retention, given),
-        limits=_limits(sleep.limits, given),
-        spending=_spending(sleep.spending, given),
-        model=given["model"] or sleep.model,
+        settings,
+        retention=_override_retention(settings.retention, given),
+        limits=_override_limits(settings.limits, given),
+        spending=_override_spending(settings.spending, given),
+        model=given["model"] or settings.model,
     )
 
 
-def _retention(usual: "Retention", given: dict[str, Any]) -> "Retention":
+def _override_retention(default: "Retention", given: dict[str, Any]) -> "Retention":
     from memorywire.app.settings import by_kind
 
     return replace(
-        usual,
-        days=by_kind(usual.days, given["keep"]),
-        most=by_kind(usual.most, given["most"]),
-        pins=usual.pins | set(given["pins"]),
+        default,
+        days=by_kind(default.days, given["keep"]),
+        most=by_kind(default.most, given["most"]),
+        pins=default.pins | set(given["pins"]),
     )
 
 
-def _limits(usual: "Limits", given: dict[str, Any]) -> "Limits":
-    return replace(usual, **_typed(given, changes="max_changes", ratio="max_ratio", seconds="max_seconds"))
+def _override_limits(default: "Limits", given: dict[str, Any]) -> "Limits":
+    return replace(default, **_select(given, changes="max_changes", ratio="max_ratio", seconds="max_seconds"))
 
 
-def _spending(usual: "Spending", given: dict[str, Any]) -> "Spending":
-    return replace(usual, **_typed(given, tokens="max_tokens", price="price", cost="max_cost"))
+def _override_spending(default: "Spending", given: dict[str, Any]) -> "Spending":
+    return replace(default, **_select(given, tokens="max_tokens", price="price", cost="max_cost"))
 
 
-def _typed(given: dict[str, Any], **names: str) -> dict[str, Any]:
+def _select(given: dict[str, Any], **names: str) -> dict[str, Any]:
     return {name: given[option] for name, option in names.items() if given[option] is not None}
 
 
 @click.command("rules")
 @shared
 def rules(cli: CliContext) -> None:
-    """Show what the next session should know, do, and never do."""
+    """Show the rules for the next session: know, do, never do."""
     from memorywire.consolidate.session import session_rules
 
     async def act(scope: Scope, context: "Context") -> Answer:
@@ -174,33 +188,33 @@ def rules(cli: CliContext) -> None:
 
 
 def dream_session(cli: CliContext, log: Path) -> None:
-    """Read the log; the extractor of the settings finds its facts."""
+    """Read a session log; the extractor of the settings finds its facts."""
     from memorywire.consolidate.session import read_session
 
-    said_there = log.read_bytes()
+    content = log.read_bytes()
 
     async def act(scope: Scope, container: "Container") -> Answer:
         context = await container.as_caller(PERSON).serving(scope)
-        said = await read_session(said_there, log.stem, scope, context, container.reader.extractor)
-        return said.document()
+        result = await read_session(content, log.stem, scope, context, container.reader.extractor)
+        return result.document()
 
     cli.show(_run_in_app(cli, act), _render_session)
 
 
 def dream_watch(cli: CliContext, every: float) -> None:
-    """Until somebody stops it."""
+    """Promote session notes until interrupted."""
     from memorywire.consolidate.background import BackgroundWork
 
     async def act(scope: Scope, container: "Container") -> Answer:
         await BackgroundWork(container, cli.settings.sleep).promote_repeatedly(every)
         return None
 
-    click.echo(f"looking every {every:g} seconds; stop with Ctrl-C")
+    click.echo(f"promoting notes every {every:g} seconds; stop with Ctrl-C")
     _run_in_app(cli, act)
 
 
 def at_memory(cli: CliContext, act: "Callable[[Scope, Context], Awaitable[Answer]]") -> Answer:
-    """The answer of `act` on the memory of the settings, in the name of this machine's user."""
+    """Run `act` on the memory of the settings as the local person, and return its answer."""
 
     async def work(scope: Scope, container: "Container") -> Answer:
         return await act(scope, await container.as_caller(PERSON).serving(scope))
@@ -209,91 +223,93 @@ def at_memory(cli: CliContext, act: "Callable[[Scope, Context], Awaitable[Answer
 
 
 def _run_in_app(cli: CliContext, act: "Callable[[Scope, Container], Awaitable[Answer]]") -> Answer:
-    settings = cli.here
+    settings = cli.local_settings
     scope = Scope(tenant=cli.tenant, agent=settings.agent, user=settings.user)
     return run_in_app(settings, lambda container: act(scope, container))
 
 
 def _render_session(answer: Answer) -> Iterator[str]:
-    yield f"kept {len(answer['kept'])}, proposed {len(answer['proposed'])}, known already {answer['known']}"
+    remembered, proposed = len(answer["kept"]), len(answer["proposed"])
+    yield f"remembered {remembered}, proposed {proposed}, already known {answer['known']}"
     if "problem" in answer:
-        yield f"  without the facts of the extractor: {answer['problem']}"
+        yield f"  the extractor failed: {answer['problem']}"
 
 
 def _render_rules(answer: Answer) -> Iterator[str]:
     for name, memories in answer.items():
         yield f"{name}: {len(memories) or 'nothing'}"
-        yield from (f"  {memory['id']}  {safe(str(memory['content']))}" for memory in memories)
+        yield from (f"  {memory['id']}  {clean(str(memory['content']))}" for memory in memories)
 
 
 _run = click.argument("run", metavar="RUN")
 
 
 @click.group("dream", invoke_without_command=True)
-@click.option("--night", is_flag=True, help="Make every pass once; this is what happens without options too.")
+@click.option("--night", is_flag=True, help="Run every pass once; the default.")
 @click.option(
     "--session",
     "log",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="LOG",
-    help="Read a session's log, lines of JSON with role and content, for rules and facts.",
+    help="Read rules and facts from a session log: JSON lines with role and content.",
 )
-@click.option("--watch", is_flag=True, help="Take what sessions note over into long-term memory, for ever.")
+@click.option("--watch", is_flag=True, help="Promote session notes to long-term memory, until interrupted.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often --watch looks.",
+    help="How often --watch runs.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
 @run_options
 @click.option(
     "--probes",
     type=click.File("rb"),
     metavar="FILE",
-    help='Lines of {"query": ..., "ids": [...]} that must be found as well after as before; '
-    "default: the last questions that were asked.",
+    help='Lines of {"query": ..., "ids": [...]} whose recall must not fall; default: the latest recalls.',
 )
 @shared
 def dream_command(
     cli: CliContext, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
 ) -> None:
-    """Merge duplicates, end what was contradicted later, archive what nobody used.
+    """Consolidate memory: duplicates, contradictions, unused memories.
 
-    What is sure is done as one change, a run, which `dream undo RUN` takes back; what is not is proposed.
-    Nothing is deleted. A run that would make recall worse is discarded.
+    Merges duplicates, ends memories that a later one contradicts, and archives unused ones. Sure steps are
+    one change, a run, which `dream undo RUN` takes back; the others are proposed. Nothing is deleted. A run
+    that would make recall worse is discarded.
     """
-    command_name = click.get_current_context().invoked_subcommand
-    if command_name is not None:
-        if cli.typed:
-            raise click.UsageError(f"put {cli.typed[0]} behind {command_name}")
+    subcommand = click.get_current_context().invoked_subcommand
+    if subcommand is not None:
+        if cli.options:
+            raise click.UsageError(f"put {cli.options[0]} after {subcommand}")
         return
     if watch:
-        cli.refuse_scope("--watch serves every agent of every tenant")
+        cli.refuse_scope("--watch works for all agents and tenants")
         dream_watch(cli, every)
         return
     if log is not None and dry_run:
-        raise click.UsageError("a log is read, or not; --dry-run rehearses a night")
+        raise click.UsageError("--dry-run has no effect on --session")
     if log is not None:
         dream_session(cli, log)
     if log is None or night:
-        _run_night(cli, dry_run, **rest)
+        _consolidate(cli, dry_run, **rest)
 
 
-def _run_night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
+def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
     from memorywire.consolidate.background import add_recent_probes
     from memorywire.consolidate.run import build_run, dream
 
-    asked = tuple(_parse_probe(number, document) for number, document in json_lines(probes or ()))
-    night = replace(build_run(override_settings(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
+    questions = tuple(_parse_probe(number, document) for number, document in parse_json_lines(probes or ()))
+    run = build_run(override_settings(cli.settings.sleep, given))
+    options = replace(run, dry_run=dry_run, probes=questions)
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        fit = await add_recent_probes(night, scope, context) if probes is None else night
-        return (await dream(scope, context, fit)).document()
+        probed = await add_recent_probes(options, scope, context) if probes is None else options
+        return (await dream(scope, context, probed)).document()
 
-    cli.show(at_memory(cli, act), lambda said: _render_run(said, cli))
+    cli.show(at_memory(cli, act), lambda answer: _render_run(answer, cli))
 
 
 @dream_command.command("runs")
@@ -312,7 +328,7 @@ def runs_(cli: CliContext) -> None:
 @_run
 @shared
 def show(cli: CliContext, run: str) -> None:
-    """Show all that RUN did and why."""
+    """Show the steps of a run, with reasons."""
     from memorywire.consolidate.runs import load_run
 
     async def act(scope: Scope, context: "Context") -> Answer:
@@ -325,7 +341,7 @@ def show(cli: CliContext, run: str) -> None:
 @_run
 @shared
 def undo(cli: CliContext, run: str) -> None:
-    """Take RUN back, all of it."""
+    """Undo a whole run."""
     from memorywire.cli.changes import render_undo
     from memorywire.consolidate.runs import undo_run
     from memorywire.wire.codec import encode
@@ -349,7 +365,7 @@ def _parse_probe(number: int, document: Json) -> "Probe":
         ):
             return Probe(query, frozenset(ids))
     raise InvalidRequest(
-        f"line {number} is no probe",
+        f"line {number} is not a probe",
         field="probes",
         fix='write lines such as {"query": "Where does Ana live?", "ids": ["m1"]}',
     )
@@ -359,34 +375,34 @@ _RESULTS = {
     "calm": "nothing to do",
     "rehearsed": "would be done",
     "committed": "done",
-    "discarded": "discarded, because recall would fall",
+    "discarded": "discarded, because recall would be worse",
 }
 
 
 def _render_run(answer: Answer, cli: CliContext) -> Iterator[str]:
     counts = Counter(step["pass"] for step in answer["steps"])
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
     idle = answer["result"] == "rehearsed" and not answer["steps"]
     result = _RESULTS["calm" if idle else answer["result"]]
-    yield f"{counted(answer['memories'], 'memory')}: {result}" + (f": {told}" if told else "")
+    yield f"{counted(answer['memories'], 'memory')}: {result}" + (f": {summary}" if summary else "")
     yield from _step_table(answer["steps"])
     for proposed in answer["proposed"]:
         yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"
     for refused in answer["refused"]:
-        yield f"  left to rule {refused['rule']}: {', '.join(refused['ids'])} {refused['why']}"
+        yield f"  refused by rule {refused['rule']}: {', '.join(refused['ids'])} {refused['why']}"
     if answer["left"]:
-        yield f"{counted(answer['left'], 'more step is', 'more steps are')} left for another run"
+        yield f"{counted(answer['left'], 'more step is', 'more steps are')} left for the next run"
     if "probes" in answer:
         asked = answer["probes"]
         before, after = asked["recall_before"], asked["recall_after"]
         yield f"recall of {counted(asked['questions'], 'question')}: {before} before, {after} after"
     yield from _render_model(answer["model"])
     if "run" in answer:
-        yield f"  undo with: {cli.again('dream', 'undo', answer['run'])}"
+        yield f"  undo with: {cli.suggest('dream', 'undo', answer['run'])}"
 
 
 def _render_model(answer: Answer) -> Iterator[str]:
-    """What a model made of memory, or that none was asked."""
+    """Yield what the model was asked, or why none was."""
     if answer["state"] == "off":
         yield f"summaries and procedures: off, {answer['why']}"
         return
@@ -404,27 +420,27 @@ def _step_table(steps: list[Answer]) -> list[str]:
     if not steps:
         return []
     rows = [[step["pass"], ", ".join(step["ids"]), step.get("kept", ""), step["why"]] for step in steps]
-    return table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows, elastic="WHY", width=terminal_width())
+    return format_table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows, elastic="WHY")
 
 
 def _render_runs(answer: Answer) -> list[str]:
     if not answer["runs"]:
-        return ["no dream has changed anything yet"]
+        return ["no runs yet"]
     rows = [
         [
-            moment(run["at"]),
+            format_time(run["at"]),
             run["run"],
             f"undone by {run['undone_by']}" if "undone_by" in run else run["reason"],
         ]
         for run in answer["runs"]
     ]
-    return table(["AT", "RUN", "WHAT"], rows, elastic="WHAT", width=terminal_width())
+    return format_table(["AT", "RUN", "WHAT"], rows, elastic="WHAT")
 
 
 def _render_whole_run(answer: Answer) -> Iterator[str]:
-    yield f"{moment(answer['at'])}  {answer['reason']}"
+    yield f"{format_time(answer['at'])}  {answer['reason']}"
     yield from _step_table(answer["steps"])
     for sign, name in (("-", "ended"), ("+", "began")):
         yield from (
-            f"{sign} {one['id']} v{one['version']}: {safe(str(one['content']))}" for one in answer[name]
+            f"{sign} {one['id']} v{one['version']}: {clean(str(one['content']))}" for one in answer[name]
         )

@@ -1,4 +1,4 @@
-"""`memorywire hook`: what a coding agent's hooks call; it never keeps the agent from its work."""
+"""`memorywire hook`: called by the hooks of coding agents; it never blocks the agent."""
 
 import os
 import sys
@@ -36,14 +36,15 @@ _KEPT_DAYS = 30
 
 
 @click.command("hook")
-@click.option("--work", is_flag=True, help="Take in what the hooks have copied from session logs.")
+@click.option("--work", is_flag=True, help="Process the session logs that the hooks have copied.")
 @shared
 def hook_command(cli: CliContext, work: bool) -> None:
-    """Answer a hook of Claude Code, Codex or Cursor, whose event is one JSON object on standard input.
+    """Answer a hook of Claude Code, Codex or Cursor.
 
-    At the start of a session the answer has pinned memories and counts, at a prompt what answers it; at the
-    end of a turn and before a compaction the new lines of the session's log are put aside for `--work`.
-    Whatever goes wrong is said on standard error, and the agent goes on: the exit code is 0.
+    The event is one JSON object on standard input. At the start of a session the answer has pinned memories
+    and counts; at a prompt, matching memories. At the end of a turn and before a compaction the new lines of
+    the session log are copied for `--work`. Errors go to standard error and the exit code is 0, so that the
+    agent continues.
     """
     try:
         sessions = Sessions.at_home(os.environ)
@@ -70,8 +71,8 @@ def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
 
 
 def _opening(cli: CliContext, sessions: Sessions) -> Briefing:
-    """The briefing prepared for this session while it is good, or else a new one."""
-    found = kept(sessions.opening, under=circumstances(os.environ, cli.typed), now=system_clock())
+    """Return the prepared briefing while it is valid, or a new one."""
+    found = kept(sessions.opening, under=circumstances(os.environ, cli.options), now=system_clock())
     return found or _prepare(cli, sessions)
 
 
@@ -79,16 +80,18 @@ def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.app.settings import CONFIG_NAME
     from memorywire.integrations.coding.transcripts import PINNED, opening
 
-    with cli.memory(caller=_caller(cli)) as memory:
-        pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
-        waiting = memory.proposals(states=["pending"], limit=1).total
-        told = opening(pinned, total=memory.list(limit=1).total, waiting=waiting)
+    memory = cli.memory(caller=_caller(cli))
+    pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
+    waiting = memory.proposals(states=["pending"], limit=1).total
+    told = opening(pinned, total=memory.list(limit=1).total, waiting=waiting)
     settings = cli.settings
     files = files_of(settings.stores, settings.home / CONFIG_NAME)
-    elsewhere = cli.server or settings.journal or "--config" in cli.typed or "MEMORYWIRE_CONFIG" in os.environ
-    # Words of memories stay where forgetting finds them: an opening that has some is not kept.
+    elsewhere = (
+        cli.server or settings.journal or "--config" in cli.options or "MEMORYWIRE_CONFIG" in os.environ
+    )
+    # A briefing with contents of memories is not cached: forgetting would not remove them from it.
     if files is not None and not elsewhere and not told.shown:
-        under = circumstances(os.environ, cli.typed)
+        under = circumstances(os.environ, cli.options)
         keep(sessions.opening, told, files=files, under=under, now=system_clock())
     else:
         sessions.opening.unlink(missing_ok=True)
@@ -97,27 +100,27 @@ def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
 
 def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefing:
     query = prompt[:_QUERY_CHARS]
-    if not query.strip() or query.startswith("/"):  # a command to the host asks nothing of memory
+    if not query.strip() or query.startswith("/"):  # a command to the host, not a question
         return Briefing()
     from memorywire.integrations.coding.transcripts import answering
 
-    with cli.memory(caller=_caller(cli)) as memory:
-        return answering(memory.recall(query, k=_HITS).hits, already=already)
+    memory = cli.memory(caller=_caller(cli))
+    return answering(memory.recall(query, k=_HITS).hits, already=already)
 
 
 def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
-    """Everything in the spool goes to the message layer, which keeps it before it is read for facts."""
+    """Add all buffered logs to the message layer, which stores them before facts are extracted."""
     taken = 0
     with sessions.alone() as alone:
         waiting = sessions.spooled() if alone else []
         if not waiting:
             return {}
         sessions.tidy(system_clock() - _KEPT_DAYS * DAY_MS)
-        with cli.memory(caller=_caller(cli)) as memory:
-            read = memory.capabilities().extracts
-            for spooled in waiting:
-                taken += _add(memory, spooled) if read else 0
-                spooled.path.unlink()
+        memory = cli.memory(caller=_caller(cli))
+        read = memory.capabilities().extracts
+        for spooled in waiting:
+            taken += _add(memory, spooled) if read else 0
+            spooled.path.unlink()
         _prepare(cli, sessions)
     return {"taken": taken}
 
@@ -135,19 +138,19 @@ def _add(memory: "Memory", spooled: Spooled) -> int:
 
 
 def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:
-    """How many of the turns were taken in. One that is refused does not hold up the others, now or later."""
+    """Add the turns and return how many were added. A refused turn does not block the others."""
     try:
         memory.layer.add(turns, session_id=session)
     except (InvalidRequest, Refused, SecretLeakage) as problem:
         if len(turns) > 1:
             return sum(_add_turns(memory, [turn], session) for turn in turns)
-        click.echo(f"memorywire hook: a turn of the session was left out: {problem.detail}", err=True)
+        click.echo(f"memorywire hook: skipped a turn of the session: {problem.detail}", err=True)
         return 0
     return len(turns)
 
 
 def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
-    """Keep what the user said to know, do or never do, unless a rule of the policy refuses it."""
+    """Remember what the user said to know, do or never do, unless the policy refuses it."""
     from memorywire.consolidate.session import find_rules, session_source
 
     for kind, sentence in find_rules(turn["content"]) if turn["role"] == "user" else ():
@@ -156,5 +159,5 @@ def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
 
 
 def _caller(cli: CliContext) -> str:
-    """As the ledger names it: a hook acts for the agent, not for the person at the machine."""
+    """Return the caller for the ledger: a hook acts for the agent, not for a person."""
     return f"agent:{cli.settings.agent}"

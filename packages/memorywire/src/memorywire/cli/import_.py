@@ -1,4 +1,4 @@
-"""`memorywire import`: a bundle, or what another product left behind."""
+"""`memorywire import` and `import-lines`: bundles, data of other products, and lines of text."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import TYPES, decoded
+from memorywire.cli.inputs import TYPES, decode_text
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.terminal import Progress
 from memorywire.model.answers import Remembered, Status
@@ -52,7 +52,7 @@ on_conflict_option = click.option(
     type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
     default="skip",
     show_default=True,
-    help="What to do where an id is taken.",
+    help="What to do if an id exists already.",
 )
 
 
@@ -72,14 +72,12 @@ on_conflict_option = click.option(
     "--remap",
     multiple=True,
     metavar="WHO=NEW",
-    help="Give memories to somebody else: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
+    help="Rename agents or users: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and what would be lost; write nothing.")
-@click.option("--without-ledger", is_flag=True, help="Leave the ledger that a bundle brings along out.")
-@click.option(
-    "--trusted", is_flag=True, help="Vouch for it: believe its sources, and a bundle of unknown key."
-)
-@click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported and lost; write nothing.")
+@click.option("--without-ledger", is_flag=True, help="Do not import the ledger of a bundle.")
+@click.option("--trusted", is_flag=True, help="Trust its sources, and a bundle with an unknown key.")
+@click.option("--undo", "undo", metavar="BATCH", help="Undo an import.")
 @shared
 def import_command(
     cli: CliContext,
@@ -92,26 +90,26 @@ def import_command(
     trusted: bool,
     undo: str | None,
 ) -> None:
-    """Bring the memories of FILE in, with their ids and moments, through the policy that is in force.
+    """Import memories from a file or another product.
 
-    What is there already is not written twice: an import that was cut off is finished by starting it again.
-    Memories of other products become those of --agent. URL is the API of a Letta server or of mem0, with its
-    key in LETTA_API_KEY or MEM0_API_KEY, or the Postgres database of LangGraph, Letta or mem0. One --undo
-    takes a whole import back.
+    Memories keep their ids and times, and the policy judges each. Existing ones are not written twice, so an
+    interrupted import is completed by running it again. Memories of other products become those of --agent.
+    URL is the API of a Letta server or of mem0, with its key in LETTA_API_KEY or MEM0_API_KEY, or the
+    Postgres database of LangGraph, Letta or mem0. --undo takes back a whole import.
     """
     import asyncio
 
     if undo is not None and what is None:
-        cli.refuse_scope("a batch is taken back whole", names=("agent", "user"))
+        cli.refuse_scope("an import is undone as a whole", names=("agent", "user"))
         cli.show(asyncio.run(_undo_import(cli, undo)), partial(_render_import_undo, cli))
         return
     if what is None or undo is not None:
-        raise click.UsageError("name a FILE, or a batch with --undo")
+        raise click.UsageError("name a FILE, or an import with --undo")
     from memorywire.migrate.run_import import ImportRequest
 
     request = ImportRequest(
         **_locate(what),
-        explicit=frozenset(cli.reach()),
+        explicit=frozenset(cli.typed_scope()),
         kind=kind,
         agent=cli.settings.agent,
         user=cli.settings.user,
@@ -129,13 +127,13 @@ def import_command(
 
 
 def _locate(what: str) -> dict[str, Any]:
-    """Where the memories are, in the words of a wish."""
+    """Return the file or the address of the memories as fields of the request."""
     from memorywire.migrate.importers import is_address, read_keys
 
     if is_address(what):
         return {"address": what, "keys": read_keys(os.environ)}
     path = Path(what)
-    if not what or not path.exists():  # an empty name would be the folder one stands in
+    if not what or not path.exists():  # an empty name would be the current folder
         raise NotFound(f"there is no file {what}", field="file", fix="name a file, a folder, or a URL")
     return {"path": path}
 
@@ -143,24 +141,24 @@ def _locate(what: str) -> dict[str, Any]:
 async def _import_memories(cli: CliContext, request: "ImportRequest") -> Answer:
     from memorywire.migrate.run_import import import_memories
 
-    async with open_app(cli.here) as container:
+    async with open_app(cli.local_settings) as container:
         with Progress("importing", None) as progress:
             return await import_memories(
                 request,
                 container.context,
-                lambda done, total: progress.reached(done, f"{done} of {total} changes", of=total),
+                lambda done, total: progress.update(done, f"{done} of {total} changes", of=total),
             )
 
 
 async def _undo_import(cli: CliContext, batch: str) -> Answer:
     from memorywire.migrate.undo import undo_import
 
-    async with open_app(cli.here) as container:
+    async with open_app(cli.local_settings) as container:
         return asdict(await undo_import(batch, container.context, cli.tenant))
 
 
 def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
-    would = "would bring in" if answer["dry_run"] else "brought in"
+    would = "would import" if answer["dry_run"] else "imported"
     yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
     for name, words in _OTHER_COUNTS.items():
         if answer[name]:
@@ -169,57 +167,55 @@ def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
         yield f"  {_signature(answer)}"
     for ledger in answer["ledgers"]:
         sealed = f"{ledger['sealed']} of its {ledger['entries']} entries are signed"
-        yield f"  the ledger of {ledger['origin']} holds: {sealed}"
+        yield f"  the ledger of {ledger['origin']} is valid: {sealed}"
     yield from (f"  lost: {loss}" for loss in answer["losses"])
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)
     if not answer["dry_run"] and answer["changes"]:
-        yield f"  take it back with: {cli.again('import', '--undo', answer['batch'])}"
+        yield f"  undo with: {cli.suggest('import', '--undo', answer['batch'])}"
 
 
 def _signature(answer: Answer) -> str:
-    """Who signed a bundle, and what that means for its memories."""
+    """Return the signer of a bundle, and the trust of its memories."""
     signed = f"signed by {answer['signed_by']}" if answer["signed_by"] else "not signed"
     if answer["trusted"]:
         return f"{signed}: trusted"
-    return (
-        f"{signed}: no known key, so its memories are untrusted; import it with --trusted if you vouch for it"
-    )
+    return f"{signed}: the key is unknown, so its memories are untrusted; import with --trusted to trust it"
 
 
 _OTHER_COUNTS = {
-    "already": "changes were here already",
-    "conflicts": "changes met an id that is taken, or built on one that did not come in",
-    "held": "wait for a person: memorywire review",
-    "ended": "would wait for a person, and ended later where they come from: nobody is asked",
+    "already": "changes exist already",
+    "conflicts": "changes conflict with an existing id, or depend on one that was not imported",
+    "held": "wait for a person: memorywire review list",
+    "ended": "were skipped: a person would decide on them, but they have ended in the source",
     "refused": "were refused by policy",
-    "redacted": "held a secret, which was taken out",
-    "proposals": "proposals wait here now",
+    "redacted": "had a secret, which was removed",
+    "proposals": "proposals were imported",
 }
 
 
 def _render_import_undo(cli: CliContext, answer: Answer) -> Iterator[str]:
     ended = counted(answer["ended"], "memory")
-    yield f"took back: {ended} ended, {answer['restored']} as before"
+    yield f"undone: {ended} ended, {answer['restored']} restored"
     if answer["moved"]:
         yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
-    yield from (f"  undo with: {cli.again('undo', id)}" for id in answer["change_ids"])
+    yield from (f"  undo with: {cli.suggest('undo', id)}" for id in answer["change_ids"])
 
 
 _BATCH = 128
-"""As many as the client embeds at once, so that a failure loses count of none that were kept."""
+"""As many as the client embeds at once, so that the count is right after a failure."""
 
 Line = tuple[int, bytes]
 
 
 class Tally(Struct):
-    """What became of the lines so far."""
+    """The results of the lines so far."""
 
     committed: int = 0
     duplicate: int = 0
     failed: list[tuple[int, MemorywireError]] = field(default_factory=list)
     stopped: tuple[int, MemorywireError] | None = None
-    """The first line that could not be kept through no fault of its own."""
+    """The first line that failed because of the store or the embedder."""
     interrupted: bool = False
 
     def count(self, line: int, result: Remembered | MemorywireError) -> None:
@@ -261,9 +257,9 @@ def _line_problem(line: int, error: MemorywireError) -> Answer:
 
 @click.command("import-lines")
 @click.argument("file", type=click.File("rb"))
-@click.option("--type", "type_", type=TYPES, default="semantic", show_default=True, help="Kind of memory.")
-@click.option("--source", metavar="TEXT", help="Who or what said so.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A label for every line; repeatable.")
+@click.option("--type", "type_", type=TYPES, default="semantic", show_default=True, help="The memory type.")
+@click.option("--source", metavar="TEXT", help="Where the memories come from.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for every line; repeatable.")
 @click.option("--session", "session_id", metavar="ID", help="The session they come from.")
 @shared
 def import_lines_command(
@@ -274,17 +270,17 @@ def import_lines_command(
     tags: tuple[str, ...],
     session_id: str | None,
 ) -> None:
-    """Remember every line of FILE, or of standard input for `-`.
+    """Remember every line of FILE; `-` is standard input.
 
-    A line that starts with `{` is a JSON object with the fields of a remember request; what it leaves
-    out is taken from the options. Empty lines are passed over. A line that is wrong does not stop the
-    others; a store that fails does. Importing the same file again goes on where it stopped.
+    A line that starts with `{` is a JSON object with the fields of a remember request; the options fill in
+    missing fields. Empty lines are skipped. A wrong line does not stop the import; a failing store does.
+    Importing the same file again continues where it stopped.
     """
     defaults = cli.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
     tally = Tally()
-    with cli.memory() as memory, Progress("importing", _file_size(file)) as progress:
+    with Progress("importing", _file_size(file)) as progress:
         try:
-            _import_batches(memory, file, defaults, tally, progress)
+            _import_batches(cli.memory(), file, defaults, tally, progress)
         except KeyboardInterrupt:
             tally.interrupted = True
     cli.show(tally.answer(), _render_lines)
@@ -299,31 +295,31 @@ def _import_batches(
         with _delay_interrupt():
             _remember_batch(memory, batch, defaults, tally)
         position += sum(len(line) for _, line in batch)
-        progress.reached(position, counted(tally.done, "line"))
+        progress.update(position, counted(tally.done, "line"))
 
 
 @contextmanager
 def _delay_interrupt() -> Iterator[None]:
-    """Delay a Ctrl-C until the batch in hand is kept, so that the count is right; a second acts at once."""
-    heard = False
+    """Delay a Ctrl-C until the current batch is stored, so that the count is right; a second acts at once."""
+    interrupted = False
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        nonlocal heard
-        if heard:
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if interrupted:
             raise KeyboardInterrupt
-        heard = True
+        interrupted = True
 
-    before = signal.signal(signal.SIGINT, hear)
+    before = signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if heard:
+    if interrupted:
         raise KeyboardInterrupt
 
 
 def _file_size(file: BinaryIO) -> int | None:
-    """How long the import is, when it is a file and not a pipe."""
+    """Return the size of the file; None for a pipe."""
     return os.fstat(file.fileno()).st_size or None
 
 
@@ -344,10 +340,10 @@ def _remember_batch(memory: "Memory", batch: Iterable[Line], defaults: Answer, t
 
 
 def _line_requests(line: bytes, defaults: Answer) -> Iterator[Answer]:
-    """The request a line stands for; none for an empty one."""
+    """Yield the request of a line; nothing for an empty one."""
     from memorywire.wire.strict import parse
 
-    text = decoded(line, field="content").strip()
+    text = decode_text(line, field="content").strip()
     if text.startswith("{"):
         yield {**defaults, **parse(text)}
     elif text:
@@ -366,4 +362,4 @@ def _render_lines(answer: Answer) -> Iterator[str]:
         yield f"stopped at line {answer['stopped']['line']}: {first}"
         yield from rest
     if "interrupted" in answer:
-        yield "stopped by Ctrl-C; importing the same file again goes on from here"
+        yield "interrupted; import the same file again to continue"

@@ -1,14 +1,16 @@
-"""What is typed or piped in, made into wire values: text, JSON, moments."""
+"""Parsers of arguments, options and standard input: text, JSON, times, limits."""
 
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from io import IOBase
 from typing import Any, Literal, TypeVar
 
 import click
 
+from memorywire.cli.problems import UsageHint
 from memorywire.model.clock import SECONDS, system_clock
 from memorywire.model.errors import InvalidJson, InvalidRequest, MemorywireError
 from memorywire.model.record import Json, MemoryType
@@ -19,13 +21,79 @@ _SPAN = re.compile(r"(\d+)\s*(s|m|h|d|w)(\s+ago|\s+from now)?")
 _SIGNS = {"ago": -1, "from now": 1}
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
-PAST = "epoch ms, ISO 8601 (UTC unless it says otherwise), or `7d` or `7d ago`"
-FUTURE = "epoch ms, ISO 8601 (UTC unless it says otherwise), or `7d` from now"
+PAST = "epoch ms, ISO 8601 (UTC without a zone), or a span such as `7d` or `7d ago`"
+FUTURE = "epoch ms, ISO 8601 (UTC without a zone), or a span from now such as `7d`"
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
-def json_object(text: str) -> dict[str, Json]:
-    """A JSON object, as strict as the wire; never a null or a list that reads like an option left out."""
+class TextCommand(click.Command):
+    """A command whose argument is one text: unquoted text and a leading dash get the line to type instead."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name.startswith("--"):
+                raise
+            reason = "text that begins with a dash must come after `--`"
+        except click.UsageError as error:
+            if type(error) is not click.UsageError or len(self._split(words)[1]) < 2:
+                raise
+            reason = "text of several words must be in quotes"
+        options, text = self._split(words)
+        dashes = ["--"] if text and text[0].startswith("-") else []
+        line = [*ctx.command_path.split(), *options, *dashes, " ".join(text)]
+        raise UsageHint(reason, ctx, f"type: {shlex.join(line)}")
+
+    def _split(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the options with their values, and the words of the text."""
+        with_value = {
+            name: isinstance(option, click.Option) and not option.is_flag
+            for option in self.params
+            for name in option.opts
+        }
+        options, text, rest = list[str](), list[str](), list(words)
+        while rest:
+            word = rest.pop(0)
+            name = word.partition("=")[0]
+            if word == "--":
+                text += rest
+                break
+            if not word.startswith("--") and name not in with_value:
+                text.append(word)
+                continue
+            options.append(word)
+            if with_value.get(name) and name == word and rest:
+                options.append(rest.pop(0))
+        return options, text
+
+
+def limit_option(*, default: int | None = None, most: int | None = None) -> Callable[[F], F]:
+    """The option `--limit`, also `-k`, of commands that list results."""
+    kind = click.IntRange(1, most)
+    return click.option(
+        *("-k", "--limit", "limit"),
+        type=kind,
+        default=default,
+        show_default=default is not None,
+        metavar="N",
+        help="Show at most N.",
+    )
+
+
+top_k_option = click.option(
+    *("-k", "--limit", "--top-k", "top_k"),
+    type=click.IntRange(1, 50),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Return at most N.",
+)
+
+
+def parse_json_object(text: str) -> dict[str, Json]:
+    """Parse a JSON object as strictly as the wire does."""
     from memorywire.wire.strict import parse
 
     try:
@@ -37,21 +105,21 @@ def json_object(text: str) -> dict[str, Json]:
     return value
 
 
-def lines_of(what: str) -> Callable[[F], F]:
+def file_option(form: str) -> Callable[[F], F]:
     """The option `--file`, for a file with one such JSON object a line."""
-    said = f"Lines of {what}; `-` is stdin."
-    return click.option("--file", type=click.File("rb"), default="-", metavar="FILE", help=said)
+    text = f"Read lines of {form}; `-` is standard input."
+    return click.option("--file", type=click.File("rb"), default="-", metavar="FILE", help=text)
 
 
-def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:
-    """What each line says, with its number, as strict as the wire; empty ones are passed over."""
+def parse_json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:
+    """Parse each line as strictly as the wire does, with its number; skips empty lines."""
     from memorywire.wire.strict import parse
 
     if isinstance(lines, IOBase) and lines.isatty():
-        click.echo("type one JSON object a line; Ctrl-D ends, and --file names a file instead", err=True)
+        click.echo("type one JSON object a line and end with Ctrl-D, or name a file with --file", err=True)
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            text = decoded(line, field=f"line {number}")
+            text = decode_text(line, field=f"line {number}")
             try:
                 document = parse(text)
             except MemorywireError as error:
@@ -61,24 +129,24 @@ def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:
             yield number, document
 
 
-def ahead(text: str) -> int:
-    """A moment as epoch milliseconds: given so, as ISO 8601, or as a span (`7d`) from now."""
-    return _moment(text, sign=1)
+def parse_future(text: str) -> int:
+    """Parse a time into epoch milliseconds: epoch ms, ISO 8601, or a span (`7d`) from now."""
+    return _parse_time(text, sign=1)
 
 
-def ago(text: str) -> int:
-    """A moment as epoch milliseconds: given so, as ISO 8601, or as a span (`7d`) before now."""
-    return _moment(text, sign=-1)
+def parse_past(text: str) -> int:
+    """Parse a time into epoch milliseconds: epoch ms, ISO 8601, or a span (`7d`) before now."""
+    return _parse_time(text, sign=-1)
 
 
-def _moment(text: str, sign: Literal[1, -1]) -> int:
+def _parse_time(text: str, sign: Literal[1, -1]) -> int:
     span = _SPAN.fullmatch(text)
     if span:
-        towards = _SIGNS[span[3].strip()] if span[3] else sign
-        return system_clock() + towards * int(span[1]) * _UNIT_MS[span[2]]
+        direction = _SIGNS[span[3].strip()] if span[3] else sign
+        return system_clock() + direction * int(span[1]) * _UNIT_MS[span[2]]
     if text.isdecimal():
         if int(text) in SECONDS:
-            raise click.BadParameter(f"{text} is a moment in seconds; in milliseconds it is {text}000")
+            raise click.BadParameter(f"{text} is in seconds; in milliseconds it is {text}000")
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -89,8 +157,8 @@ def _moment(text: str, sign: Literal[1, -1]) -> int:
         ) from error
 
 
-def min_relevance(text: str) -> float | str:
-    """`auto`, `off`, or a number."""
+def parse_min_relevance(text: str) -> float | str:
+    """Parse `auto`, `off`, or a number."""
     if text in ("auto", "off"):
         return text
     try:
@@ -99,17 +167,17 @@ def min_relevance(text: str) -> float | str:
         raise click.BadParameter(f"{text!r} is not auto, off or a number") from error
 
 
-def text_from(argument: str | None, *, field: str) -> str:
-    """The argument itself, or standard input for `-` and for nothing in a pipe, as UTF-8."""
+def read_text(argument: str | None, *, field: str) -> str:
+    """Return the argument, or standard input as UTF-8 if it is `-`, or missing in a pipe."""
     if argument is not None and argument != "-":
         return argument
     if argument is None and sys.stdin.isatty():
         raise click.UsageError(f"give {field.upper()}, or `-` to read standard input")
-    return decoded(sys.stdin.buffer.read(), field=field).removesuffix("\n").removesuffix("\r")
+    return decode_text(sys.stdin.buffer.read(), field=field).removesuffix("\n").removesuffix("\r")
 
 
-def decoded(data: bytes, *, field: str) -> str:
-    """UTF-8, without the mark that some editors put before it."""
+def decode_text(data: bytes, *, field: str) -> str:
+    """Decode UTF-8, without a byte order mark."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,51 +1,44 @@
-"""`memorywire get`: one memory, whole."""
+"""Commands that look memories up: `get`, `list`, `history`, `why`, `agents` and `users`."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.context import Answer, CliContext, scoped, shared
 from memorywire.cli.hints import note_filter_doubts, note_other_agents
-from memorywire.cli.inputs import TYPES, json_object
-from memorywire.cli.recall import content_words, not_standard
-from memorywire.cli.terminal import entries, moment, safe, safe_lines, table, terminal_width
+from memorywire.cli.ids import resolve_memory_id, resolve_recall_id
+from memorywire.cli.inputs import TYPES, limit_option, parse_json_object
+from memorywire.cli.recall import format_content, has_special_trust
+from memorywire.cli.terminal import clean, clean_lines, format_entries, format_table, format_time
 from memorywire.model.record import Json
 
-_MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "recalled_at"})
-
-
-@click.command("get")
-@click.argument("id_", metavar="ID")
-@shared
-def get_command(cli: CliContext, id_: str) -> None:
-    """Show the memory ID and everything known about it."""
-    cli.show(cli.call("get", id=id_), _render_memory)
-
-
-def _render_memory(answer: Answer) -> Iterator[str]:
-    for name, value in answer.items():
-        if value not in (None, [], {}):
-            first, *more = safe_lines(_format_field(name, value))
-            yield f"{name:12} {first}"
-            yield from (f"{'':12} {line}".rstrip() for line in more)
-
-
-def _format_field(name: str, value: Json) -> str:
-    return moment(value) if name in _MOMENTS else content_words(value)
-
-
+_TIMES = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "recalled_at"})
 _PAGE = 20
 _LONGEST_PAGE = 1000
 
+_id = click.argument("id_", metavar="ID")
+
+
+@click.command("get")
+@_id
+@shared
+def get_command(cli: CliContext, id_: str) -> None:
+    """Show one memory with all its fields.
+
+    The beginning of its ID is enough, if no other memory begins so.
+    """
+    cli.show(cli.call("get", id=resolve_memory_id(cli, id_)), _render_memory)
+
 
 @click.command("list")
-@click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
-@click.option("--filter", "filter_", type=json_object, metavar="JSON", help="Only what matches this filter.")
-@click.option("--include-archived", is_flag=True, help="Archived memories too.")
-@click.option("--limit", type=int, metavar="N", help=f"How many to show; {_PAGE} when not given.")
-@click.option("--after", metavar="ID", help="Start behind this id.")
-@click.option("--all", "everything", is_flag=True, help="Every page.")
+@click.option("--type", "types", type=TYPES, multiple=True, help="Only this memory type; repeatable.")
+@click.option("--filter", "filter_", type=parse_json_object, metavar="JSON", help="Only memories that match.")
+@click.option("--include-archived", is_flag=True, help="List archived memories too.")
+@limit_option(default=None, most=_LONGEST_PAGE)
+@click.option("--after", metavar="ID", help="Start after this id.")
+@click.option("--all", "everything", is_flag=True, help="List all pages.")
 @shared
 def list_command(
     cli: CliContext,
@@ -56,9 +49,8 @@ def list_command(
     after: str | None,
     everything: bool,
 ) -> None:
-    """Show what is kept, oldest first."""
-    if filter_ is not None:
-        note_filter_doubts(cli, filter_)
+    """List memories, oldest first."""
+    note_filter_doubts(cli, filter_)
     request = cli.payload(
         types=list(types),
         filter=filter_,
@@ -66,21 +58,72 @@ def list_command(
         limit=_LONGEST_PAGE if everything else _PAGE if limit is None else limit,
         after=after,
     )
-    with cli.reading() as memory:
-        page = memory.call("list", request)
-        while everything and page.get("next"):
-            more = memory.call("list", {**request, "after": page["next"]})
-            page = {**more, "items": page["items"] + more["items"]}
+    page = cli.readable_memory().call("list", request)
+    if everything:
+        page = {**page, "items": [*page["items"], *_next_items(cli, request, page)]}
+        page.pop("next", None)
     options = _page_options(types, filter_, include_archived=include_archived, limit=limit)
-    cli.show(page, lambda said: _render_list(said, cli.again("list", *options)))
+    cli.show(page, lambda page: _render_list(page, cli.suggest("list", *options)))
     if not page["items"]:
         note_other_agents(cli)
+
+
+@click.command("history")
+@_id
+@shared
+def history_command(cli: CliContext, id_: str) -> None:
+    """Show every version of a memory.
+
+    Oldest first, with the change that began it and the reason why it ended. The beginning of the ID is
+    enough for a memory that has not ended.
+    """
+    cli.show(cli.call("history", id=resolve_memory_id(cli, id_)), _render_history)
+
+
+@click.command("why")
+@click.argument("recall_id", metavar="RECALL")
+@shared
+def why_command(cli: CliContext, recall_id: str) -> None:
+    """Show the results of an earlier recall, as they were then.
+
+    A recall on a terminal prints its id; `memorywire audit log --operation recall` lists them.
+    """
+    request = {**cli.typed_scope(), "recall_id": resolve_recall_id(cli, recall_id)}
+    cli.show(cli.readable_memory().call("why", request), _render_why)
+
+
+@click.command("agents")
+@scoped("tenant")
+def agents_command(cli: CliContext) -> None:
+    """List the agents, with memory counts."""
+    cli.show(cli.readable_memory().call("agents", {}), _render_agents)
+
+
+@click.command("users")
+@scoped("agent", "tenant")
+def users_command(cli: CliContext) -> None:
+    """List the users of the agent, with memory counts."""
+    request = {"agent_id": cli.settings.agent, "limit": _LONGEST_PAGE, "include": ["archived"]}
+    page = cli.readable_memory().call("list", request)
+    items = [*page["items"], *_next_items(cli, request, page)]
+    counts = Counter(item.get("user_id") for item in items)
+    users = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
+    cli.show({"items": [{"user_id": user, "memories": count} for user, count in users]}, _render_users)
+    if not items:
+        note_other_agents(cli)
+
+
+def _next_items(cli: CliContext, request: Answer, page: Answer) -> Iterator[Answer]:
+    """Yield the items of the pages after this one."""
+    while page.get("next"):
+        page = cli.memory().call("list", {**request, "after": page["next"]})
+        yield from page["items"]
 
 
 def _page_options(
     types: tuple[str, ...], filter_: Json, *, include_archived: bool, limit: int | None
 ) -> Iterator[str]:
-    """What chose this page, as it would be typed for the next."""
+    """Yield the options of this page, to type them for the next one."""
     for kind in types:
         yield from ("--type", kind)
     if filter_ is not None:
@@ -91,74 +134,62 @@ def _page_options(
         yield from ("--limit", str(limit))
 
 
-def _render_list(answer: Answer, more: str) -> Iterator[str]:
+def _render_memory(answer: Answer) -> Iterator[str]:
+    for name, value in answer.items():
+        if value not in (None, [], {}):
+            text = format_time(value) if name in _TIMES else format_content(value)
+            first, *more = clean_lines(text)
+            yield f"{name:12} {first}"
+            yield from (f"{'':12} {line}".rstrip() for line in more)
+
+
+def _render_list(answer: Answer, next_page: str) -> Iterator[str]:
     if not answer["items"]:
-        yield "nothing is kept here"
+        yield "no memories"
         return
-    graded = not_standard(answer["items"])
+    has_trust = has_special_trust(answer["items"])
     rows = [
         [
             item["type"],
             item["id"],
-            moment(item["created_at"]),
+            format_time(item["created_at"]),
             f"v{item['version']}",
-            *([item["trust"]] if graded else []),
-            content_words(item["content"]),
+            *([item["trust"]] if has_trust else []),
+            format_content(item["content"]),
         ]
         for item in answer["items"]
     ]
-    headers = ["TYPE", "ID", "CREATED", "VERSION", *(["TRUST"] if graded else []), "CONTENT"]
-    yield from entries(headers, rows, lead=1, width=terminal_width())
+    headers = ["TYPE", "ID", "CREATED", "VERSION", *(["TRUST"] if has_trust else []), "CONTENT"]
+    yield from format_entries(headers, rows, lead=1)
     if answer.get("next"):
-        yield f"{len(rows)} of {answer['total']}; more with: {more} --after {answer['next']}"
-
-
-@click.command("history")
-@click.argument("id_", metavar="ID")
-@shared
-def history_command(cli: CliContext, id_: str) -> None:
-    """Show every version of memory ID.
-
-    Oldest first, with the change that began each and why it ended.
-    """
-    cli.show(cli.call("history", id=id_), _render_history)
+        yield f"{len(rows)} of {answer['total']}; more with: {next_page} --after {answer['next']}"
 
 
 def _render_history(answer: Answer) -> list[str]:
     headers = ["VERSION", "BEGAN", "BY CHANGE", "ENDED", "WHY", "CONTENT"]
     rows = [_version_row(version) for version in answer["versions"]]
-    return table(headers, rows, elastic="CONTENT", width=terminal_width())
+    return format_table(headers, rows, elastic="CONTENT")
 
 
 def _version_row(version: dict[str, Json]) -> list[str]:
     reason = version.get("reason") or ""
-    into = f"{reason} into {version['into']}" if version.get("into") else reason
     record = version.get("record")
     return [
         str(version["number"]),
-        moment(version["began_at"]),
+        format_time(version["began_at"]),
         version["began_by"],
-        moment(version.get("ended_at")) or "current",
-        into,
-        content_words(record["content"]) if record else "(erased)",
+        format_time(version.get("ended_at")) or "current",
+        f"{reason} into {version['into']}" if version.get("into") else reason,
+        format_content(record["content"]) if record else "(erased)",
     ]
 
 
-@click.command("why")
-@click.argument("recall_id", metavar="RECALL")
-@shared
-def why_command(cli: CliContext, recall_id: str) -> None:
-    """Show what RECALL answered, with the memories as they were then."""
-    with cli.reading() as memory:
-        answer = memory.call("why", {**cli.reach(), "recall_id": recall_id})
-    cli.show(answer, _render_why)
-
-
 def _render_why(answer: Answer) -> Iterator[str]:
-    asked = safe(answer["query"]) if "query" in answer else "(erased with a memory it found)"
-    yield f"{moment(answer['at'])}  {safe(answer['caller'])} asked {safe(answer['agent_id'])}: {asked}"
+    query = clean(answer["query"]) if "query" in answer else "(erased together with a memory it found)"
+    caller, agent = clean(answer["caller"]), clean(answer["agent_id"])
+    yield f"{format_time(answer['at'])}  {caller} asked {agent}: {query}"
     if not answer["results"]:
-        yield f"nothing was handed out ({answer['verdict']})"
+        yield f"no results ({answer['verdict']})"
         return
     rows = [
         [
@@ -168,9 +199,25 @@ def _render_why(answer: Answer) -> Iterator[str]:
             f"v{one['version']}",
             one["memory"].get("source", "") if "memory" in one else "",
             one["memory"]["trust"] if "memory" in one else "",
-            content_words(one["memory"]["content"]) if "memory" in one else "",
+            format_content(one["memory"]["content"]) if "memory" in one else "",
         ]
         for one in answer["results"]
     ]
     headers = ["SCORE", "STATE", "ID", "VERSION", "SOURCE", "TRUST", "CONTENT"]
-    yield from entries(headers, rows, lead=2, width=terminal_width())
+    yield from format_entries(headers, rows, lead=2)
+
+
+def _render_agents(answer: Answer) -> Iterator[str]:
+    if not answer["items"]:
+        yield "no agents"
+        return
+    rows = [[one["agent_id"], str(one["memories"]), str(one["waiting"])] for one in answer["items"]]
+    yield from format_table(["AGENT", "MEMORIES", "WAITING"], rows, elastic="AGENT")
+
+
+def _render_users(answer: Answer) -> Iterator[str]:
+    if not answer["items"]:
+        yield "no memories"
+        return
+    rows = [[one["user_id"] or "(no user)", str(one["memories"])] for one in answer["items"]]
+    yield from format_table(["USER", "MEMORIES"], rows, elastic="USER")

@@ -1,4 +1,4 @@
-"""`memorywire mcp`: serve one agent's memory over standard input and output."""
+"""`memorywire mcp`: an MCP server for one agent on standard input and output."""
 
 import re
 import sys
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from memorywire.cli.app import open_app
 from memorywire.cli.context import CliContext, shared
 from memorywire.cli.hints import require_extra
-from memorywire.cli.terminal import without_secrets
+from memorywire.cli.terminal import mask_secrets
 from memorywire.model.errors import CapabilityUnsupported
 
-_HERE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
-"""The URL of a store beside this shell: `sqlite:///./memory.db`."""
+_RELATIVE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
+"""A store URL with a relative path: `sqlite:///./memory.db`."""
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire.server.http.endpoint import Service
@@ -28,96 +28,96 @@ if TYPE_CHECKING:  # the engine is loaded by the first request
 
 
 @click.command("mcp")
-@click.option("--print-config", is_flag=True, help="Print what to put into the settings of common clients.")
+@click.option("--print-config", is_flag=True, help="Print the settings for common clients.")
 @click.option("--no-ask", is_flag=True, help="Never ask about held changes through the client.")
 @shared
 def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
-    """Serve the memory of one agent over MCP, on standard input and output.
+    """Serve the memory of one agent over MCP (stdio).
 
-    The client that starts this says whose memory it is with --agent and --user; the model cannot. Held
-    changes are asked about through the client where it can ask; otherwise the receipt says where to decide.
+    The client that starts the server selects the memory with --agent and --user; the model cannot. Held
+    changes are decided through the client if it supports that; otherwise the receipt names the command.
     """
     if print_config:
         from memorywire.server.mcp.snippets import snippets
 
-        for line in snippets(_started_as(), _from_anywhere(cli.typed)):
+        for line in snippets(_command_path(), _absolute_options(cli.options)):
             click.echo(line)
         return
     if cli.server is not None:
-        address = without_secrets(cli.server).partition("?")[0].rstrip("/")
+        address = mask_secrets(cli.server).partition("?")[0].rstrip("/")
         raise CapabilityUnsupported(
-            "this serves the store itself, and MEMORYWIRE_URL names a server",
+            "this serves a store, and MEMORYWIRE_URL names a server",
             field="store",
-            fix=f"give the client {address}/mcp over HTTP, or name the store with --store",
+            fix=f"configure {address}/mcp (HTTP) in the client, or name the store with --store",
         )
     import asyncio
     import gc
 
-    gc.disable()  # importing makes many objects and no garbage: it takes a tenth less time
+    gc.disable()  # imports create many objects and no garbage: 10 % faster without
     with require_extra("mcp"):
         from memorywire.server.mcp.server import serve_stdio
     gc.enable()
 
     async def serve() -> None:
-        async with _opening(cli) as open_service:
-            await serve_stdio(open_service, lambda: _visit(cli, asking=not no_ask))
+        async with _open_lazily(cli) as open_service:
+            await serve_stdio(open_service, lambda: _build_session(cli, asking=not no_ask))
 
     asyncio.run(serve())
 
 
-def _visit(cli: CliContext, *, asking: bool) -> "AgentSession":
-    """Whose memory it is. The settings are read by the first request, for they load the engine."""
+def _build_session(cli: CliContext, *, asking: bool) -> "AgentSession":
+    """Return the scope of the session. Called by the first request, since the settings load the engine."""
     from memorywire.server.mcp.sessions import local_session
 
-    anywhere = replace(cli, typed=_from_anywhere(cli.typed))
+    absolute = replace(cli, options=_absolute_options(cli.options))
     return local_session(
         cli.settings.agent,
         cli.settings.user,
         asking=asking,
         tenant=cli.tenant,
-        decided_with=partial(anywhere.again, "review", "show"),
+        decided_with=partial(absolute.suggest, "review", "show"),
     )
 
 
 @asynccontextmanager
-async def _opening(cli: CliContext) -> AsyncIterator["OpenService"]:
-    """A door that opens at the first request and is closed, with the house behind it, at the end."""
+async def _open_lazily(cli: CliContext) -> AsyncIterator["OpenService"]:
+    """Yield a function that opens the service at the first request; it is closed at the end."""
     import asyncio
 
-    lock, doors = asyncio.Lock(), list["Service"]()
+    lock, services = asyncio.Lock(), list["Service"]()
     async with AsyncExitStack() as stack:
 
         async def open_service() -> "Service":
             from memorywire.server.http.endpoint import Limits, Service
 
             async with lock:
-                if not doors:
+                if not services:
                     container = await stack.enter_async_context(open_app(cli.settings))
-                    doors.append(Service(container, Limits()))
-                    stack.push_async_callback(doors[0].drain)
-            return doors[0]
+                    services.append(Service(container, Limits()))
+                    stack.push_async_callback(services[0].drain)
+            return services[0]
 
         yield open_service
 
 
-def _from_anywhere(typed: Sequence[str]) -> tuple[str, ...]:
-    """The options with whole paths: a client starts this in a folder of its own."""
-    pairs = zip(typed[::2], typed[1::2], strict=True)
-    return tuple(word for option, value in pairs for word in (option, _whole(option, value)))
+def _absolute_options(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the options with absolute paths, since a client starts this in another folder."""
+    pairs = zip(options[::2], options[1::2], strict=True)
+    return tuple(word for option, value in pairs for word in (option, _make_absolute(option, value)))
 
 
-def _whole(option: str, value: str) -> str:
+def _make_absolute(option: str, value: str) -> str:
     if option == "--config":
         return str(Path(value).absolute())
-    beside = _HERE.fullmatch(value) if option == "--store" else None
+    relative = _RELATIVE.fullmatch(value) if option == "--store" else None
     return (
         value
-        if beside is None
-        else f"{beside[1]}{quote(Path.cwd().as_posix())}/{beside[2].removeprefix('./')}"
+        if relative is None
+        else f"{relative[1]}{quote(Path.cwd().as_posix())}/{relative[2].removeprefix('./')}"
     )
 
 
-def _started_as() -> str:
-    """This command with its whole path: a client may look for commands elsewhere than this shell does."""
+def _command_path() -> str:
+    """Return the absolute path of this command, since a client may have another PATH."""
     path = Path(sys.argv[0])
     return str(path.absolute()) if path.stem == "memorywire" and path.is_file() else "memorywire"

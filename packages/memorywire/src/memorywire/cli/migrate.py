@@ -1,4 +1,4 @@
-"""`memorywire migrate`: from one store to another, with everything that can come along."""
+"""`memorywire migrate`: copy memories from one store to another."""
 
 import shlex
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from functools import partial
 import click
 from msgspec.structs import replace
 
-from memorywire.cli.app import file_of, open_app, require_store
+from memorywire.cli.app import find_file, open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.import_ import on_conflict_option
-from memorywire.cli.ledger_file import left_out, other_tenants
+from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.problems import REFUSED, problem_lines
-from memorywire.cli.terminal import Progress, without_secrets
+from memorywire.cli.terminal import Progress, mask_secrets
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.text import counted
 
@@ -21,28 +21,28 @@ from memorywire.model.text import counted
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
 @on_conflict_option
-@click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be lost; write nothing.")
 @shared
 def migrate_command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
-    """Bring the memories of the store SRC to the store DST.
+    """Copy memories from store SRC to store DST.
 
-    Of every agent and user; --agent and --user narrow it to one agent, to one user, or to one user of one
-    agent.
+    Of all agents and users, unless --agent or --user selects one.
 
-    Both may go on being used. What is there already is not written twice: started again, it brings what
-    was added since, or finishes what was cut off. At the end both sides are compared.
+    Both stores may stay in use. Existing memories are not written twice: run it again to copy new ones, or to
+    complete an interrupted migration. At the end both sides are compared.
     """
     import asyncio
 
     require_store(source)
-    if source == target or (file_of(source) is not None and file_of(source) == file_of(target)):
+    if source == target or (find_file(source) is not None and find_file(source) == find_file(target)):
         raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
-    others = other_tenants(cli.under(replace(cli.settings, stores=(source,))))
+    with cli.with_settings(replace(cli.settings, stores=(source,))) as source_cli:
+        others = other_tenants(source_cli)
     answer = {
         **asyncio.run(_migrate(cli, source, target, on_conflict, dry_run)),
         "other_tenants": others,
     }
-    cli.show(answer, partial(_render_migration, target=target, tenant=cli.named))
+    cli.show(answer, partial(_render_migration, target=target, tenant=cli.tenant_option))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -52,12 +52,12 @@ async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, 
     from memorywire.migrate.move import Move, move
     from memorywire.stores.registry import open_store
 
-    narrowed = cli.reach()
+    narrowed = cli.typed_scope()
     agents = tuple(filter(None, [narrowed.get("agent_id")]))
     async with open_app(replace(cli.settings, stores=(target,))) as container:
         origin = await open_store(source, space=container.context.embedder.space)
         try:
-            asked = Move(
+            request = Move(
                 source=origin,
                 tenant=cli.tenant,
                 name="\n".join((source, target, *narrowed.values())),
@@ -68,7 +68,7 @@ async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, 
             )
             with Progress("moving", None) as progress:
                 return await move(
-                    asked, container.context, lambda done: progress.reached(done, counted(done, "change"))
+                    request, container.context, lambda done: progress.update(done, counted(done, "change"))
                 )
         finally:
             await origin.close()
@@ -77,9 +77,9 @@ async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, 
 def _render_migration(answer: Answer, target: str, tenant: str | None = None) -> Iterator[str]:
     for loss in answer["losses"]:
         yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
-    would = "would move" if answer["dry_run"] else "moved"
+    would = "would copy" if answer["dry_run"] else "copied"
     yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
-    yield from left_out(answer["other_tenants"])
+    yield from tenants_note(answer["other_tenants"])
     for name in ("already", "conflicts", "held", "ended", "refused", "redacted"):
         if answer[name]:
             yield f"  {name}: {answer[name]}"
@@ -87,14 +87,15 @@ def _render_migration(answer: Answer, target: str, tenant: str | None = None) ->
         yield from problem_lines(problem, as_json=False)
     if "verified" in answer:
         yield from _render_comparison(answer["verified"])
-        words = ["memorywire", "import", "--undo", answer["batch"], "--store", without_secrets(target)]
+        words = ["memorywire", "import", "--undo", answer["batch"], "--store", mask_secrets(target)]
         words += [] if tenant is None else ["--tenant", tenant]
-        yield f"  take it back with: {shlex.join(words)}"
+        yield f"  undo with: {shlex.join(words)}"
 
 
-def _render_comparison(found: Answer) -> Iterator[str]:
-    if found["ok"]:
+def _render_comparison(comparison: Answer) -> Iterator[str]:
+    if comparison["ok"]:
         yield "both sides have the same memories"
     else:
-        yield f"{found['missing']} missing, {found['differing']} differ: {', '.join(found['named'])}"
-    yield f"  {found['agreed']} of {found['asked']} sampled memories are found on both sides alike"
+        ids = ", ".join(comparison["named"])
+        yield f"{comparison['missing']} missing, {comparison['differing']} differ: {ids}"
+    yield f"  {comparison['agreed']} of {comparison['asked']} sampled recalls agree on both sides"

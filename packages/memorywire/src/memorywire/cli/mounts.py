@@ -15,29 +15,17 @@ OpenMounts = Callable[..., "list[MountedApp]"]
 
 
 class Mountable(Protocol):
-    """What an entry point of the group names."""
+    """The interface of an entry point of the group."""
 
     @property
     def options(self) -> Sequence[click.Option]:
         """The options that `memorywire serve` gets."""
 
     def prepare(self, **values: Any) -> OpenMounts | None:
-        """Read the values of its options; None unless they ask for it.
+        """Read the values of its options; None if they do not enable it.
 
-        The callable takes the container and `local`, `provider` and `limits`, once the memory is open.
+        The callable takes the container and `local`, `provider` and `limits` when the memory is open.
         """
-
-
-def add_mount_options(command: F) -> F:
-    """Give a command the options of every installed mountable."""
-    # What click.option() does for options that are made on the spot: they are collected in reverse.
-    collected = command.__dict__.setdefault("__click_params__", [])
-    mountables = list(_installed())
-    for mountable in mountables:
-        collected.extend(reversed(mountable.options))
-    if "openwop" not in {name for mountable in mountables for name in _names(mountable)}:
-        collected.append(_MissingOpenWop())
-    return command
 
 
 class _MissingOpenWop(click.Option):
@@ -54,20 +42,32 @@ class _MissingOpenWop(click.Option):
             )
 
 
+def add_mount_options(command: F) -> F:
+    """Give a command the options of every installed mountable."""
+    # As click.option() does: options are collected in reverse.
+    collected = command.__dict__.setdefault("__click_params__", [])
+    mountables = list(_load_installed())
+    for mountable in mountables:
+        collected.extend(reversed(mountable.options))
+    if "openwop" not in {name for mountable in mountables for name in _option_names(mountable)}:
+        collected.append(_MissingOpenWop())
+    return command
+
+
 def prepare_mounts(values: dict[str, Any]) -> list[OpenMounts]:
-    """Take the options of the mountables out of `values`, and prepare those that are asked for."""
+    """Remove the options of the mountables from `values`, and prepare those that are enabled."""
     prepared = [
-        mountable.prepare(**{name: values.pop(name) for name in _names(mountable)})
-        for mountable in _installed()
+        mountable.prepare(**{name: values.pop(name) for name in _option_names(mountable)})
+        for mountable in _load_installed()
     ]
     return [mounts for mounts in prepared if mounts is not None]
 
 
-def _names(mountable: Mountable) -> list[str]:
+def _option_names(mountable: Mountable) -> list[str]:
     return [option.name for option in mountable.options if option.name]
 
 
-def _installed() -> Iterator[Mountable]:
+def _load_installed() -> Iterator[Mountable]:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):

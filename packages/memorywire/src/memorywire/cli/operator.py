@@ -1,51 +1,51 @@
-"""`memorywire operator`: who may come in through the doors, and with which token."""
+"""`memorywire operator`: users of the server and their tokens."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.app import run_in_journal, which_agents
+from memorywire.cli.app import agents_option, run_in_journal
 from memorywire.cli.context import PERSON, Answer, CliContext, of_everybody
-from memorywire.cli.inputs import FUTURE, ahead
-from memorywire.cli.terminal import moment, table, terminal_width
+from memorywire.cli.inputs import FUTURE, parse_future
+from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.clock import system_clock
 from memorywire.model.record import DEFAULT_TENANT, Json
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.journal.operators import Issued, Operator, Registry, Token
 
 T = TypeVar("T")
 
 _ROLES = ("reader", "writer", "agent", "reviewer", "admin")
 _expires = click.option(
-    "--expires", "expires_at", type=ahead, metavar="WHEN", help=f"When it ends: {FUTURE}."
+    "--expires", "expires_at", type=parse_future, metavar="WHEN", help=f"When the token expires: {FUTURE}."
 )
 
 
-def _ahead_or_never(text: str) -> int:
+def _parse_expiry(text: str) -> int:
     from memorywire.journal.operators import NEVER
 
-    return NEVER if text == "never" else ahead(text)
+    return NEVER if text == "never" else parse_future(text)
 
 
 @click.group("operator")
 def operator_command() -> None:
-    """Name who may use the doors, and give and take their tokens."""
+    """Manage operators of the server and their tokens."""
 
 
 @operator_command.command("add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(_ROLES), required=True, help="What they may do.")
+@click.option("--role", type=click.Choice(_ROLES), required=True, help="What the operator may do.")
 @click.option(
     "--tenants",
     multiple=True,
     default=(DEFAULT_TENANT,),
     show_default=True,
     metavar="PATTERN",
-    help="Whose memories; * is any characters; repeatable.",
+    help="Tenants by name; * is any characters; repeatable.",
 )
-@which_agents
+@agents_option
 @_expires
 @of_everybody
 def add(
@@ -56,18 +56,18 @@ def add(
     agents: tuple[str, ...],
     expires_at: int | None,
 ) -> None:
-    """Name an operator and print a token, once.
+    """Add an operator and print a token, once.
 
-    From the first operator on nobody comes in without a token, on the loopback address either. A reader
-    recalls; a writer remembers and forgets, too; an agent does what a writer does, and policy treats it as
-    a program: what it erases or takes back from a person is held; a reviewer reads and decides what is
-    held; an admin does all of it and sets the rules.
+    From the first operator on, every request needs a token, on the loopback address too. A reader recalls. A
+    writer also remembers and forgets. An agent may do what a writer may, and the policy treats it as a
+    program: its erases, and undos of a person's changes, are held. A reviewer reads and decides on held
+    changes. An admin may do all of it and sets the rules.
     """
     from memorywire.journal.operators import Operator, Role
 
     named = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
     issued = _run(cli, lambda registry: registry.add(named, expires_at=expires_at))
-    cli.show(_issued(issued), _token_lines)
+    cli.show(_token_answer(issued), _render_token)
 
 
 @operator_command.command("rotate")
@@ -78,55 +78,55 @@ def add(
     default=0,
     show_default=True,
     metavar="MINUTES",
-    help="So long the tokens before it are still taken.",
+    help="How long the previous tokens stay valid.",
 )
 @click.option(
     "--expires",
     "expires_at",
-    type=_ahead_or_never,
+    type=_parse_expiry,
     metavar="WHEN",
-    help=f"When it ends: {FUTURE}, or `never`; else when the token before it would have ended.",
+    help=f"When it expires: {FUTURE}, or `never`; default: as the previous token.",
 )
 @of_everybody
 def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> None:
-    """Print a new token, once, and end those before it.
+    """Print a new token, once, and end the previous ones.
 
-    It has the same role, tenants and agents, and ends when the token before it would have ended.
+    It has the same role, tenants, agents and expiry.
     """
     overlap_ms = overlap * 60_000
     issued = _run(cli, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
-    cli.show(_issued(issued), _token_lines)
+    cli.show(_token_answer(issued), _render_token)
 
 
 @operator_command.command("revoke")
 @click.argument("name")
 @of_everybody
 def revoke(cli: CliContext, name: str) -> None:
-    """Take no token of this operator any more."""
-    done = _run(cli, lambda registry: registry.revoke(name))
-    said = f"revoked {name}" if done else f"{name} was revoked already"
-    cli.show({"operator": name, "revoked": True, "already": not done}, lambda answer: [said])
+    """Revoke all tokens of an operator."""
+    is_new = _run(cli, lambda registry: registry.revoke(name))
+    line = f"revoked {name}" if is_new else f"{name} was revoked already"
+    cli.show({"operator": name, "revoked": True, "already": not is_new}, lambda answer: [line])
 
 
 @operator_command.command("list")
 @of_everybody
 def list_(cli: CliContext) -> None:
-    """Show who was named, and when their tokens were used."""
+    """List the operators, and when their tokens were used."""
     known = _run(cli, lambda registry: registry.known())
     answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in known]}
-    cli.show(answer, _lines)
+    cli.show(answer, _render_operators)
 
 
 def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     from memorywire.journal.operators import Registry
 
     return run_in_journal(
-        cli.here,
+        cli.local_settings,
         lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
     )
 
 
-def _issued(issued: "Issued") -> Answer:
+def _token_answer(issued: "Issued") -> Answer:
     token = issued.token
     said = {
         "operator": token.operator,
@@ -137,11 +137,11 @@ def _issued(issued: "Issued") -> Answer:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _token_lines(answer: Answer) -> Iterator[str]:
+def _render_token(answer: Answer) -> Iterator[str]:
     yield answer["token"]
-    yield f"  this is the token of {answer['operator']}; it is shown only now, so keep it somewhere safe"
+    yield f"  this is the token of {answer['operator']}; it is shown only once, so store it safely"
     if "expires_at" in answer:
-        yield f"  it ends on {moment(answer['expires_at'])} UTC"
+        yield f"  it expires at {format_time(answer['expires_at'])}"
 
 
 def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
@@ -165,29 +165,29 @@ def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
     }
 
 
-def tokens_taken(tokens: list[Answer], now: int) -> str:
-    """How many are taken, and until when; of an operator whom none lets in, that they have ended."""
+def format_tokens(tokens: list[Answer], now: int) -> str:
+    """Return how many tokens are valid, and until when; `ended` if all have expired."""
     ends = [token["expires_at"] for token in tokens if token["revoked_at"] is None]
     taken = [end for end in ends if end is None or now < end]
     if not taken:
         return "ended" if tokens else "none"
     last = None if None in taken else max(taken)
-    return str(len(taken)) if last is None else f"{len(taken)} until {moment(last)}"
+    return str(len(taken)) if last is None else f"{len(taken)} until {format_time(last)}"
 
 
-def _lines(answer: Answer) -> list[str]:
+def _render_operators(answer: Answer) -> list[str]:
     if not answer["operators"]:
-        return ["nobody; the local user needs no token"]
+        return ["no operators; the local user needs no token"]
     rows = [
         [
             operator["name"],
             operator["role"],
             " ".join(operator["tenants"]),
             " ".join(operator["agents"]),
-            "revoked" if operator["revoked_at"] else tokens_taken(operator["tokens"], system_clock()),
-            moment(max((token["used_at"] or 0 for token in operator["tokens"]), default=0) or None),
+            "revoked" if operator["revoked_at"] else format_tokens(operator["tokens"], system_clock()),
+            format_time(max((token["used_at"] or 0 for token in operator["tokens"]), default=0) or None),
         ]
         for operator in answer["operators"]
     ]
     headers = ["name", "role", "tenants", "agents", "tokens", "last used"]
-    return table(headers, rows, elastic="agents", width=terminal_width())
+    return format_table(headers, rows, elastic="agents")

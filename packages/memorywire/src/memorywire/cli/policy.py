@@ -1,4 +1,4 @@
-"""`memorywire policy`: the rules in force, tried, changed, learned and taken back."""
+"""`memorywire policy`: show, test and change the rules."""
 
 import json
 import tomllib
@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
-from memorywire.cli.inputs import json_object
-from memorywire.cli.terminal import moment, safe, table, terminal_width
+from memorywire.cli.inputs import parse_json_object
+from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.text import counted
@@ -21,114 +21,111 @@ _name = click.argument("name", metavar="RULE")
 
 @click.group("policy")
 def policy_command() -> None:
-    """Show, check, try and change the rules that decide what may enter memory."""
+    """Show, test and change the rules for memory."""
 
 
 @policy_command.command("show")
 @scoped("tenant")
 def show(cli: CliContext) -> None:
     """Show the policy in force."""
-    cli.show(_rules(cli), _page)
+    cli.show(_rules(cli), _render_policy)
 
 
 @policy_command.command("check")
 @_file
 @of_everybody
 def check(cli: CliContext, file: Path) -> None:
-    """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
+    """Check the policy FILE and change nothing."""
     from memorywire.app.container import load_policy
     from memorywire.policy.documents import policy_to_dict
 
     answer = policy_to_dict(load_policy(str(file)))
-    written = tomllib.loads(file.read_text(encoding="utf-8"))
-    own, all_of_them = len(written.get("rule", ())), len(answer["rule"])
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    own, all_of_them = len(document.get("rule", ())), len(answer["rule"])
     below = (
-        "" if written.get("complete") else f" of its own, {all_of_them - own} of profile {answer['profile']}"
+        "" if document.get("complete") else f" of its own, {all_of_them - own} of profile {answer['profile']}"
     )
     cli.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
 
 
 @policy_command.command("test")
 @click.argument("rule", metavar="RULE")
-@click.option("--days", type=int, metavar="N", help="How far back; 30 when not given.")
+@click.option("--days", type=int, metavar="N", help="How many days back; default: 30.")
 @shared
 def test(cli: CliContext, rule: str, days: int | None) -> None:
-    """Say what RULE would have done to the agent's past; nothing changes.
+    """Show what RULE would have done in the past.
 
-    RULE is the name of a rule in force or suggested, or a JSON object such as
+    Nothing changes. RULE is the name of an active or suggested rule, or a JSON object such as
     {"name": "x", "verdict": "hold", "source": ["web*"]}.
     """
-    meant = json_object(rule) if rule.lstrip().startswith("{") else _named(rule, _rules(cli))
-    cli.show(cli.call("test_rule", rule=meant, days=days), _trial)
+    document = parse_json_object(rule) if rule.lstrip().startswith("{") else _find_rule(rule, _rules(cli))
+    cli.show(cli.call("test_rule", rule=document, days=days), _render_test)
 
 
 @policy_command.command("set")
 @_file
-@click.option("--if-edition", type=int, metavar="N", help="Only while edition N is in force; 0 is none.")
-@click.option(
-    "--none", "drop_all", is_flag=True, help="Yes, FILE has no rules: take all that were given back."
-)
+@click.option("--if-edition", type=int, metavar="N", help="Only if edition N is active; 0: none.")
+@click.option("--none", "drop_all", is_flag=True, help="Remove all rules: FILE has none.")
 @scoped("tenant")
 def set_(cli: CliContext, file: Path, if_edition: int | None, drop_all: bool) -> None:
-    """Put the [[rule]] tables of FILE in force, in place of those that were given before.
+    """Activate the [[rule]] tables of FILE in place of the current ones.
 
-    What was given before and is not in FILE is named, with the way back. A FILE without any rule is
-    refused unless it is said with --none.
+    Names the rules that are no longer active, and how to restore them. A FILE without rules needs --none.
     """
-    tables = _tables(file)
+    tables = _read_tables(file)
     if not tables and not drop_all:
         raise InvalidRequest(
-            f"{file} has no [[rule]] tables, and would take all rules back that were given before",
+            f"{file} has no [[rule]] tables: this would remove all rules",
             field="file",
-            fix="say --none if that is meant",
+            fix="give --none to remove them",
         )
     edition = {} if if_edition is None else {"if_edition": if_edition}
     answer = _call(cli, "set_rules", rules=tables, **edition)
-    cli.show(answer, lambda said: [*_page(said), *_dropped(said, cli)])
+    cli.show(answer, lambda answer: [*_render_policy(answer), *_render_dropped(answer, cli)])
 
 
 @policy_command.command("editions")
 @scoped("tenant")
 def editions(cli: CliContext) -> None:
-    """Show every list of rules that was given, the newest first, and who gave it."""
-    restore = cli.again("policy", "restore", "EDITION")
-    cli.show(_rules(cli), lambda said: _editions(said, restore))
+    """List the editions of the rules, newest first."""
+    restore = cli.suggest("policy", "restore", "EDITION")
+    cli.show(_rules(cli), lambda answer: _render_editions(answer, restore))
 
 
 @policy_command.command("restore")
 @click.argument("number", type=int, metavar="EDITION")
 @scoped("tenant")
 def restore(cli: CliContext, number: int) -> None:
-    """Put the rules of EDITION in force again, as a new edition."""
-    book = _rules(cli)
-    found = next((one for one in book["editions"] if one["number"] == number), None)
-    if found is None:
+    """Activate the rules of EDITION again, as a new edition."""
+    rules = _rules(cli)
+    edition = next((one for one in rules["editions"] if one["number"] == number), None)
+    if edition is None:
         raise NotFound(f"there is no edition {number}", field="edition", fix="see memorywire policy editions")
-    cli.show(_call(cli, "set_rules", rules=found["rules"], if_edition=book["edition"]), _page)
+    cli.show(_call(cli, "set_rules", rules=edition["rules"], if_edition=rules["edition"]), _render_policy)
 
 
 @policy_command.command("suggestions")
 @scoped("tenant")
 def suggestions(cli: CliContext) -> None:
-    """Show rules that people's decisions speak for."""
-    activate = cli.again("policy", "activate", "RULE")
-    cli.show(_rules(cli), lambda said: _suggestions(said, activate))
+    """Show rules suggested by past decisions."""
+    activate = cli.suggest("policy", "activate", "RULE")
+    cli.show(_rules(cli), lambda answer: _render_suggestions(answer, activate))
 
 
 @policy_command.command("activate")
 @_name
 @scoped("tenant")
 def activate(cli: CliContext, name: str) -> None:
-    """Put the suggested RULE in force."""
-    cli.show(_call(cli, "activate_rule", name=name), _page)
+    """Activate a suggested rule."""
+    cli.show(_call(cli, "activate_rule", name=name), _render_policy)
 
 
 @policy_command.command("revert")
 @_name
 @scoped("tenant")
 def revert(cli: CliContext, name: str) -> None:
-    """Take back all that the learned RULE let pass, as one change, and switch it off."""
-    cli.show(_call(cli, "revert_rule", name=name), _reverted)
+    """Undo everything that a learned rule allowed, and disable it."""
+    cli.show(_call(cli, "revert_rule", name=name), _render_reverted)
 
 
 def _rules(cli: CliContext) -> Answer:
@@ -136,108 +133,113 @@ def _rules(cli: CliContext) -> Answer:
 
 
 def _call(cli: CliContext, operation: str, **fields: Json) -> Answer:
-    with cli.memory() as memory:
-        return memory.call(operation, fields)
+    memory = cli.memory()
+    return memory.call(operation, fields)
 
 
-def _tables(file: Path) -> list[Json]:
+def _read_tables(file: Path) -> list[Json]:
     from memorywire.policy.documents import rules_from
 
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
-    rules_from(document.get("rule", []))  # in the words of `check`, before anything is sent
+    rules_from(document.get("rule", []))  # fails with the messages of `check`, before anything is sent
     if set(document) - {"rule"}:
         raise InvalidRequest(
-            f"{file} holds more than [[rule]] tables",
+            f"{file} has more than [[rule]] tables",
             field="file",
-            fix="the rest of a policy is a file that the setting `policy` names",
+            fix="put the rest into the file of the setting `policy`",
         )
     return list(document.get("rule", []))
 
 
-def _named(name: str, book: Answer) -> Mapping[str, Json]:
-    known = [*book["given"], *book["base"], *(one["rule"] for one in book["suggestions"])]
-    found = next((rule for rule in known if rule["name"] == name), None)
-    if found is None:
+def _find_rule(name: str, policy: Answer) -> Mapping[str, Json]:
+    rules = [*policy["given"], *policy["base"], *(one["rule"] for one in policy["suggestions"])]
+    match = next((rule for rule in rules if rule["name"] == name), None)
+    if match is None:
         raise NotFound(
-            f"no rule {name} is in force or suggested", field="rule", fix="see memorywire policy show"
+            f"no rule {name} is active or suggested", field="rule", fix="see memorywire policy show"
         )
-    return {**found, "enabled": True}
+    return {**match, "enabled": True}
 
 
-def _page(answer: Answer) -> Iterator[str]:
+def _render_policy(answer: Answer) -> Iterator[str]:
     edition = f"edition {answer['edition']}" if answer["edition"] else "no rules of your own"
-    yield f"profile {answer['profile']}, {edition}; what no rule matches: {answer['default']}"
+    yield f"profile {answer['profile']}, {edition}; default: {answer['default']}"
     rows = [
-        [rule["name"], rule["verdict"], _standing(rule), origin, _conditions(rule)]
+        [rule["name"], rule["verdict"], _format_state(rule), origin, _format_conditions(rule)]
         for origin, rules in (("given", answer["given"]), (answer["profile"], answer["base"]))
         for rule in rules
     ]
     headers = ["RULE", "VERDICT", "STATE", "FROM", "WHEN"]
-    yield from table(headers, rows, elastic="WHEN", width=terminal_width())
-    yield f"held changes wait {counted(answer['pending_days'], 'day')}"
+    yield from format_table(headers, rows, elastic="WHEN")
+    yield f"held changes wait at most {counted(answer['pending_days'], 'day')}"
     if answer.get("four_eyes"):
-        yield "whoever asked for a change cannot approve it (four_eyes)"
-    yield from (f"secrets in {safe(scope)}: {action}" for scope, action in answer["secrets"].items())
+        yield "the author of a change cannot approve it (four_eyes)"
+    yield from (f"secrets in {clean(scope)}: {action}" for scope, action in answer["secrets"].items())
     for subject, budget in answer["budget"].items():
         limits = " and ".join(f"{limit} {name.replace('_', ' ')}" for name, limit in budget.items())
-        yield f"budget of {safe(subject)}: {limits}"
+        yield f"budget of {clean(subject)}: {limits}"
     if answer["suggestions"]:
         yield f"{len(answer['suggestions'])} suggested: see memorywire policy suggestions"
 
 
-def _dropped(answer: Answer, cli: CliContext) -> Iterator[str]:
-    """The rules of the edition before that are no longer in force, and how to have them again."""
+def _render_dropped(answer: Answer, cli: CliContext) -> Iterator[str]:
+    """Yield the rules of the previous edition that are no longer active, and how to restore them."""
     now, *before = answer["editions"]
-    kept = {rule["name"] for rule in now["rules"]}
-    gone = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in kept] if before else []
-    if gone:
-        yield f"no longer in force: {', '.join(map(safe, gone))}"
-        yield f"  have them again with: {cli.again('policy', 'restore', str(before[0]['number']))}"
+    names = {rule["name"] for rule in now["rules"]}
+    dropped = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in names] if before else []
+    if dropped:
+        yield f"no longer active: {', '.join(map(clean, dropped))}"
+        yield f"  restore them with: {cli.suggest('policy', 'restore', str(before[0]['number']))}"
 
 
-def _standing(rule: Mapping[str, Json]) -> str:
+def _format_state(rule: Mapping[str, Json]) -> str:
     on = "on" if rule.get("enabled", True) else "off"
     return f"{on}, learned" if rule.get("learned") else on
 
 
-def _conditions(rule: Mapping[str, Json]) -> str:
-    """As they would be written in a file, near enough to be read."""
+def _format_conditions(rule: Mapping[str, Json]) -> str:
+    """Return the conditions in a form close to the TOML file."""
     conditions = {name: value for name, value in rule.items() if name not in _OWN}
     return ", ".join(
         f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in conditions.items()
     )
 
 
-def _trial(answer: Answer) -> Iterator[str]:
+def _render_test(answer: Answer) -> Iterator[str]:
     yield answer["summary"]
     yield from (f"  {id}" for id in answer["sample"][:10])
 
 
-def _editions(answer: Answer, restore: str) -> Iterator[str]:
+def _render_editions(answer: Answer, restore: str) -> Iterator[str]:
     rows = [
-        [str(one["number"]), moment(one["at"]), one["by"], ", ".join(rule["name"] for rule in one["rules"])]
+        [
+            str(one["number"]),
+            format_time(one["at"]),
+            one["by"],
+            ", ".join(rule["name"] for rule in one["rules"]),
+        ]
         for one in answer["editions"]
     ]
-    yield from table(["EDITION", "AT", "BY", "RULES"], rows, elastic="RULES", width=terminal_width())
+    yield from format_table(["EDITION", "AT", "BY", "RULES"], rows, elastic="RULES")
     if rows:
-        yield f"have one again: {restore}"
+        yield f"restore one with: {restore}"
 
 
-def _suggestions(answer: Answer, activate: str) -> Iterator[str]:
+def _render_suggestions(answer: Answer, activate: str) -> Iterator[str]:
     if not answer["suggestions"]:
-        yield "nothing was decided the same way often enough"
+        yield "no suggestions: there are too few similar decisions"
         return
     for one in answer["suggestions"]:
         rule = one["rule"]
-        yield f"{rule['name']}: {rule['verdict']} when {_conditions(rule)}"
-        yield f"  {safe(rule.get('note', ''))}: {', '.join(one['evidence'])}"
-    yield f"activate one: {activate}"
+        yield f"{rule['name']}: {rule['verdict']} when {_format_conditions(rule)}"
+        yield f"  {clean(rule.get('note', ''))}: {', '.join(one['evidence'])}"
+    yield f"activate one with: {activate}"
 
 
-def _reverted(answer: Answer) -> Iterator[str]:
-    yield f"took back {len(answer['reverted_ids'])} that {answer['rule']} let pass; the rule is switched off"
+def _render_reverted(answer: Answer) -> Iterator[str]:
+    yield f"undid {len(answer['reverted_ids'])} that {answer['rule']} allowed; the rule is disabled"
     yield from (f"  ended {id}" for id in answer["ended_ids"])
-    yield from (f"  not taken back, memory has moved since: {id}" for id in answer["kept_ids"])
+    yield from (f"  not undone, changed since: {id}" for id in answer["kept_ids"])

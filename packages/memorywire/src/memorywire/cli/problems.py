@@ -1,4 +1,4 @@
-"""Errors as a person or a program reads them, and the exit code each one ends the process with."""
+"""Errors as text or JSON, and the exit code of each."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -52,8 +52,16 @@ _CODES: Mapping[type[MemorywireError], int] = {
 }
 
 
+class UsageHint(click.UsageError):
+    """Wrong usage, with the line to type instead."""
+
+    def __init__(self, message: str, ctx: click.Context, fix: str) -> None:
+        super().__init__(message, ctx)
+        self.fix = fix
+
+
 def exit_code(error: type[MemorywireError]) -> int:
-    """The code of the nearest named ancestor in the error tree."""
+    """Return the code of the nearest ancestor in the table."""
     return next((_CODES[kind] for kind in error.__mro__ if kind in _CODES), _BUG)
 
 
@@ -61,13 +69,15 @@ def problem_lines(problem: Mapping[str, str], *, as_json: bool) -> list[str]:
     if as_json:
         return [json.dumps(problem, ensure_ascii=True)]
     field = f" (field: {problem['field']})" if "field" in problem else ""
-    lines = [f"error: {problem['detail']}{field}"]
+    from memorywire.cli.terminal import style
+
+    lines = [f"{style('error:', colour='red')} {problem['detail']}{field}"]
     return [*lines, f"  fix: {problem['fix']}"] if "fix" in problem else lines
 
 
 @contextmanager
 def problems(*, as_json: bool) -> Iterator[None]:
-    """A problem in here is told on standard error, and ends the process with its code."""
+    """Print an error on standard error and end the process with its exit code."""
     try:
         yield
     except MemorywireError as error:
@@ -77,7 +87,7 @@ def problems(*, as_json: bool) -> Iterator[None]:
 
 
 def bug(error: BaseException) -> dict[str, str]:
-    """An unforeseen error as a problem."""
+    """Return an unexpected error as a problem."""
     return {
         "code": "internal",
         "detail": f"{type(error).__name__}: {error}",

@@ -1,11 +1,12 @@
-"""`memorywire procedure`: a procedural memory as the state machine it is."""
+"""`memorywire procedure`: procedural memories as state machines."""
 
 from collections.abc import Iterator, Mapping
 
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.terminal import moment, table, terminal_width
+from memorywire.cli.ids import resolve_memory_id
+from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.errors import InvalidRequest
 from memorywire.procedures.draw import mermaid, svg
 from memorywire.procedures.parse import parse
@@ -15,21 +16,21 @@ _TRUTHS = {"true": True, "false": False}
 
 _id = click.argument("id_", metavar="ID")
 _facts = click.option(
-    "--fact", "facts", multiple=True, metavar="NAME=true|false", help="Whether a fact holds; repeatable."
+    "--fact", "facts", multiple=True, metavar="NAME=true|false", help="A fact for conditions; repeatable."
 )
 
 
 @click.group("procedure")
 def procedure_command() -> None:
-    """Show, move and draw the procedure that memory ID holds."""
+    """Show, step through and draw a procedural memory."""
 
 
 @procedure_command.command("show")
 @_id
 @shared
 def show(cli: CliContext, id_: str) -> None:
-    """Show the states and the transitions of a procedure, and where it stands."""
-    cli.show(_kept(cli, id_), _page)
+    """Show the states, the transitions and the current state."""
+    cli.show(_load(cli, id_), _render_procedure)
 
 
 @procedure_command.command("trigger")
@@ -38,12 +39,12 @@ def show(cli: CliContext, id_: str) -> None:
 @_facts
 @shared
 def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
-    """Take the step TRIGGER and keep it as the memory's next version."""
-    with cli.memory() as memory:
-        procedure = memory.procedure(id_)
-        before = procedure.state
-        procedure.trigger(trigger, **_known(facts))
-        receipt = procedure.save()
+    """Take the transition TRIGGER and store it as the next version."""
+    id_ = resolve_memory_id(cli, id_)
+    procedure = cli.memory().procedure(id_)
+    before = procedure.state
+    procedure.trigger(trigger, **_parse_facts(facts))
+    receipt = procedure.save()
     answer = {
         "id": id_,
         "trigger": trigger,
@@ -54,7 +55,7 @@ def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> 
         "change_id": receipt.change_id,
         "proposal_id": receipt.proposal_id,
     }
-    cli.show({name: value for name, value in answer.items() if value is not None}, _moved)
+    cli.show({name: value for name, value in answer.items() if value is not None}, _render_step)
 
 
 @procedure_command.command("allowed")
@@ -62,26 +63,25 @@ def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> 
 @_facts
 @shared
 def allowed(cli: CliContext, id_: str, facts: tuple[str, ...]) -> None:
-    """List the triggers that would succeed now."""
-    with cli.memory() as memory:
-        procedure = memory.procedure(id_)
-        free = procedure.allowed(**_known(facts))
-    answer = {"id": id_, "current": procedure.state, "allowed": free}
-    cli.show(answer, lambda said: said["allowed"] or [f"nothing, in state {said['current']}"])
+    """List the triggers that are allowed now."""
+    id_ = resolve_memory_id(cli, id_)
+    procedure = cli.memory().procedure(id_)
+    triggers = procedure.allowed(**_parse_facts(facts))
+    answer = {"id": id_, "current": procedure.state, "allowed": triggers}
+    cli.show(answer, lambda answer: answer["allowed"] or [f"none in state {procedure.state}"])
 
 
 @procedure_command.command("history")
 @_id
 @shared
 def history(cli: CliContext, id_: str) -> None:
-    """Show the state of every version and the triggers that led to it."""
-    with cli.memory() as memory:
-        steps = memory.procedure(id_).history()
-    said = [
+    """Show the state of every version and its triggers."""
+    id_ = resolve_memory_id(cli, id_)
+    steps = [
         {"version": step.version, "at": step.at, "state": step.state, "triggers": list(step.triggers)}
-        for step in steps
+        for step in cli.memory().procedure(id_).history()
     ]
-    cli.show({"id": id_, "steps": said}, _steps)
+    cli.show({"id": id_, "steps": steps}, _render_steps)
 
 
 @procedure_command.command("draw")
@@ -92,53 +92,55 @@ def history(cli: CliContext, id_: str) -> None:
     type=click.Choice(list(_DRAWINGS)),
     default="mermaid",
     show_default=True,
-    help="What to draw with.",
+    help="The format of the diagram.",
 )
 @shared
 def draw(cli: CliContext, id_: str, form: str) -> None:
     """Print a procedure as a diagram."""
-    drawn = _DRAWINGS[form](parse(_kept(cli, id_)["definition"]))
-    cli.show({"id": id_, "form": form, "drawing": drawn}, lambda said: [said["drawing"].removesuffix("\n")])
+    procedure = _load(cli, id_)
+    drawing = _DRAWINGS[form](parse(procedure["definition"]))
+    answer = {"id": procedure["id"], "form": form, "drawing": drawing}
+    cli.show(answer, lambda answer: [answer["drawing"].removesuffix("\n")])
 
 
-def _kept(cli: CliContext, id_: str) -> Answer:
-    with cli.memory() as memory:
-        procedure = memory.procedure(id_)
+def _load(cli: CliContext, id_: str) -> Answer:
+    id_ = resolve_memory_id(cli, id_)
+    procedure = cli.memory().procedure(id_)
     return {"id": id_, "version": procedure.version, "definition": procedure.content}
 
 
-def _known(facts: tuple[str, ...]) -> Mapping[str, bool]:
-    known = {}
-    for said in facts:
-        fact, _, truth = said.partition("=")
+def _parse_facts(facts: tuple[str, ...]) -> Mapping[str, bool]:
+    values = {}
+    for text in facts:
+        fact, _, truth = text.partition("=")
         if truth not in _TRUTHS:
             raise InvalidRequest("a fact is NAME=true or NAME=false", field="fact")
-        known[fact] = _TRUTHS[truth]
-    return known
+        values[fact] = _TRUTHS[truth]
+    return values
 
 
-def _page(answer: Answer) -> Iterator[str]:
+def _render_procedure(answer: Answer) -> Iterator[str]:
     definition = parse(answer["definition"])
     yield f"{definition.name}: {definition.current} (version {answer['version']})"
     yield f"states: {', '.join(definition.states)}; initial: {definition.initial}"
     rows = [[way.trigger, way.source, way.dest or "(stays)", way.guard] for way in definition.transitions]
-    yield from table(["TRIGGER", "FROM", "TO", "WHEN"], rows, elastic="WHEN", width=terminal_width())
+    yield from format_table(["TRIGGER", "FROM", "TO", "WHEN"], rows, elastic="WHEN")
 
 
-def _moved(answer: Answer) -> Iterator[str]:
-    waits = f", once proposal {answer['proposal_id']} is approved" if "proposal_id" in answer else ""
-    yield f"{answer['from']} -> {answer['current']}{waits}"
+def _render_step(answer: Answer) -> Iterator[str]:
+    pending = f", once proposal {answer['proposal_id']} is approved" if "proposal_id" in answer else ""
+    yield f"{answer['from']} -> {answer['current']}{pending}"
     yield f"  version {answer['version']}, {answer['status']}"
 
 
-def _steps(answer: Answer) -> list[str]:
+def _render_steps(answer: Answer) -> list[str]:
     rows = [
         [
             str(step["version"]),
-            moment(step["at"]),
+            format_time(step["at"]),
             ", ".join(step["triggers"]),
             step["state"] or "(no state)",
         ]
         for step in answer["steps"]
     ]
-    return table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY", width=terminal_width())
+    return format_table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY")

@@ -1,4 +1,4 @@
-"""`memorywire serve`: open the doors."""
+"""`memorywire serve`: the HTTP server with the console and MCP."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from memorywire.cli.context import CliContext, of_everybody
 from memorywire.cli.dream import background_options, override_background
 from memorywire.cli.mounts import add_mount_options, prepare_mounts
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.app import Container
     from memorywire.cli.mounts import OpenMounts
     from memorywire.consolidate.background import BackgroundWork
@@ -28,16 +28,16 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=8377,
     show_default=True,
-    help="Which port; 0 takes any that is free.",
+    help="The port; 0: any free port.",
 )
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name the server goes by; repeatable."
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A host name of the server; repeatable."
 )
 @click.option(
     "--rate",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     default=200.0,
     show_default=True,
     metavar="N",
-    help="Requests a second that one caller may send.",
+    help="The most requests per second of one caller.",
 )
 @click.option(
     "--max-body",
@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     default=1024 * 1024,
     show_default=True,
     metavar="BYTES",
-    help="The largest body of a request.",
+    help="The largest request body.",
 )
 @click.option(
     "--max-connections",
@@ -61,22 +61,22 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     default=1024,
     show_default=True,
     metavar="N",
-    help="Connections at once; one address gets half of them.",
+    help="The most connections; one address gets half of them.",
 )
 @click.option(
     "--proxy",
     "proxies",
     multiple=True,
     metavar="ADDRESS",
-    help="A reverse proxy: its X-Forwarded-For names the client that limits count; repeatable.",
+    help="A trusted reverse proxy, whose X-Forwarded-For names the client; repeatable.",
 )
-@click.option("--oidc-issuer", metavar="URL", help="Take tokens of this OpenID Connect provider, too.")
-@click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
+@click.option("--oidc-issuer", metavar="URL", help="Also accept tokens of this OpenID Connect provider.")
+@click.option("--oidc-audience", metavar="NAME", help="The audience of the tokens.")
 @click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
 @add_mount_options
 @background_options
-@click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
-@click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
+@click.option("--demo", is_flag=True, help="Serve made-up demo data to try the console.")
+@click.option("--quiet", is_flag=True, help="Do not log requests to standard error.")
 @of_everybody
 def serve_command(
     cli: CliContext,
@@ -91,14 +91,15 @@ def serve_command(
     quiet: bool,
     **rest: Any,
 ) -> None:
-    """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
+    """Serve the HTTP API, the console and MCP on one port.
 
-    On the loopback address one local user needs no token, until the first operator is added; the link to the
-    console signs in once. Any other address needs operators or a provider of tokens, and exits with 2
-    without.
+    MCP needs the package memorywire[mcp]. Events, health and metrics are served too.
 
-    With --json all that is written is lines of JSON: the URL to standard output, requests, warnings and
-    errors to standard error.
+    On the loopback address the local user needs no token until the first operator is added; the printed link
+    to the console signs in once. Any other address needs operators or a token provider, else it exits with 2.
+
+    With --json all output is JSON lines: the URL on standard output; requests, warnings and errors on
+    standard error.
     """
     import asyncio
 
@@ -115,25 +116,26 @@ def serve_command(
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
-    doors = _Doors(address, _provider(**rest), limits, added)
-    with require_extra("oidc"), open_demo(cli) if demo else nullcontext(cli) as at:
+    apps = _MountedApps(address, _build_provider(**rest), limits, added)
+    with require_extra("oidc"), open_demo(cli) if demo else nullcontext(cli) as server_cli:
         serving = Serving(
-            address=doors.address,
+            address=apps.address,
             limits=limits,
-            mounts=doors.open,
-            ready=lambda url: doors.say(at, url),
+            mounts=apps.open,
+            ready=lambda url: apps.print_url(server_cli, url),
             console="/console",
             log=None if quiet or demo else to_stderr,
-            provider=doors.provider,
+            provider=apps.provider,
         )
+        settings = override_background(server_cli.settings.sleep, **background)
         with json_logs(to_stderr) if cli.as_json else nullcontext():
-            asyncio.run(_serve(at, serving, doors, override_background(at.settings.sleep, **background)))
+            asyncio.run(_serve(server_cli, serving, apps, settings))
 
 
-def _provider(
+def _build_provider(
     *, oidc_issuer: str | None, oidc_audience: str | None, oidc_keys: str | None
 ) -> "Provider | None":
-    """All three, or none: a token is believed only when all of it was asked for."""
+    """Return the token provider; its three options must be given together."""
     from memorywire.server.auth import Provider
 
     if oidc_issuer and oidc_audience and oidc_keys:
@@ -144,7 +146,7 @@ def _provider(
 
 
 async def _serve(
-    cli: CliContext, serving: "Serving", doors: "_Doors", sleep: "ConsolidationSettings"
+    cli: CliContext, serving: "Serving", apps: "_MountedApps", settings: "ConsolidationSettings"
 ) -> None:
     from memorywire.consolidate.background import BackgroundWork
     from memorywire.journal.operators import Operators
@@ -152,29 +154,29 @@ async def _serve(
 
     async with open_app(cli.settings) as container:
         for line in store_notes(cli.settings.stores):
-            _remark(line, as_json=cli.as_json)
-        doors.guarded = container.journal is None or await Operators(container.journal).has_any()
-        doors.tending = BackgroundWork(container, sleep)
-        async with doors.tending.run_in_background():
+            _print_note(line, as_json=cli.as_json)
+        apps.needs_token = container.journal is None or await Operators(container.journal).has_any()
+        apps.background = BackgroundWork(container, settings)
+        async with apps.background.run_in_background():
             await serve(container, serving)
 
 
-def _remark(line: str, *, as_json: bool) -> None:
+def _print_note(line: str, *, as_json: bool) -> None:
     if as_json:
         logging.getLogger("memorywire").warning(line)
     else:
         click.echo(line, err=True)
 
 
-class _Doors(Struct):
-    """The doors besides HTTP: the store for another memorywire, the console, MCP where it is installed."""
+class _MountedApps(Struct):
+    """The applications mounted beside the API: the store endpoint, the console, MCP if it is installed."""
 
     address: "Address"
     provider: "Provider | None"
     limits: "Limits"
     added: "list[OpenMounts]" = field(default_factory=list)
-    tending: "BackgroundWork | None" = None
-    guarded: bool = False
+    background: "BackgroundWork | None" = None
+    needs_token: bool = False
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, container: "Container") -> "list[MountedApp]":
@@ -182,34 +184,34 @@ class _Doors(Struct):
         from memorywire.server.http.peers import store_mount
 
         console = console_mount(
-            container, local=self.address.local, provider=self.provider, tending=self.tending
+            container, local=self.address.local, provider=self.provider, tending=self.background
         )
         self.consoles.append(console)
-        opened = [store_mount(container), console.mounted]
+        mounts = [store_mount(container), console.mounted]
         if find_spec("mcp") is not None:
             from memorywire.server.mcp.mount import PATH, mcp_mount, metadata_mount
 
-            opened.append(mcp_mount(container, self.limits, provider=self.provider))
+            mounts.append(mcp_mount(container, self.limits, provider=self.provider))
             if self.provider is not None:
-                opened.append(metadata_mount(self.provider, PATH))
+                mounts.append(metadata_mount(self.provider, PATH))
         for open_mounts in self.added:
-            opened += open_mounts(
+            mounts += open_mounts(
                 container, local=self.address.local, provider=self.provider, limits=self.limits
             )
-        return opened
+        return mounts
 
-    def say(self, cli: CliContext, url: str) -> None:
-        """Where it is; with a link that signs in once, where nobody can sign in with a token.
+    def print_url(self, cli: CliContext, url: str) -> None:
+        """Print the address, with a link that signs in once if no token is needed.
 
-        The link is for eyes alone: it is shown on a terminal, and never written where a log is kept.
+        The link is printed only on a terminal, never to a log.
         """
         if cli.as_json:
-            click.echo(json.dumps({"url": url}))  # one line, as in a log; the link that signs in is not there
+            click.echo(json.dumps({"url": url}))  # without the link that signs in
             return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
         [console] = self.consoles
-        open_to_all = self.address.local and not self.guarded and self.provider is None
-        if open_to_all and sys.stdout.isatty():
+        is_open = self.address.local and not self.needs_token and self.provider is None
+        if is_open and sys.stdout.isatty():
             click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
         else:
             click.echo(f"console:   {url}/console")

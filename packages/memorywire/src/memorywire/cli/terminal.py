@@ -1,4 +1,4 @@
-"""What a terminal needs and no more: aligned tables, safe text, moments, a progress bar."""
+"""Output for a terminal: aligned tables, text without control characters, local times, a progress bar."""
 
 import os
 import shutil
@@ -13,105 +13,113 @@ import click
 
 _GAP = "  "
 _NARROWEST = 20
+_TERMINAL = 0  # the width of the terminal, if there is one
+_LONGEST_ZONE = 5  # "NZDT", "+0545"
 
 
-def safe(text: str) -> str:
-    """One line that cannot steer the terminal: control characters are shown, line breaks become spaces."""
-    return _visible(" ".join(text.split()))
+def clean(text: str) -> str:
+    """Return one line without control characters: they are escaped, and line breaks become spaces."""
+    return _escape(" ".join(text.split()))
 
 
-def safe_lines(text: str) -> list[str]:
-    """The lines of a text, each unable to steer the terminal, with the spaces they have."""
-    return [_visible(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n")]
+def clean_lines(text: str) -> list[str]:
+    """Return the lines of a text, each without control characters, with its spaces."""
+    return [_escape(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n")]
 
 
-def _visible(line: str) -> str:
+def _escape(line: str) -> str:
     return "".join(c if c.isprintable() or c == "\u200d" else f"\\u{ord(c):04x}" for c in line)
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL as it may be shown or typed again: without password or token, with keys masked."""
+def mask_secrets(url: str) -> str:
+    """Return a URL that may be shown or typed again: without password or token, with keys masked."""
     from memorywire.model.secrets import MASK, mask_url
 
     return mask_url(url).replace(f":{MASK}@", "@").replace(f"//{MASK}@", "//")
 
 
-def styled(text: str, *, colour: str | None = None, dim: bool | None = None) -> str:
-    """For a terminal; click takes it away where nobody could see it, and NO_COLOR does."""
-    return text if "NO_COLOR" in os.environ else click.style(text, fg=colour, dim=dim)
+def style(text: str, *, colour: str | None = None, dim: bool | None = None, bold: bool | None = None) -> str:
+    """Return the text with a style. NO_COLOR disables it, and click removes it where there is no terminal."""
+    return text if "NO_COLOR" in os.environ else click.style(text, fg=colour, dim=dim, bold=bold)
 
 
-def moment(epoch_ms: int | None) -> str:
-    """A moment in UTC, to the second; nothing when there is none."""
+def format_time(epoch_ms: int | None) -> str:
+    """Return a local time to the second, with its zone; an empty text for None."""
     if epoch_ms is None:
         return ""
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    local = datetime.fromtimestamp(epoch_ms / 1000, UTC).astimezone()
+    zone = local.tzname() or ""
+    # Some systems have only a long name, such as "W. Europe Standard Time".
+    return f"{local:%Y-%m-%d %H:%M:%S} {zone if 0 < len(zone) <= _LONGEST_ZONE else local.strftime('%z')}"
 
 
 def terminal_width() -> int | None:
-    """How wide lines may be, or None when nobody looks: a pipe gets every character."""
+    """Return the width of the terminal; None for a pipe or file, where nothing is cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str, width: int | None
+def format_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str, width: int | None = _TERMINAL
 ) -> list[str]:
-    """Aligned columns; the elastic one is cut so that lines fit the width, where one is given."""
-    cells = [list(headers), *([safe(cell) for cell in row] for row in rows)]
-    sizes = [max(columns(row[i]) for row in cells) for i in range(len(headers))]
-    bend = headers.index(elastic)
+    """Return aligned columns; the elastic one is cut so that lines fit the width, if there is one."""
+    width = terminal_width() if width == _TERMINAL else width
+    cells = [list(headers), *([clean(cell) for cell in row] for row in rows)]
+    sizes = [max(count_columns(row[i]) for row in cells) for i in range(len(headers))]
+    elastic_at = headers.index(elastic)
     if width is not None:
-        others = sum(sizes) - sizes[bend] + len(_GAP) * (len(sizes) - 1)
-        sizes[bend] = min(sizes[bend], max(width - others, _NARROWEST))
-    return [_line(row, sizes) for row in cells]
+        others = sum(sizes) - sizes[elastic_at] + len(_GAP) * (len(sizes) - 1)
+        sizes[elastic_at] = min(sizes[elastic_at], max(width - others, _NARROWEST))
+    heading, *lines = (_format_line(row, sizes) for row in cells)
+    return [style(heading, bold=True), *lines]
 
 
-def entries(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, lead: int, width: int | None
+def format_entries(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, lead: int, width: int | None = _TERMINAL
 ) -> list[str]:
-    """Rows that end in a long text: one line each in a pipe, where lines are searched.
+    """Return rows that end in a long text: in a pipe one line each, for tools such as grep.
 
-    On a terminal, where they are read, the text stands beside the first `lead` cells and has the rest
-    of the line; the other cells follow on a line of their own, whole, so that ids can be copied.
+    On a terminal the first `lead` cells and the text share a line; the other cells follow on a second
+    line, uncut, so that ids can be copied.
     """
+    width = terminal_width() if width == _TERMINAL else width
     if width is None:
-        return table(headers, rows, elastic=headers[-1], width=None)
+        return format_table(headers, rows, elastic=headers[-1], width=None)
     short = [[*row[:lead], row[-1]] for row in rows]
-    heading, *lines = table([*headers[:lead], headers[-1]], short, elastic=headers[-1], width=width)
-    below = ["  " + _GAP.join(safe(cell) for cell in row[lead:-1]) for row in rows]
+    heading, *lines = format_table([*headers[:lead], headers[-1]], short, elastic=headers[-1], width=width)
+    below = ["  " + _GAP.join(clean(cell) for cell in row[lead:-1]) for row in rows]
     return [heading, *(line for pair in zip(lines, below, strict=True) for line in pair)]
 
 
-def columns(text: str) -> int:
-    """How many terminal columns a text takes: wide characters two, combining marks none."""
-    return sum(_character_columns(character) for character in text)
+def count_columns(text: str) -> int:
+    """Return the number of terminal columns of a text: two for wide characters, none for combining marks."""
+    return sum(_character_width(character) for character in text)
 
 
-def _character_columns(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
-    return _GAP.join(_padded(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+def _format_line(row: Sequence[str], sizes: Sequence[int]) -> str:
+    return _GAP.join(_pad(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip()
 
 
-def _padded(cell: str, size: int) -> str:
-    cell = shortened(cell, size)
-    return cell + " " * (size - columns(cell))
+def _pad(cell: str, size: int) -> str:
+    cell = shorten(cell, size)
+    return cell + " " * (size - count_columns(cell))
 
 
-def shortened(text: str, size: int) -> str:
-    """The text, or as much of its beginning as fits in so many columns."""
-    return text if columns(text) <= size else _cut(text, size - 1) + "…"
+def shorten(text: str, size: int) -> str:
+    """Return the text, cut to so many columns."""
+    return text if count_columns(text) <= size else _cut(text, size - 1) + "…"
 
 
 def _cut(text: str, size: int) -> str:
-    taken = 0
+    width = 0
     for position, character in enumerate(text):
-        taken += _character_columns(character)
-        if taken > size:
+        width += _character_width(character)
+        if width > size:
             return text[:position]
     return text
 
@@ -135,8 +143,8 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def reached(self, done: float, note: str = "", *, of: int | None = None) -> None:
-        """So much is done; `of` how much, where that is known only now."""
+    def update(self, done: float, note: str = "", *, of: int | None = None) -> None:
+        """Draw the progress; `of` is the total, if it became known only now."""
         self._total = self._total if of is None else of
         line = f"{self._label} {self._bar(done)} {note}".rstrip()
         if self._shown and line != self._drawn:

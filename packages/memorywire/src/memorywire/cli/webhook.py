@@ -1,4 +1,4 @@
-"""`memorywire webhook`: addresses that a server tells of events."""
+"""`memorywire webhook`: URLs to which a server sends events."""
 
 import os
 from collections.abc import Iterator
@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.app import run_in_journal, which_agents
+from memorywire.cli.app import agents_option, run_in_journal
 from memorywire.cli.context import PERSON, Answer, CliContext, scoped
-from memorywire.cli.terminal import moment, safe, table, terminal_width, without_secrets
+from memorywire.cli.terminal import clean, format_table, format_time, mask_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.journal.journal import Journal
     from memorywire.journal.webhooks import Letter, Webhook
 
 
 @click.group("webhook")
 def webhook_command() -> None:
-    """Tell other programs of every change: signed, in order, and again until it is taken."""
+    """Send every change to other programs, signed and in order."""
 
 
 @webhook_command.command("add")
 @click.argument("url")
-@which_agents
+@agents_option
 @scoped("tenant")
 def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
-    """Tell URL of what happens from now on, and print the secret that signs it, once."""
+    """Send events to URL from now on, and print the signing secret, once."""
     from memorywire.cli.hints import require_extra
 
     with require_extra("server"):
@@ -52,43 +52,43 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
         await Webhooks(journal).add(webhook, actor=PERSON)
         return webhook
 
-    made = run_in_journal(cli.here, work)
-    cli.show({"id": made.id, "url": without_secrets(made.url), "secret": made.secret}, _added)
+    made = run_in_journal(cli.local_settings, work)
+    cli.show({"id": made.id, "url": mask_secrets(made.url), "secret": made.secret}, _render_added)
 
 
 @webhook_command.command("list")
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
-    """Show every webhook: how far it was told, and what is wrong."""
+    """List the webhooks, with their progress and errors."""
 
     async def work(journal: "Journal") -> "list[Webhook]":
         from memorywire.journal.webhooks import Webhooks
 
         return await Webhooks(journal).list_all()
 
-    known = run_in_journal(cli.here, work)
-    shown = [_shown(webhook) for webhook in known if cli.named in (None, webhook.tenant)]
-    cli.show({"webhooks": shown}, _lines)
+    known = run_in_journal(cli.local_settings, work)
+    shown = [_webhook_answer(webhook) for webhook in known if cli.tenant_option in (None, webhook.tenant)]
+    cli.show({"webhooks": shown}, _render_webhooks)
 
 
 @webhook_command.command("letters")
 @click.argument("id")
 @scoped("tenant")
 def letters(cli: CliContext, id: str) -> None:
-    """Show the events that webhook ID never took, and why."""
+    """Show the events that were not delivered, and why."""
 
     async def work(journal: "Journal") -> "list[Letter]":
         from memorywire.journal.webhooks import Webhooks
 
-        await _check_tenant(journal, id, cli.named)
+        await _check_tenant(journal, id, cli.tenant_option)
         return await Webhooks(journal).list_dead_letters(id)
 
-    found = run_in_journal(cli.here, work)
+    found = run_in_journal(cli.local_settings, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
     cli.show(
         answer,
         lambda said: [
-            f"{one['event']}  {moment(one['at'])}  {safe(one['error'])}" for one in said["letters"]
+            f"{one['event']}  {format_time(one['at'])}  {clean(one['error'])}" for one in said["letters"]
         ],
     )
 
@@ -97,20 +97,20 @@ def letters(cli: CliContext, id: str) -> None:
 @click.argument("id")
 @scoped("tenant")
 def remove(cli: CliContext, id: str) -> None:
-    """Tell webhook ID nothing any more."""
+    """Remove a webhook."""
 
     async def work(journal: "Journal") -> None:
         from memorywire.journal.webhooks import Webhooks
 
-        await _check_tenant(journal, id, cli.named)
+        await _check_tenant(journal, id, cli.tenant_option)
         await Webhooks(journal).remove(id, tenant=cli.tenant, actor=PERSON, at=system_clock())
 
-    run_in_journal(cli.here, work)
+    run_in_journal(cli.local_settings, work)
     cli.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
 
 
 async def _check_tenant(journal: "Journal", id: str, tenant: str | None) -> None:
-    """Raise NotFound for a webhook of another tenant than the one that was typed, if any was."""
+    """Raise NotFound if the webhook belongs to another tenant than the typed one."""
     from memorywire.journal.webhooks import Webhooks
 
     known = {webhook.id: webhook.tenant for webhook in await Webhooks(journal).list_all()}
@@ -118,16 +118,16 @@ async def _check_tenant(journal: "Journal", id: str, tenant: str | None) -> None
         raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix="see: memorywire webhook list")
 
 
-def _added(answer: Answer) -> Iterator[str]:
+def _render_added(answer: Answer) -> Iterator[str]:
     yield answer["secret"]
-    yield f"  this signs what is sent to {safe(answer['url'])}; it is shown only now"
+    yield f"  this secret signs events for {clean(answer['url'])}; it is shown only once"
     yield f"  the webhook is {answer['id']}"
 
 
-def _shown(webhook: "Webhook") -> Answer:
+def _webhook_answer(webhook: "Webhook") -> Answer:
     return {
         "id": webhook.id,
-        "url": without_secrets(webhook.url),
+        "url": mask_secrets(webhook.url),
         "tenant": webhook.tenant,
         "agents": list(webhook.agents),
         "told": webhook.position,
@@ -137,9 +137,9 @@ def _shown(webhook: "Webhook") -> Answer:
     }
 
 
-def _lines(answer: Answer) -> list[str]:
+def _render_webhooks(answer: Answer) -> list[str]:
     if not answer["webhooks"]:
-        return ["nobody is told of changes"]
+        return ["no webhooks"]
     rows = [
         [
             one["id"],
@@ -153,4 +153,4 @@ def _lines(answer: Answer) -> list[str]:
         for one in answer["webhooks"]
     ]
     headers = ["id", "url", "tenant", "agents", "told", "given up", "error"]
-    return table(headers, rows, elastic="error", width=terminal_width())
+    return format_table(headers, rows, elastic="error")
