@@ -212,4 +212,4 @@ def test_a_file_that_is_no_export_is_not_called_a_broken_ledger(shell: Shell, tm
     notes = tmp_path / "notes.txt"
     notes.write_text("tea\n", encoding="utf-8")
     done = shell("audit", "verify", "--export", str(notes))
-    assert (done.code, done.out) == (1, "this is no whole export of a ledger: line 1 is not JSON\n")
+    assert (done.code, done.out) == (1, "not a complete export of a ledger: line 1 is not JSON\n")

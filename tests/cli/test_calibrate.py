@@ -135,5 +135,5 @@ def test_a_memory_that_brings_up_nothing_is_no_ground_for_a_floor(filled: Shell)
 def test_a_file_without_a_question_says_what_one_is(shell: Shell) -> None:
     done = shell("calibrate", stdin=b"\n")
     assert done.code == 2
-    assert "no question was given" in done.err
+    assert "there are no questions" in done.err
     assert '"answerable": true' in done.err

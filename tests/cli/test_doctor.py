@@ -100,7 +100,7 @@ def test_a_variable_that_is_nearly_a_setting_is_advice(shell: Shell):
     told = shell("doctor", "--json", **asked).json
     (finding,) = told["findings"]
     assert (finding["what"], finding["fix"]) == (
-        "MEMORYWIRE_SOTRE is no setting: nobody reads it",
+        "MEMORYWIRE_SOTRE is not a setting and has no effect",
         "did you mean MEMORYWIRE_STORE?",
     )
     assert told["ok"]

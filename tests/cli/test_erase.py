@@ -43,7 +43,7 @@ def test_everything_of_a_person_leaves_the_disk_and_nothing_of_another(shell: Sh
     assert _on_disk(shell, "benword")
     assert shell("audit", "verify").code == 0
     again = shell("erase", "ana", "--yes")
-    assert (again.code, again.out) == (3, "nothing is kept of ana\n")
+    assert (again.code, again.out) == (3, "no memories of ana\n")
 
 
 def test_an_erase_asks_first_and_can_be_of_one_agent(shell: Shell):
@@ -115,5 +115,5 @@ def test_a_key_that_no_erase_would_find_is_not_said_to_be_a_users(tmp_path: Path
     refused = typed("kv", "set", "phone", "4711", "--of", of, "--user", "ana", "--json")
     assert (refused.code, refused.problem["field"]) == (2, "user")
     assert "--of user" in refused.problem["fix"]
-    assert typed("kv", "list", "--of", of).out == "nothing is kept under keys here\n"
+    assert typed("kv", "list", "--of", of).out == "no keys\n"
     assert typed("kv", "set", "phone", "4711", "--of", of, MEMORYWIRE_USER="ana").code == 0

@@ -218,8 +218,8 @@ def test_the_way_back_from_an_import_can_be_typed_as_it_is_shown(shell: Shell, t
     moved = ("migrate", store[1], f"sqlite://{tmp_path}/third.db")
     shown = [shell(*words).out for words in (("import", str(notes), *store), moved)]
     for one in shown:
-        command = one.partition("take it back with: memorywire ")[2].split()
-        assert shell(*command).out.startswith("took back: 2 memories ended")
+        command = one.partition("undo with: memorywire ")[2].split()
+        assert shell(*command).out.startswith("undone: 2 memories ended")
 
 
 def test_a_file_that_the_system_refuses_is_named(shell: Shell, tmp_path: Path):

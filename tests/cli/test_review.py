@@ -49,7 +49,7 @@ def test_a_new_version_is_shown_word_by_word(shell):
     shell.remember("Ana drinks no tea at noon", "--id", id, "--if-version", "1")
     shell("review", "approve", receipt["proposal_id"])
     stale = shell("review", "show", receipt["proposal_id"]).out
-    assert "version 2 was planned, and memory is at version 2 already" in stale
+    assert "planned as version 2, but the memory is at version 2 already" in stale
 
 
 def test_several_are_one_batch_and_all_needs_a_yes(shell):
@@ -105,8 +105,8 @@ def test_rules_that_go_are_named_and_none_at_all_has_to_be_said(shell, tmp_path)
     assert shell("policy", "show", "--json").json["edition"] == 1
     told = shell("policy", "set", str(empty), "--none").out.splitlines()
     assert told[-2:] == [
-        "no longer in force: salaries",
-        "  have them again with: memorywire policy restore 1",
+        "no longer active: salaries",
+        "  restore them with: memorywire policy restore 1",
     ]
     newest, *_ = shell("audit", "log", "--all-agents", "--json").json["entries"]
     assert newest["details"] == {"edition": 2, "rules": [], "dropped": ["salaries"]}

@@ -70,9 +70,7 @@ def test_a_store_that_was_closed_is_read_copied_and_proven(shell: Shell, tmp_pat
         ],
     )
     assert "tea" in listed.out
-    assert (
-        listed.err == f"note: {shell.home}/memory.db can only be read: nothing is kept, no recall answered\n"
-    )
+    assert listed.err == f"note: {shell.home}/memory.db is read-only: writes and recalls will fail\n"
     assert [done.code for done in (listed, exported, verified, kept)] == [0, 0, 0, 0]
     assert "sound" in verified.out
     assert "not signed" not in kept.out
@@ -185,4 +183,4 @@ def test_a_full_disk_is_told_by_the_server_and_by_an_export(shell: Shell):
     done = subprocess.run(words, capture_output=True, text=True, env=shell.environment())
     assert '503 {"status":"disk full"}' in done.stdout
     assert "tea" in done.stdout
-    assert f"{shell.home}/notes cannot be written: No space left on device" in done.stderr
+    assert f"cannot write {shell.home}/notes: No space left on device" in done.stderr

@@ -48,7 +48,7 @@ def test_what_to_type_next_keeps_the_user_of_a_database_and_not_the_password():
 
 def test_an_export_has_one_tenant_and_says_whom_it_leaves_out(shared: Shell, tmp_path: Path):
     whole = shared("export", str(tmp_path / "default.jsonl"))
-    assert "not among them: those of acme; name each with --tenant" in whole.out
+    assert "not included: tenants acme; name one with --tenant" in whole.out
     assert shared("export", str(tmp_path / "acme.jsonl"), "--tenant", "acme").code == 0
     assert "known to acme" not in (tmp_path / "default.jsonl").read_text()
     assert "known to acme" in (tmp_path / "acme.jsonl").read_text()
@@ -76,10 +76,10 @@ def test_a_move_is_of_one_tenant_and_says_whom_it_leaves_behind(shared: Shell, t
 def test_an_inbox_says_whose_it_does_not_show(shared: Shell):
     shared.remember("acme waits", "--source", "web:forum", "--tenant", "acme")
     assert shared("review", "list").out.splitlines() == [
-        "nothing waits",
-        "  not among them: those of acme; name each with --tenant",
+        "nothing is waiting",
+        "  not included: tenants acme; name one with --tenant",
     ]
-    assert "not among them" not in shared("review", "list", "--tenant", "acme").out
+    assert "not included" not in shared("review", "list", "--tenant", "acme").out
 
 
 def test_an_inbox_knows_a_tenant_of_whom_everything_waits(shared: Shell):

@@ -12,10 +12,12 @@ from memorywire.cli.terminal import count_columns, format_table
 from tests.cli.shell import COMMAND, Shell
 
 
-def at_a_terminal(shell: Shell, *arguments: str, typed: str = "", until: str = "") -> tuple[int, str]:
+def at_a_terminal(
+    shell: Shell, *arguments: str, typed: str = "", until: str = "", **variables: str
+) -> tuple[int, str]:
     """The exit code and everything that appeared on an 80-column terminal; typed when `until` was seen."""
     ours, theirs = pty.openpty()
-    environment = shell.environment(COLUMNS="80", TERM="xterm")
+    environment = shell.environment(COLUMNS="80", TERM="xterm", **variables)
     with subprocess.Popen(
         ["setsid", "--ctty", "--wait", *COMMAND, *arguments],
         stdin=theirs,
@@ -70,7 +72,7 @@ def test_an_expire_is_done_when_the_person_agrees(shell: Shell, typed: str, left
 def test_an_expire_that_is_sure_or_meets_nothing_asks_nobody(shell: Shell):
     shell.remember("Ana drinks tea")
     _, seen = at_a_terminal(shell, "expire", "--type", "episodic")
-    assert "nothing matches that policy" in seen
+    assert "no memory matches" in seen
     _, seen = at_a_terminal(shell, "expire", "--type", "semantic", "--action", "archive", "--yes")
     assert "archived 1" in seen
 
@@ -142,7 +144,7 @@ def test_a_recall_ends_with_the_command_that_says_why(shell: Shell):
     code, seen = at_a_terminal(shell, "recall", "what does Ana drink?")
     assert code == 0
     last = seen.strip().splitlines()[-1]
-    assert "(to see this again: memorywire why " in last
+    assert "(show this again with: memorywire why " in last
     assert "why" not in shell("recall", "what does Ana drink?").out
 
 

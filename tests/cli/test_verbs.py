@@ -23,7 +23,7 @@ _READING = (["recall", "tea"], ["list"], ["kv", "get", "tea"], ["review", "list"
 def test_who_reads_the_usual_store_before_its_first_use_is_told_so(tmp_path: Path):
     for verb in _READING:
         shell = Shell(tmp_path / verb[0])
-        assert f"note: {shell.home}/memory.db was not there: it is made now, and empty" in shell(*verb).err
+        assert f"note: {shell.home}/memory.db did not exist and was created" in shell(*verb).err
         assert "note:" not in shell(*verb).err
 
 
@@ -75,7 +75,7 @@ def test_a_verb_about_everybody_does_not_ask_whose_memory(shell: Shell, verb: st
 
 def test_who_finds_nothing_is_told_which_agents_have_memories(shell: Shell):
     shell.remember("Ana prefers green tea", "--agent", "assistant")
-    told = "note: the agent default has no memories here; there are some of assistant: choose with --agent\n"
+    told = "note: agent default has no memories; choose assistant with --agent\n"
     assert shell("list").err == shell("recall", "what does Ana drink?").err == told
     assert shell("list", "--json").err == ""
     assert shell("list", "--agent", "assistant", "--type", "episodic").err == ""
@@ -140,9 +140,9 @@ def test_what_is_below_the_floor_or_over_the_budget_is_not_called_an_answer_or_n
     shell.remember("Ana prefers green tea to coffee")
     lowered = shell("recall", "which telescope discovered the ninth planet?", "--min-relevance", "off")
     assert "Ana prefers green tea" in lowered.out
-    assert "nothing in memory answers that: these are below the floor" in lowered.out
+    assert "no match: these are below the relevance floor" in lowered.out
     tight = shell("recall", "what does Ana like to drink?", "--max-tokens", "1")
-    assert tight.out == "what answers that does not fit into --max-tokens\n"
+    assert tight.out == "no answer fits into --max-tokens\n"
     assert "floor" not in shell("recall", "what does Ana like to drink?").out
 
 
@@ -343,7 +343,7 @@ def test_a_restore_says_where_the_replaced_file_went(shell: Shell, tmp_path: Pat
     shell.remember("Ana drinks coffee")
     told = shell("restore", str(copy), "--replace").out.splitlines()[-1]
     [aside] = shell.home.glob("memory.db.replaced-*[0-9]")
-    assert f"what was there is now {aside};" in told
+    assert f"the previous store is now {aside};" in told
     assert (
         "replaced" not in shell("restore", str(copy), "--store", f"sqlite://{tmp_path}/new.db", "--json").json
     )
@@ -352,9 +352,9 @@ def test_a_restore_says_where_the_replaced_file_went(shell: Shell, tmp_path: Pat
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (("kv", "list"), "nothing is kept under keys here"),
-        (("backends", "list"), "no backend is defined"),
-        (("webhook", "list"), "nobody is told of changes"),
+        (("kv", "list"), "no keys"),
+        (("backends", "list"), "no backends"),
+        (("webhook", "list"), "no webhooks"),
         (("dream", "--dry-run"), "1 memory: nothing to do"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

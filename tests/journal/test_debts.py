@@ -257,13 +257,13 @@ def test_the_command_lists_pays_and_gives_up(tmp_path: Path, shell: Shell):
     journal = f"sqlite://{tmp_path}/journal.db"  # of both: it is one store, here or away
     here = {"MEMORYWIRE_STORE": "fickle://here", "MEMORYWIRE_JOURNAL": journal, **installed(tmp_path)}
     away = {**here, "MEMORYWIRE_STORE": "fickle://away"}
-    assert "nothing is owed" in shell("debts", **away).out
+    assert "nothing is pending" in shell("debts", **away).out
     deferred = [shell("remember", f"fact {number}", "--json", **away).json for number in range(2)]
     assert [receipt["status"] for receipt in deferred] == ["deferred", "deferred"]
     first, second = [receipt["change_id"] for receipt in deferred]
     listed = shell("debts", "--json", **away).json["debts"]
     assert [(debt["store"], debt["change_id"]) for debt in listed] == [("fickle", first), ("fickle", second)]
-    assert "2 changes wait to be written" in shell("doctor", **away).out
+    assert "2 changes are not written yet" in shell("doctor", **away).out
     unpaid = shell("debts", "pay", "--json", **away)
     assert (unpaid.code, unpaid.json["paid"], len(unpaid.json["debts"])) == (4, 0, 2)
     assert shell("debts", "write-off", second, **away).code == 2
