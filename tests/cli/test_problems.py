@@ -230,7 +230,7 @@ def test_a_file_that_the_system_refuses_is_named(shell: Shell, tmp_path: Path):
 
 def test_an_option_before_its_command_is_told_where_it_belongs(shell: Shell):
     done = shell("--agent", "ana", "list")
-    assert (done.code, "--agent belongs behind the command" in done.err) == (2, True)
+    assert (done.code, "put --agent after the command" in done.err) == (2, True)
     assert shell("list", "--agent", "ana").code == 0
 
 

@@ -118,7 +118,7 @@ def test_a_learned_rule_is_suggested_activated_and_reverted(shell):
         shell.remember(
             f"customer {number} is in town {number * 7}", "--source", "notes", "--approval-required"
         )
-    assert "nothing was decided" in shell("policy", "suggestions").out
+    assert "no suggestions" in shell("policy", "suggestions").out
     assert shell("review", "approve", "--all", "--yes").code == 0
     (suggested,) = shell("policy", "suggestions", "--json").json["suggestions"]
     name = suggested["rule"]["name"]

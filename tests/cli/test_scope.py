@@ -292,7 +292,7 @@ def check_mcp(world: World, option: str) -> None:
 def check_dream(world: World, option: str) -> None:
     check_nothing_changed("dream", "--dry-run", "--json")(world, option)
     behind = world.shell("dream", *narrowed(option), "runs")
-    assert (behind.code, "behind runs" in behind.err) == (2, True)
+    assert (behind.code, "after runs" in behind.err) == (2, True)
 
 
 def check_policy(world: World, option: str) -> None:
@@ -310,6 +310,24 @@ def check_policy(world: World, option: str) -> None:
     assert "umbral" in world.shell("policy", "show", "--tenant", "umbra").out
 
 
+def check_users(world: World, option: str) -> None:
+    scope = {"agent": "a", "tenant": "default"}
+    other = scope | {option: TARGET[option]}
+    words = [word for name, value in other.items() for word in (f"--{name}", value)]
+    assert world.shell("remember", "dora likes tea", "--user", "dora", *words).code == 0
+    there = world.shell("users", *words, "--json").json["items"]
+    here = world.shell("users", "--agent", "a", "--tenant", "default", "--json").json["items"]
+    assert "dora" in {one["user_id"] for one in there}
+    assert "dora" not in {one["user_id"] for one in here}
+
+
+def check_agents(world: World, option: str) -> None:
+    assert world.shell("remember", "a new agent", "--agent", "zed", *narrowed(option)).code == 0
+    there, here = (world.shell("agents", *words, "--json").json for words in (narrowed(option), ()))
+    assert "zed" in {one["agent_id"] for one in there["items"]}
+    assert "zed" not in {one["agent_id"] for one in here["items"]}
+
+
 def own(check: Callable[[World, str], None]) -> Case:
     return Case("own", checks=check)
 
@@ -323,6 +341,8 @@ CASES: dict[str, Case] = {
     "recall": shows("recall", "likes", "-k", "50", "--min-relevance", "off", "--json"),
     "layer recall": shows("layer", "recall", "likes", "--top-k", "50", "--json"),
     "list": shows("list", "--all", "--json"),
+    "users": own(check_users),
+    "agents": own(check_agents),
     "changes": own(lambda world, option: _no_shared_changes(world, option)),
     "scan": own(lambda world, option: _scanned(world, option)),
     "review list": shows("review", "list", "--json"),

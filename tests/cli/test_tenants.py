@@ -60,14 +60,14 @@ def test_an_export_to_standard_output_is_a_bundle_and_nothing_else(shared: Shell
     assert shared("export", str(tmp_path / "as-a-file.jsonl")).code == 0
     assert done.out == (tmp_path / "as-a-file.jsonl").read_text()
     assert "to standard output" in done.err
-    assert "those of acme" in done.err
+    assert "tenants acme" in done.err
     assert "name a file" in shared("export", "-", "--format", "markdown").err
 
 
 def test_a_move_is_of_one_tenant_and_says_whom_it_leaves_behind(shared: Shell, tmp_path: Path):
     stores = (f"sqlite://{shared.home}/memory.db", f"sqlite://{tmp_path}/other.db")
     moved = shared("migrate", *stores, "--tenant", "acme")
-    assert "not among them: those of default; name each with --tenant" in moved.out
+    assert "not included: tenants default; name one with --tenant" in moved.out
     assert moved.out.rstrip().endswith("--tenant acme")
     with Memory("a", stores[1], tenant="acme") as memory:
         assert memory.get("m").content == "known to acme"
@@ -90,5 +90,5 @@ def test_an_inbox_knows_a_tenant_of_whom_everything_waits(shared: Shell):
 def test_a_log_that_shows_nothing_says_where_else_to_look(shared: Shell):
     said = shared("audit", "log", "--agent", "nobody").out
     assert "of agent nobody; --all-agents" in said
-    assert "those of acme" in said
+    assert "tenants acme" in said
     assert "committed" in shared("audit", "log", "--agent", "a", "--tenant", "acme").out

@@ -245,7 +245,7 @@ def test_a_duplicate_that_supersedes_says_so_and_can_be_undone(shell: Shell):
     old, new = shell.remember("Ana drinks coffee"), shell.remember("Ana drinks tea")
     done = shell("remember", "Ana drinks tea", "--supersedes", old["id"])
     assert f"already known as {new['id']}" in done.out
-    assert f"superseded by it: {old['id']}" in done.out
+    assert f"it supersedes {old['id']}" in done.out
     assert shell("get", old["id"]).code == 3
     assert shell(*done.out.split("undo with: memorywire ")[1].split()).code == 0
     assert shell("get", old["id"]).code == 0
