@@ -11,7 +11,8 @@ from msgspec.structs import fields
 
 from memorywire.app import settings
 from memorywire.cli.about import version_command
-from memorywire.cli.command import COMMANDS, memorywire
+from memorywire.cli.command import ALIASES, COMMANDS, SECTIONS, memorywire
+from memorywire.cli.examples import EXAMPLES
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings
@@ -88,27 +89,33 @@ def cli_page() -> Iterator[str]:
     yield "# Command line"
     yield f"{memorywire.help} {memorywire.epilog}"
     context = click.Context(memorywire, info_name="memorywire")
-    verbs = {verb: memorywire.get_command(context, verb) for verb in COMMANDS}
+    commands = {name: memorywire.get_command(context, name) for name in COMMANDS}
     shared = {option.opts[0]: option for option in _options(version_command, context)}
     others = [
-        verb for verb, command in verbs.items() if not shared.keys() <= _names(_options(command, context))
+        name for name, command in commands.items() if not shared.keys() <= _names(_options(command, context))
     ]
-    yield f"Every command except {' and '.join(f'`{verb}`' for verb in others)} has these options:"
+    yield f"Every command except {', '.join(f'`{name}`' for name in others)} has these options:"
     yield "\n".join(_option_rows(shared.values()))
-    for verb, command in verbs.items():
-        yield from _command(command, context, verb, {} if verb in others else shared)
+    aliases = ", ".join(f"`{alias}` for `{name}`" for alias, name in ALIASES.items())
+    yield f"Other words for commands: {aliases}. `memorywire help COMMAND` is `memorywire COMMAND --help`."
+    yield "The beginning of a memory, change, proposal or recall id is enough, if no other id begins so."
+    for section, names in SECTIONS.items():
+        yield f"## {section}"
+        for name in names:
+            yield from _command(commands[name], context, name, {} if name in others else shared)
 
 
 def _command(
-    command: click.Command, parent: click.Context, name: str, known: Container[str], level: int = 2
+    command: click.Command, parent: click.Context, name: str, known: Container[str], level: int = 3
 ) -> Iterator[str]:
-    """The usage, help and options of a verb; of a verb with verbs of its own, theirs too."""
+    """The usage, help, options and examples of a command; of a group, those of its commands too."""
     context = click.Context(command, parent=parent, info_name=name)
     usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
     yield f"{'#' * level} {name}\n\n```text\n{usage}\n```"
     yield inspect.cleandoc(command.help or "")
     own = [option for option in _options(command, context) if option.opts[0] not in known]
     yield "\n".join(_option_rows(own))
+    yield "```sh\n" + "\n".join(EXAMPLES[context.command_path.removeprefix("memorywire ")]) + "\n```"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
             yield from _command(command.get_command(context, inner), context, inner, {}, level + 1)
