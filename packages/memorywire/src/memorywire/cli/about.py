@@ -25,17 +25,18 @@ def _render_capabilities(answer: Answer) -> Iterator[str]:
     yield f"features    {', '.join(answer['features'])}"
     yield from (f"store       {store['name']}: {', '.join(store['features'])}" for store in answer["stores"])
     yield f"embedding   {embedding['model']} {embedding['revision']}, {embedding['dimension']} dimensions"
-    served = [name for name, holds in answer.get("contracts", {}).items() if holds]
-    yield f"contracts   {', '.join(served)}"
+    contracts = [name for name, holds in answer.get("contracts", {}).items() if holds]
+    yield f"contracts   {', '.join(contracts)}"
     yield from _render_openwop(answer["openwop"]) if "openwop" in answer else ()
     yield from (f"limit       {name} {value}" for name, value in answer["limits"].items())
 
 
 def _render_openwop(openwop: Mapping[str, Json]) -> Iterator[str]:
     """Yield what an OpenWOP host provides, and what an agent would miss."""
-    provided = openwop["dimensions"]
-    yield f"openwop     {'served' if openwop['served'] else 'not served'}: {', '.join(provided) or 'nothing'}"
-    missing = [name for name in DIMENSIONS if name not in provided]
+    dimensions = openwop["dimensions"]
+    state = "served" if openwop["served"] else "not served"
+    yield f"openwop     {state}: {', '.join(dimensions) or 'nothing'}"
+    missing = [name for name in DIMENSIONS if name not in dimensions]
     if missing:
         yield f"  degraded  {', '.join(missing)}"
 

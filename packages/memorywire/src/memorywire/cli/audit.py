@@ -60,32 +60,32 @@ def _filters(verb: _Verb) -> _Verb:
 @click.option("--before", type=int, metavar="N", help="Only entries before this one.")
 @limit_option(default=_PAGE)
 @shared
-def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
+def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **criteria: Json) -> None:
     """Show ledger entries, newest first."""
-    entries = _entries(cli, subject, before, limit, **wanted)
+    entries = _entries(cli, subject, before, limit, **criteria)
     last = entries[-1]["seq"] if subject is None and len(entries) == limit else 1
     answer = {"entries": entries, "next": last if last > 1 else None}
-    cli.show(answer, lambda said: _log_lines(said, cli, limit, **wanted))
+    cli.show(answer, lambda answer: _log_lines(answer, cli, limit, **criteria))
 
 
 def _entries(
-    cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json
+    cli: CliContext, subject: str | None, before: int | None, limit: int, **criteria: Json
 ) -> list[dict[str, Json]]:
     """Return entries of the local ledger, or of the server."""
     from memorywire.journal import ledger
 
     if subject is not None:
         cli.refuse_scope("--subject shows all entries about it", names=("user",))
-        _refuse_filters("--subject", **wanted)
+        _refuse_filters("--subject", **criteria)
     if cli.server is not None:
         with cli.client(cli.server) as client:
-            found = list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
-            return found if subject is None else _of_agent(cli, found)
+            entries = list(client.audit_log(subject=subject, before=before, limit=limit, **criteria))
+            return entries if subject is None else _of_agent(cli, entries)
     with open_ledger(cli) as ledger_file:
         if subject is not None:
             rows = ledger_file.read(lambda db: ledger.find_entries_about(db, cli.tenant, subject))
             return _of_agent(cli, [row.said for row in rows])
-        filters = _build_filters(cli, **wanted)
+        filters = _build_filters(cli, **criteria)
         return [
             row.said
             for row in ledger_file.read(
@@ -154,7 +154,7 @@ def checkpoint(cli: CliContext, rotate_key: bool) -> None:
         with open_ledger(cli) as ledger_file:
             note = ledger_file.sign(rotate=rotate_key)
             answer = {"checkpoint": note, "key": str(ledger_file.signer.verifier())}
-    cli.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
+    cli.show(answer, lambda answer: [answer["checkpoint"].rstrip("\n")])
 
 
 @audit_command.command("prove")
@@ -186,7 +186,7 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
 @click.option("--whole", is_flag=True, help="The whole ledger with its chain, of all agents.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE.")
 @shared
-def export(cli: CliContext, whole: bool, output: Path | None, **wanted: Json) -> None:
+def export(cli: CliContext, whole: bool, output: Path | None, **criteria: Json) -> None:
     """Export ledger entries as JSON lines with their proofs.
 
     Of the agent, or with --whole of all agents.
@@ -195,10 +195,10 @@ def export(cli: CliContext, whole: bool, output: Path | None, **wanted: Json) ->
 
     if whole:
         cli.refuse_scope("--whole exports all agents and tenants")
-        _refuse_filters("--whole", **wanted)
+        _refuse_filters("--whole", **criteria)
     with open_ledger(cli) as ledger_file:
         ledger_file.sign()
-        filters = None if whole else _build_filters(cli, **wanted)
+        filters = None if whole else _build_filters(cli, **criteria)
         _deliver(cli, ledger_file.lines(lambda db: exported(db, ledger_file.signer, filters)), output)
 
 
@@ -210,30 +210,30 @@ def _of_agent(cli: CliContext, entries: list[dict[str, Json]]) -> list[dict[str,
 
 def _refuse_filters(option: str, **filters: Json) -> None:
     """Raise UsageError for filters that the option would ignore."""
-    for typed in _options(filters):
-        raise click.UsageError(f"{option} takes no filters: leave out {typed}")
+    for word in _options(filters):
+        raise click.UsageError(f"{option} takes no filters: leave out {word}")
 
 
-def _build_filters(cli: CliContext, *, all_agents: bool, **wanted: Json) -> "Filters":
+def _build_filters(cli: CliContext, *, all_agents: bool, **criteria: Json) -> "Filters":
     from memorywire.journal.ledger import Filters
 
     if all_agents:
         cli.refuse_scope("--all-agents was given", names=("agent",))
     agent = None if all_agents else cli.settings.agent
-    return Filters(tenant=cli.tenant, agent=agent, user=cli.settings.user, **wanted)
+    return Filters(tenant=cli.tenant, agent=agent, user=cli.settings.user, **criteria)
 
 
 def _read_saved(path: Path) -> "list[Checkpoint]":
     from memorywire.journal.signer import read_checkpoints
 
-    found, unreadable = read_checkpoints(path)
-    if unreadable or not found:
+    checkpoints, unreadable = read_checkpoints(path)
+    if unreadable or not checkpoints:
         raise InvalidRequest(
             f"{path} is not a file of checkpoints",
             field="checkpoint",
             fix="give the unchanged output of `memorywire audit checkpoint`",
         )
-    return found
+    return checkpoints
 
 
 def _examine(
@@ -242,41 +242,41 @@ def _examine(
     from memorywire.journal.audit import contradicted, examine
 
     with open_ledger(cli, missing_ok=True) as ledger_file:
-        found = ledger_file.read(
+        report = ledger_file.read(
             lambda db: examine(db, ledger_file.signer, saved=saved, keys=keys, state=state)
         )
         pages = _load_pages(cli) if contents else ()
-        changed = [id for page in pages for id in ledger_file.read(partial(contradicted, records=page))]
-    answer = _report_answer(found.report, None if found.key is None else str(found.key))
+        changed_ids = [id for page in pages for id in ledger_file.read(partial(contradicted, records=page))]
+    answer = _report_answer(report.report, None if report.key is None else str(report.key))
     return {
         **answer,
-        "ok": found.ok and not changed,
-        "unreadable": found.unreadable,
-        "changed": changed,
-        **_state_answer(found),
+        "ok": report.ok and not changed_ids,
+        "unreadable": report.unreadable,
+        "changed": changed_ids,
+        **_state_answer(report),
     }
 
 
-def _state_answer(found: "Examination") -> Answer:
-    if found.state is None:
+def _state_answer(report: "Examination") -> Answer:
+    if report.state is None:
         return {}
-    differences = [asdict(one) for one in found.state.differences]
-    compared = {"versions": found.state.versions, "rows": found.state.rows}
-    return {"state": {"ok": found.state.ok, **compared, "differences": differences}}
+    differences = [asdict(one) for one in report.state.differences]
+    sizes = {"versions": report.state.versions, "rows": report.state.rows}
+    return {"state": {"ok": report.state.ok, **sizes, "differences": differences}}
 
 
 def _verify_server(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Answer:
     """Return the report of a server about its ledger, compared with saved checkpoints."""
     checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
     with server as client:
-        found = client.audit_verify(checkpoint=checkpoints or None, state=state)
-    answer = _report_answer(found.report, None if found.key is None else str(found.key))
+        report = client.audit_verify(checkpoint=checkpoints or None, state=state)
+    answer = _report_answer(report.report, None if report.key is None else str(report.key))
     return {
         **answer,
-        "ok": found.ok,
-        "unreadable": found.unreadable,
+        "ok": report.ok,
+        "unreadable": report.unreadable,
         "changed": [],
-        **_state_answer(found),
+        **_state_answer(report),
     }
 
 
@@ -319,8 +319,8 @@ def _render_verdict(answer: Answer) -> Iterator[str]:
             else f"entries {fault['entry']} to {fault['until']}"
         )
         yield f"the ledger is broken: {place}: {clean(fault['reason'])}"
-        proven = counted(answer["entries"], "entry")
-        yield f"verified before it: {proven}, {answer['sealed']} of them signed"
+        count = counted(answer["entries"], "entry")
+        yield f"verified before it: {count}, {answer['sealed']} of them signed"
         return
     if answer.get("changed"):
         yield f"these memories differ from the ledger: {', '.join(answer['changed'])}"
@@ -330,8 +330,8 @@ def _render_verdict(answer: Answer) -> Iterator[str]:
         newer = counted(answer["exposed"], "entry is", "entries are")
         yield f"{newer} newer than the last checkpoint, and not signed yet"
     if answer.get("unreadable"):
-        broken = counted(answer["unreadable"], "checkpoint")
-        yield f"{broken} cannot be read (a process may have ended while it wrote one)"
+        count = counted(answer["unreadable"], "checkpoint")
+        yield f"{count} cannot be read (a process may have ended while it wrote one)"
     yield from _state_lines(answer.get("state"))
     if answer["key"]:
         yield f"public key: {answer['key']}"
@@ -340,23 +340,23 @@ def _render_verdict(answer: Answer) -> Iterator[str]:
 def _state_lines(state: Answer | None) -> Iterator[str]:
     if state is None:
         return
-    compared = f"{counted(state['versions'], 'version')} and {counted(state['rows'], 'other row')}"
+    sizes = f"{counted(state['versions'], 'version')} and {counted(state['rows'], 'other row')}"
     if state["ok"]:
-        yield f"the state agrees with the ledger: {compared}"
+        yield f"the state agrees with the ledger: {sizes}"
         return
     differences = counted(len(state["differences"]), "difference")
-    yield f"the state DIFFERS from the ledger: {differences} in {compared}"
+    yield f"the state DIFFERS from the ledger: {differences} in {sizes}"
     for one in state["differences"][:_MOST_DIFFERENCES]:
         yield clean(f"  {one['kind']} {one['subject']}: {one['detail']}")
     if len(state["differences"]) > _MOST_DIFFERENCES:
         yield "  see all of them with --json"
 
 
-def _log_lines(answer: Answer, cli: CliContext, limit: int, **wanted: Json) -> Iterator[str]:
+def _log_lines(answer: Answer, cli: CliContext, limit: int, **criteria: Json) -> Iterator[str]:
     if not answer["entries"]:
         yield "no entry matches"
-        yield from _suggest_names(cli, **wanted)
-        if not wanted["all_agents"]:
+        yield from _suggest_names(cli, **criteria)
+        if not criteria["all_agents"]:
             yield f"  of agent {clean(cli.settings.agent)}; --all-agents shows all agents"
         if cli.server is None:
             yield from tenants_note(other_tenants(cli))
@@ -365,30 +365,30 @@ def _log_lines(answer: Answer, cli: CliContext, limit: int, **wanted: Json) -> I
     rows = [_row(entry) for entry in answer["entries"]]
     yield from format_table(headers, rows, elastic="WHAT")
     if answer["next"]:
-        asked = {**wanted, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
-        yield f"older entries with: {cli.suggest('audit', 'log', *_options(asked))}"
+        options = {**criteria, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
+        yield f"older entries with: {cli.suggest('audit', 'log', *_options(options))}"
 
 
-def _suggest_names(cli: CliContext, **wanted: Json) -> Iterator[str]:
+def _suggest_names(cli: CliContext, **criteria: Json) -> Iterator[str]:
     """Yield the names of the newest entries, if the typed name is not among them."""
     for name in _NAMED:
-        if wanted[name] is not None:
-            others = _entries(cli, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
-            known = sorted({entry[name] for entry in others})
-            if wanted[name] not in known and known:
-                yield f"  no {name} {clean(str(wanted[name]))}; there are: {clean(', '.join(known))}"
+        if criteria[name] is not None:
+            others = _entries(cli, None, None, _LOOKED_AT, **{**criteria, **dict.fromkeys(_NAMED)})
+            names = sorted({entry[name] for entry in others})
+            if criteria[name] not in names and names:
+                yield f"  no {name} {clean(str(criteria[name]))}; there are: {clean(', '.join(names))}"
 
 
-def _options(asked: Mapping[str, Json]) -> Iterator[str]:
+def _options(options: Mapping[str, Json]) -> Iterator[str]:
     """Yield the options as they are typed."""
-    for name, value in asked.items():
+    for name, value in options.items():
         if value not in (None, False):
             yield f"--{name.replace('_', '-')}"
             yield from () if value is True else (str(value),)
 
 
 def _row(entry: dict[str, Json]) -> list[str]:
-    committed = [f"{one['id']} v{one['version']}" for one in entry.get("commitments", ())]
+    versions = [f"{one['id']} v{one['version']}" for one in entry.get("commitments", ())]
     return [
         str(entry["seq"]),
         format_time(entry["at"]),
@@ -396,7 +396,7 @@ def _row(entry: dict[str, Json]) -> list[str]:
         entry["kind"],
         entry["actor"],
         entry.get("subject", ""),
-        ", ".join(committed) or clean("; ".join(_details(entry.get("details", {})))),
+        ", ".join(versions) or clean("; ".join(_details(entry.get("details", {})))),
     ]
 
 
@@ -421,5 +421,6 @@ def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None
 
     count = write_lines(lines, output)
     cli.show(
-        {"output": str(output), "lines": count}, lambda said: [f"wrote {counted(count, 'line')} to {output}"]
+        {"output": str(output), "lines": count},
+        lambda answer: [f"wrote {counted(count, 'line')} to {output}"],
     )

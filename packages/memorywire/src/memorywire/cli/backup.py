@@ -54,8 +54,8 @@ def _copy_answer(result: "Copied") -> Answer:
 def _render_backup(answer: Answer) -> Iterator[str]:
     yield f"copied {_copy_summary(answer)}"
     if answer["exposed"]:
-        unsigned = counted(answer["exposed"], "entry is", "entries are")
-        yield f"the newest {unsigned} not signed yet"
+        count = counted(answer["exposed"], "entry is", "entries are")
+        yield f"the newest {count} not signed yet"
 
 
 def _copy_summary(answer: Answer) -> str:

@@ -32,13 +32,13 @@ class Pair(Struct, frozen=True):
     same: bool
 
 
-def fit_threshold(cli: CliContext, named: str) -> None:
+def fit_threshold(cli: CliContext, name: str) -> None:
     """Measure the pairs of a file, or the built-in ones, with the embedder."""
-    source = files("memorywire.cli") / "lookalikes.jsonl" if named == SHIPPED else Path(named)
+    source = files("memorywire.cli") / "lookalikes.jsonl" if name == SHIPPED else Path(name)
     try:
         lines = source.read_bytes().splitlines()
     except OSError as error:
-        raise InvalidRequest(f"cannot read {named}: {error.strerror}", field="lookalikes") from error
+        raise InvalidRequest(f"cannot read {name}: {error.strerror}", field="lookalikes") from error
     pairs = [_parse_pair(number, document) for number, document in parse_json_lines(lines)]
     if len({pair.same for pair in pairs}) < len((True, False)):
         raise InvalidRequest(
@@ -71,7 +71,7 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
         await embedder.close()
     same = [score if agrees else 0.0 for pair, (score, agrees) in zip(pairs, alike, strict=True) if pair.same]
     others = [(score, agrees) for pair, (score, agrees) in zip(pairs, alike, strict=True) if not pair.same]
-    taken = [score if agrees else 0.0 for score, agrees in others]
+    different = [score if agrees else 0.0 for score, agrees in others]
     threshold = admit.strictest(same)
     return {
         "space": str(embedder.space),
@@ -80,7 +80,7 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
         "threshold": threshold,
         "least_alike_same": round(min(same), 4),
         "most_alike_different": round(max(score for score, _ in others), 4),
-        "table": [asdict(cut) for cut in admit.table(threshold, same, taken) if cut.floor >= _LEAST],
+        "table": [asdict(cut) for cut in admit.table(threshold, same, different) if cut.floor >= _LEAST],
     }
 
 
@@ -243,8 +243,8 @@ def _best_relevance(memory: "Memory", question: Question) -> float | None:
     from memorywire.model.clock import system_clock
     from memorywire.search.admit import evidence
 
-    found = memory.recall(question.query, k=_DEPTH, min_relevance="off", as_of=system_clock())
-    hits = [hit for hit in found if not question.ids or hit.id in question.ids]
+    answer = memory.recall(question.query, k=_DEPTH, min_relevance="off", as_of=system_clock())
+    hits = [hit for hit in answer if not question.ids or hit.id in question.ids]
     if question.ids and not hits:
         return None
     return max((evidence(hit) for hit in hits), default=0.0)

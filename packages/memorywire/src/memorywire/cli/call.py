@@ -38,8 +38,8 @@ def _add_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dic
     Raises InvalidRequest if the request contradicts the options.
     """
     schema = schemas().get(f"{operation}.request", {})
-    typed = cli.typed_scope()
-    for field, value in typed.items() if schema else ():
+    scope = cli.typed_scope()
+    for field, value in scope.items() if schema else ():
         option = field.removesuffix("_id")
         if field not in schema.get("properties", {}):
             cli.refuse_scope(f"{operation} has no {field}", names=(option,))
@@ -49,7 +49,7 @@ def _add_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dic
             )
     if "agent_id" in schema.get("required", ()) and "agent_id" not in request:
         return {**cli.scope(), **request}
-    return {**typed, **request}
+    return {**scope, **request}
 
 
 def _read_payload(payload: str | None) -> str | bytes:
@@ -57,5 +57,5 @@ def _read_payload(payload: str | None) -> str | bytes:
         return payload
     if payload is None and sys.stdin.isatty():
         return "{}"
-    piped = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)
-    return piped if payload == "-" or piped.strip() else "{}"
+    text = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)
+    return text if payload == "-" or text.strip() else "{}"

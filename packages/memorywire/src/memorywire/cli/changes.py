@@ -46,14 +46,14 @@ def undo_command(cli: CliContext, change_id: str | None, last: bool) -> None:
 
 def _find_last_change(cli: CliContext) -> str:
     """Return the newest change that is no undo and that no undo has taken back."""
-    undone: set[str] = set()
+    undone_ids: set[str] = set()
     for change in cli.call("changes", limit=_MOST_CHANGES)["changes"]:
-        if change["id"] in undone:
+        if change["id"] in undone_ids:
             continue  # an undone undo does not count
         if "undoes" not in change:
             id: str = change["id"]
             return id
-        undone.add(change["undoes"])
+        undone_ids.add(change["undoes"])
     raise NotFound("there is no change to undo", fix="see: memorywire changes")
 
 

@@ -85,8 +85,8 @@ def _render(answer: Answer, cli: CliContext) -> Iterator[str]:
     if "paid" in answer:
         yield f"delivered {answer['paid']}, {len(answer['debts'])} pending"
     if "written_off" in answer:
-        dropped = answer["written_off"]
-        yield f"dropped {dropped['change_id']}; {dropped['store']} will not get it"
+        entry = answer["written_off"]
+        yield f"dropped {entry['change_id']}; {entry['store']} will not get it"
     if not answer["debts"]:
         yield "nothing is pending"
         return

@@ -149,8 +149,8 @@ class Story:
         receipt = self.call("forget", ids=[id], reason="part of the demo")
         self.say(f"   {receipt['status']}  forgot {receipt['forgotten_ids'][0]}")
         self.ask(_TEA)
-        undone = self.call("undo", change_id=receipt["change_id"])
-        self.say(f"   {undone['status']}  restored {undone['restored_ids'][0]}")
+        undo = self.call("undo", change_id=receipt["change_id"])
+        self.say(f"   {undo['status']}  restored {undo['restored_ids'][0]}")
         self.ask(_TEA)
 
     def receipts(self, id: str) -> None:
@@ -159,12 +159,12 @@ class Story:
             why = f"undoes {change['undoes']}" if "undoes" in change else change.get("reason", "")
             self.say(f"   {change['id']}  {change['operation']:9} {why}".rstrip())
         for version in self.call("history", id=id)["versions"]:
-            ended = (
+            end = (
                 f"{version['reason']} {format_time(version['ended_at'])}"
                 if "ended_at" in version
                 else "current"
             )
-            self.say(f"   version {version['number']}  {version['record']['content']}  ({ended})")
+            self.say(f"   version {version['number']}  {version['record']['content']}  ({end})")
 
 
 def _closing_text() -> str:
@@ -227,22 +227,22 @@ async def add_demo_operators(container: "Container") -> str:
     if container.journal is None:
         raise unsupported("a demo", "no journal is configured")
     registry = Registry(journal=container.journal, clock=container.context.clock, actor="person:local")
-    issued = [
+    issues = [
         await registry.add(
             Operator(name=name, role=Role(role), made_at=container.context.clock(), tenants=("*",))
         )
         for name, role in OPERATORS.items()
     ]
-    return issued[0].secret
+    return issues[0].secret
 
 
-def _fill_references(value: Json, known: Mapping[str, Json]) -> Json:
+def _fill_references(value: Json, references: Mapping[str, Json]) -> Json:
     """Return the value with each `$name` replaced by the value from an earlier answer."""
     if isinstance(value, str) and value.startswith("$"):
-        return known[value[1:]]
+        return references[value[1:]]
     if isinstance(value, dict):
-        return {name: _fill_references(inner, known) for name, inner in value.items()}
-    return [_fill_references(inner, known) for inner in value] if isinstance(value, list) else value
+        return {name: _fill_references(inner, references) for name, inner in value.items()}
+    return [_fill_references(inner, references) for inner in value] if isinstance(value, list) else value
 
 
 _RUN_AT = 3 * 60

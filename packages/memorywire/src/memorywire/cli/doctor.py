@@ -170,7 +170,7 @@ def _sqlite() -> dict[str, Json]:
 async def _embedder(cli: CliContext) -> dict[str, Json]:
     from memorywire.search.embed import open_embedder
 
-    began = time.perf_counter()
+    started = time.perf_counter()
     try:
         embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
         await embedder.embed(["are you there?"])
@@ -180,7 +180,7 @@ async def _embedder(cli: CliContext) -> dict[str, Json]:
     return {
         "name": mask_secrets(cli.settings.embedder),
         "space": str(embedder.space),
-        "first_answer_ms": round((time.perf_counter() - began) * 1000),
+        "first_answer_ms": round((time.perf_counter() - started) * 1000),
         **(_built_in() if cli.settings.embedder.partition("?")[0] == "minilm" else {}),
     }
 
@@ -200,21 +200,21 @@ def _built_in() -> dict[str, Json]:
 def _store(cli: CliContext, url: str) -> dict[str, Json]:
     from memorywire.stores.sqlite.connection import refuse_if_lost
 
-    named: dict[str, Json] = {"url": mask_secrets(url)}
+    store: dict[str, Json] = {"url": mask_secrets(url)}
     try:
         if (path := find_file(url)) is not None:
             refuse_if_lost(path)
         if not store_exists(url):
-            return {**named, "exists": False}
+            return {**store, "exists": False}
         with cli.with_settings(replace(cli.settings, stores=(url,))) as store_cli:
             health = store_cli.memory().health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
         if path is not None and health["ok"]:
             health |= _state(cli, url)
-        return {**named, "exists": True, **health}
+        return {**store, "exists": True, **health}
     except MemorywireError as error:
-        return {**named, "problem": error.problem()}
+        return {**store, "problem": error.problem()}
 
 
 def _rows(path: Path) -> dict[str, Json]:
@@ -239,9 +239,9 @@ def _state(cli: CliContext, url: str) -> dict[str, Json]:
     return {"verified_to": report.entries, "differences": differences}
 
 
-def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    if "problem" in examined:
-        problem = examined["problem"]
+def _findings(what: str, part: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    if "problem" in part:
+        problem = part["problem"]
         yield _finding(f"{what}: {problem['detail']}", problem.get("fix", "see the detail"), serious=True)
 
 
@@ -254,8 +254,10 @@ def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
 def _variable_findings() -> Iterator[dict[str, Json]]:
     from memorywire.app.settings import misspelt
 
-    for name, meant in misspelt(os.environ).items():
-        yield _finding(f"{name} is not a setting and has no effect", f"did you mean {meant}?", serious=False)
+    for name, suggestion in misspelt(os.environ).items():
+        yield _finding(
+            f"{name} is not a setting and has no effect", f"did you mean {suggestion}?", serious=False
+        )
 
 
 def _config_findings(sources: Iterable[str]) -> Iterator[dict[str, Json]]:
@@ -329,12 +331,12 @@ def _unsigned_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     """Yield findings for files of a Markdown folder that cannot be read as memories."""
-    broken = store.get("broken") or ()
-    for one in broken[:_MOST]:
+    files = store.get("broken") or ()
+    for one in files[:_MOST]:
         what = f"{store['url']}: {one['file']} is not read: {one['detail']}"
         yield _finding(what, "correct it, or move it out of the folder", serious=False)
-    if len(broken) > _MOST:
-        what = f"{store['url']}: {counted(len(broken) - _MOST, 'more file is', 'more files are')} not read"
+    if len(files) > _MOST:
+        what = f"{store['url']}: {counted(len(files) - _MOST, 'more file is', 'more files are')} not read"
         yield _finding(what, "see them all with: memorywire doctor --json", serious=False)
 
 
@@ -367,5 +369,5 @@ def _render_store(store: dict[str, Json]) -> Iterator[str]:
         yield "  does not exist yet; the first remember creates it"
     for name, value in store.items():
         if name not in ("url", "exists", "problem"):
-            shown = str(len(value)) if name == "broken" else str(value)
-            yield f"  {name:14}{clean(shown)}"
+            text = str(len(value)) if name == "broken" else str(value)
+            yield f"  {name:14}{clean(text)}"

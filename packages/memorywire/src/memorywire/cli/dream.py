@@ -37,34 +37,34 @@ _SHORTEST = 0.1
 
 
 def _parse_by_kind(
-    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> dict[MemoryType, int]:
     """Parse options such as `episodic=90`."""
-    said = [text.partition("=") for text in given]
-    if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in said):
+    pairs = [text.partition("=") for text in values]
+    if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in pairs):
         raise click.BadParameter(f"write KIND=N with one of the kinds {_KINDS}")
-    return {MemoryType(kind): int(number) for kind, _, number in said}
+    return {MemoryType(kind): int(number) for kind, _, number in pairs}
 
 
-def _parse_seconds(context: click.Context, option: click.Parameter, given: str | None) -> float | str | None:
-    if given is None or given == OFF:
-        return given
-    if not _SECONDS.fullmatch(given) or float(given) < _SHORTEST:
+def _parse_seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
+    if value is None or value == OFF:
+        return value
+    if not _SECONDS.fullmatch(value) or float(value) < _SHORTEST:
         raise click.BadParameter(f"write a number of seconds, at least {_SHORTEST}, or off")
-    return float(given)
+    return float(value)
 
 
 def _parse_time_of_day(
-    context: click.Context, option: click.Parameter, given: str | None
+    context: click.Context, option: click.Parameter, value: str | None
 ) -> int | str | None:
     from memorywire.app.settings import moment_of_day
 
-    if given is None or given == OFF:
-        return given
-    found = moment_of_day(given)
-    if found is None:
+    if value is None or value == OFF:
+        return value
+    minutes = moment_of_day(value)
+    if minutes is None:
         raise click.BadParameter("write a time such as 03:00, in UTC, or off")
-    return found
+    return minutes
 
 
 _RUN_OPTIONS = (
@@ -134,45 +134,47 @@ def _add_options(options: Sequence[Callable[[F], F]], command: F) -> F:
     return command
 
 
-def override_background(settings: "ConsolidationSettings", **given: Any) -> "ConsolidationSettings":
+def override_background(settings: "ConsolidationSettings", **values: Any) -> "ConsolidationSettings":
     """Return the settings of background work; typed options come first."""
-    typed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    off: dict[str, Any] = dict.fromkeys(name for name, value in typed.items() if value == OFF)
-    return replace(settings, **(typed | off))
+    overrides: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    off: dict[str, Any] = dict.fromkeys(name for name, value in overrides.items() if value == OFF)
+    return replace(settings, **(overrides | off))
 
 
-def override_settings(settings: "ConsolidationSettings", given: dict[str, Any]) -> "ConsolidationSettings":
+def override_settings(settings: "ConsolidationSettings", values: dict[str, Any]) -> "ConsolidationSettings":
     """Return the settings of a run; typed options come first."""
     return replace(
         settings,
-        retention=_override_retention(settings.retention, given),
-        limits=_override_limits(settings.limits, given),
-        spending=_override_spending(settings.spending, given),
-        model=given["model"] or settings.model,
+        retention=_override_retention(settings.retention, values),
+        limits=_override_limits(settings.limits, values),
+        spending=_override_spending(settings.spending, values),
+        model=values["model"] or settings.model,
     )
 
 
-def _override_retention(default: "Retention", given: dict[str, Any]) -> "Retention":
+def _override_retention(default: "Retention", values: dict[str, Any]) -> "Retention":
     from memorywire.app.settings import by_kind
 
     return replace(
         default,
-        days=by_kind(default.days, given["keep"]),
-        most=by_kind(default.most, given["most"]),
-        pins=default.pins | set(given["pins"]),
+        days=by_kind(default.days, values["keep"]),
+        most=by_kind(default.most, values["most"]),
+        pins=default.pins | set(values["pins"]),
     )
 
 
-def _override_limits(default: "Limits", given: dict[str, Any]) -> "Limits":
-    return replace(default, **_select(given, changes="max_changes", ratio="max_ratio", seconds="max_seconds"))
+def _override_limits(default: "Limits", values: dict[str, Any]) -> "Limits":
+    return replace(
+        default, **_select(values, changes="max_changes", ratio="max_ratio", seconds="max_seconds")
+    )
 
 
-def _override_spending(default: "Spending", given: dict[str, Any]) -> "Spending":
-    return replace(default, **_select(given, tokens="max_tokens", price="price", cost="max_cost"))
+def _override_spending(default: "Spending", values: dict[str, Any]) -> "Spending":
+    return replace(default, **_select(values, tokens="max_tokens", price="price", cost="max_cost"))
 
 
-def _select(given: dict[str, Any], **names: str) -> dict[str, Any]:
-    return {name: given[option] for name, option in names.items() if given[option] is not None}
+def _select(values: dict[str, Any], **names: str) -> dict[str, Any]:
+    return {name: values[option] for name, option in names.items() if values[option] is not None}
 
 
 @click.command("rules")
@@ -229,8 +231,8 @@ def _run_in_app(cli: CliContext, act: "Callable[[Scope, Container], Awaitable[An
 
 
 def _render_session(answer: Answer) -> Iterator[str]:
-    remembered, proposed = len(answer["kept"]), len(answer["proposed"])
-    yield f"remembered {remembered}, proposed {proposed}, already known {answer['known']}"
+    counts = f"remembered {len(answer['kept'])}, proposed {len(answer['proposed'])}"
+    yield f"{counts}, already known {answer['known']}"
     if "problem" in answer:
         yield f"  the extractor failed: {answer['problem']}"
 
@@ -297,17 +299,17 @@ def dream_command(
         _consolidate(cli, dry_run, **rest)
 
 
-def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
+def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **values: Any) -> None:
     from memorywire.consolidate.background import add_recent_probes
     from memorywire.consolidate.run import build_run, dream
 
     questions = tuple(_parse_probe(number, document) for number, document in parse_json_lines(probes or ()))
-    run = build_run(override_settings(cli.settings.sleep, given))
+    run = build_run(override_settings(cli.settings.sleep, values))
     options = replace(run, dry_run=dry_run, probes=questions)
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        probed = await add_recent_probes(options, scope, context) if probes is None else options
-        return (await dream(scope, context, probed)).document()
+        run_options = await add_recent_probes(options, scope, context) if probes is None else options
+        return (await dream(scope, context, run_options)).document()
 
     cli.show(at_memory(cli, act), lambda answer: _render_run(answer, cli))
 
@@ -386,16 +388,16 @@ def _render_run(answer: Answer, cli: CliContext) -> Iterator[str]:
     result = _RESULTS["calm" if idle else answer["result"]]
     yield f"{counted(answer['memories'], 'memory')}: {result}" + (f": {summary}" if summary else "")
     yield from _step_table(answer["steps"])
-    for proposed in answer["proposed"]:
-        yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"
-    for refused in answer["refused"]:
-        yield f"  refused by rule {refused['rule']}: {', '.join(refused['ids'])} {refused['why']}"
+    for proposal in answer["proposed"]:
+        yield f"  proposed {proposal['proposal_id']}: {', '.join(proposal['ids'])} {proposal['why']}"
+    for refusal in answer["refused"]:
+        yield f"  refused by rule {refusal['rule']}: {', '.join(refusal['ids'])} {refusal['why']}"
     if answer["left"]:
         yield f"{counted(answer['left'], 'more step is', 'more steps are')} left for the next run"
     if "probes" in answer:
-        asked = answer["probes"]
-        before, after = asked["recall_before"], asked["recall_after"]
-        yield f"recall of {counted(asked['questions'], 'question')}: {before} before, {after} after"
+        probes = answer["probes"]
+        before, after = probes["recall_before"], probes["recall_after"]
+        yield f"recall of {counted(probes['questions'], 'question')}: {before} before, {after} after"
     yield from _render_model(answer["model"])
     if "run" in answer:
         yield f"  undo with: {cli.suggest('dream', 'undo', answer['run'])}"
@@ -407,11 +409,11 @@ def _render_model(answer: Answer) -> Iterator[str]:
         yield f"summaries and procedures: off, {answer['why']}"
         return
     costs = f", {answer['cost']:.4f}" if "cost" in answer else ""
-    spent = f"{answer['tokens']} tokens{costs}, {answer['left']} left"
-    yield f"asked {answer['model']} {counted(answer['asked'], 'time')}: {spent}"
-    for made in answer["proposed"]:
-        origins = counted(len(made["derived_from"]), "memory")
-        yield f"  proposed {made['proposal_id']}: a {made['pass']} of {origins}"
+    spending = f"{answer['tokens']} tokens{costs}, {answer['left']} left"
+    yield f"asked {answer['model']} {counted(answer['asked'], 'time')}: {spending}"
+    for proposal in answer["proposed"]:
+        origins = counted(len(proposal["derived_from"]), "memory")
+        yield f"  proposed {proposal['proposal_id']}: a {proposal['pass']} of {origins}"
     if "problem" in answer:
         yield f"  {answer['problem']}"
 

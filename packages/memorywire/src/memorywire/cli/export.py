@@ -123,7 +123,7 @@ async def _write_readable(context: "Context", file: Path, format_: str, request:
     from memorywire.migrate.export_files import LOSSES, export_files
 
     try:
-        written = await export_files(
+        result = await export_files(
             file, format_, context.store, request.tenant, request.agents, request.user
         )
     except OSError as error:
@@ -131,9 +131,9 @@ async def _write_readable(context: "Context", file: Path, format_: str, request:
     return {
         "file": str(file),
         "format": format_,
-        "counts": {"put": written.count},
+        "counts": {"put": result.count},
         "losses": list(LOSSES),
-        "others": list(written.others),
+        "others": list(result.others),
     }
 
 

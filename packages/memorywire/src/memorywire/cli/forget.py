@@ -176,10 +176,10 @@ def _find_memories(cli: CliContext, person: str) -> dict[str, list[str]]:
     with open_ledger(cli) as ledger_file:
         rows = ledger_file.read(lambda db: ledger.filter_entries(db, filters))
     by_agent: dict[str, dict[str, None]] = {}
-    for said in (row.said for row in rows):
-        ids = [one["id"] for one in said.get("commitments", ())]
-        ids += said.get("details", {}).get("memories", ())
-        by_agent.setdefault(said["agent"], {}).update(dict.fromkeys(ids))
+    for entry in (row.said for row in rows):
+        ids = [one["id"] for one in entry.get("commitments", ())]
+        ids += entry.get("details", {}).get("memories", ())
+        by_agent.setdefault(entry["agent"], {}).update(dict.fromkeys(ids))
     return {agent: list(ids) for agent, ids in sorted(by_agent.items())}
 
 
@@ -201,9 +201,15 @@ def _erase_all(
         for start in range(0, len(ids), _BATCH)
     ]
     receipts = [receipt for receipt in receipts if receipt_ids(receipt)]
-    erased = sum(len(one["forgotten_ids"]) for one in receipts)
+    erased_count = sum(len(one["forgotten_ids"]) for one in receipts)
     waiting = sum(len(one.get("would_forget_ids", ())) for one in receipts)
-    return {"user_id": person, "dry_run": dry_run, "erased": erased, "waiting": waiting, "receipts": receipts}
+    return {
+        "user_id": person,
+        "dry_run": dry_run,
+        "erased": erased_count,
+        "waiting": waiting,
+        "receipts": receipts,
+    }
 
 
 def _confirm_erase(answer: Answer) -> None:
@@ -231,8 +237,8 @@ def _render_erased(answer: Answer) -> Iterator[str]:
 
 
 def _pending_note(receipt: Mapping[str, Json]) -> str:
-    held = f", once a person approves {receipt.get('proposal_id')}"
-    return held if receipt["pending_approval"] else ""
+    note = f", once a person approves {receipt.get('proposal_id')}"
+    return note if receipt["pending_approval"] else ""
 
 
 _ACTIONS = click.Choice([action.value for action in Action])

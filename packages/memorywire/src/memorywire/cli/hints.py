@@ -31,10 +31,10 @@ def note_other_agents(cli: CliContext) -> None:
         return
     names = [one["agent_id"] for one in agents if one["memories"]]
     if names and cli.settings.agent not in names:
-        shown = ", ".join(clean(name) for name in names[:_MOST_AGENTS])
+        listed = ", ".join(clean(name) for name in names[:_MOST_AGENTS])
         more = " and others" if len(names) > _MOST_AGENTS else ""
         agent = clean(cli.settings.agent)
-        click.echo(f"note: agent {agent} has no memories; choose {shown}{more} with --agent", err=True)
+        click.echo(f"note: agent {agent} has no memories; choose {listed}{more} with --agent", err=True)
 
 
 @contextmanager

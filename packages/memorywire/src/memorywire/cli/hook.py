@@ -48,12 +48,14 @@ def hook_command(cli: CliContext, work: bool) -> None:
     """
     try:
         sessions = Sessions.at_home(os.environ)
-        said = _take_in(cli, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
+        document = (
+            _take_in(cli, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
+        )
     except (MemorywireError, OSError) as error:
         click.echo(f"memorywire hook: {error}", err=True)
         return
-    if said:
-        cli.print_json(said)
+    if document:
+        cli.print_json(document)
 
 
 def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
@@ -72,8 +74,8 @@ def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
 
 def _opening(cli: CliContext, sessions: Sessions) -> Briefing:
     """Return the prepared briefing while it is valid, or a new one."""
-    found = kept(sessions.opening, under=circumstances(os.environ, cli.options), now=system_clock())
-    return found or _prepare(cli, sessions)
+    briefing = kept(sessions.opening, under=circumstances(os.environ, cli.options), now=system_clock())
+    return briefing or _prepare(cli, sessions)
 
 
 def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
@@ -81,21 +83,21 @@ def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.integrations.coding.transcripts import PINNED, opening
 
     memory = cli.memory(caller=_caller(cli))
-    pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
+    memories = memory.list(filter=PINNED, limit=_PINNED_MOST).items
     waiting = memory.proposals(states=["pending"], limit=1).total
-    told = opening(pinned, total=memory.list(limit=1).total, waiting=waiting)
+    briefing = opening(memories, total=memory.list(limit=1).total, waiting=waiting)
     settings = cli.settings
     files = files_of(settings.stores, settings.home / CONFIG_NAME)
     elsewhere = (
         cli.server or settings.journal or "--config" in cli.options or "MEMORYWIRE_CONFIG" in os.environ
     )
     # A briefing with contents of memories is not cached: forgetting would not remove them from it.
-    if files is not None and not elsewhere and not told.shown:
+    if files is not None and not elsewhere and not briefing.shown:
         under = circumstances(os.environ, cli.options)
-        keep(sessions.opening, told, files=files, under=under, now=system_clock())
+        keep(sessions.opening, briefing, files=files, under=under, now=system_clock())
     else:
         sessions.opening.unlink(missing_ok=True)
-    return told
+    return briefing
 
 
 def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefing:
@@ -110,7 +112,7 @@ def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefi
 
 def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
     """Add all buffered logs to the message layer, which stores them before facts are extracted."""
-    taken = 0
+    count = 0
     with sessions.alone() as alone:
         waiting = sessions.spooled() if alone else []
         if not waiting:
@@ -118,23 +120,23 @@ def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
         sessions.tidy(system_clock() - _KEPT_DAYS * DAY_MS)
         memory = cli.memory(caller=_caller(cli))
         read = memory.capabilities().extracts
-        for spooled in waiting:
-            taken += _add(memory, spooled) if read else 0
-            spooled.path.unlink()
+        for log in waiting:
+            count += _add(memory, log) if read else 0
+            log.path.unlink()
         _prepare(cli, sessions)
-    return {"taken": taken}
+    return {"taken": count}
 
 
-def _add(memory: "Memory", spooled: Spooled) -> int:
+def _add(memory: "Memory", log: Spooled) -> int:
     from memorywire.client.layer import MOST_NAME_CHARS, MOST_TURNS
     from memorywire.integrations.coding.transcripts import messages
 
-    turns, session = messages(lines_of(spooled)), spooled.session[:MOST_NAME_CHARS]
+    turns, session = messages(lines_of(log)), log.session[:MOST_NAME_CHARS]
     groups = [turns[start : start + MOST_TURNS] for start in range(0, len(turns), MOST_TURNS)]
-    taken = sum(_add_turns(memory, group, session) for group in groups)
+    count = sum(_add_turns(memory, group, session) for group in groups)
     for turn in turns:
         _keep_rules(memory, turn, session)
-    return taken
+    return count
 
 
 def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:

@@ -52,17 +52,17 @@ async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, 
     from memorywire.migrate.move import Move, move
     from memorywire.stores.registry import open_store
 
-    narrowed = cli.typed_scope()
-    agents = tuple(filter(None, [narrowed.get("agent_id")]))
+    scope = cli.typed_scope()
+    agents = tuple(filter(None, [scope.get("agent_id")]))
     async with open_app(replace(cli.settings, stores=(target,))) as container:
         origin = await open_store(source, space=container.context.embedder.space)
         try:
             request = Move(
                 source=origin,
                 tenant=cli.tenant,
-                name="\n".join((source, target, *narrowed.values())),
+                name="\n".join((source, target, *scope.values())),
                 agents=agents,
-                user=narrowed.get("user_id"),
+                user=scope.get("user_id"),
                 on_conflict=OnConflict(on_conflict),
                 dry_run=dry_run,
             )

@@ -45,22 +45,22 @@ class _MissingOpenWop(click.Option):
 def add_mount_options(command: F) -> F:
     """Give a command the options of every installed mountable."""
     # As click.option() does: options are collected in reverse.
-    collected = command.__dict__.setdefault("__click_params__", [])
+    params = command.__dict__.setdefault("__click_params__", [])
     mountables = list(_load_installed())
     for mountable in mountables:
-        collected.extend(reversed(mountable.options))
+        params.extend(reversed(mountable.options))
     if "openwop" not in {name for mountable in mountables for name in _option_names(mountable)}:
-        collected.append(_MissingOpenWop())
+        params.append(_MissingOpenWop())
     return command
 
 
 def prepare_mounts(values: dict[str, Any]) -> list[OpenMounts]:
     """Remove the options of the mountables from `values`, and prepare those that are enabled."""
-    prepared = [
+    openers = [
         mountable.prepare(**{name: values.pop(name) for name in _option_names(mountable)})
         for mountable in _load_installed()
     ]
-    return [mounts for mounts in prepared if mounts is not None]
+    return [mounts for mounts in openers if mounts is not None]
 
 
 def _option_names(mountable: Mountable) -> list[str]:

@@ -65,9 +65,9 @@ def add(
     """
     from memorywire.journal.operators import Operator, Role
 
-    named = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
-    issued = _run(cli, lambda registry: registry.add(named, expires_at=expires_at))
-    cli.show(_token_answer(issued), _render_token)
+    operator = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
+    issue = _run(cli, lambda registry: registry.add(operator, expires_at=expires_at))
+    cli.show(_token_answer(issue), _render_token)
 
 
 @operator_command.command("rotate")
@@ -94,8 +94,8 @@ def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> 
     It has the same role, tenants, agents and expiry.
     """
     overlap_ms = overlap * 60_000
-    issued = _run(cli, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
-    cli.show(_token_answer(issued), _render_token)
+    issue = _run(cli, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
+    cli.show(_token_answer(issue), _render_token)
 
 
 @operator_command.command("revoke")
@@ -112,8 +112,8 @@ def revoke(cli: CliContext, name: str) -> None:
 @of_everybody
 def list_(cli: CliContext) -> None:
     """List the operators, and when their tokens were used."""
-    known = _run(cli, lambda registry: registry.known())
-    answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in known]}
+    operators = _run(cli, lambda registry: registry.known())
+    answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in operators]}
     cli.show(answer, _render_operators)
 
 
@@ -126,15 +126,15 @@ def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     )
 
 
-def _token_answer(issued: "Issued") -> Answer:
-    token = issued.token
-    said = {
+def _token_answer(issue: "Issued") -> Answer:
+    token = issue.token
+    fields = {
         "operator": token.operator,
         "token_id": token.id,
-        "token": issued.secret,
+        "token": issue.secret,
         "expires_at": token.expires_at,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _render_token(answer: Answer) -> Iterator[str]:
@@ -168,11 +168,11 @@ def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
 def format_tokens(tokens: list[Answer], now: int) -> str:
     """Return how many tokens are valid, and until when; `ended` if all have expired."""
     ends = [token["expires_at"] for token in tokens if token["revoked_at"] is None]
-    taken = [end for end in ends if end is None or now < end]
-    if not taken:
+    expiries = [end for end in ends if end is None or now < end]
+    if not expiries:
         return "ended" if tokens else "none"
-    last = None if None in taken else max(taken)
-    return str(len(taken)) if last is None else f"{len(taken)} until {format_time(last)}"
+    last = None if None in expiries else max(expiries)
+    return str(len(expiries)) if last is None else f"{len(expiries)} until {format_time(last)}"
 
 
 def _render_operators(answer: Answer) -> list[str]:

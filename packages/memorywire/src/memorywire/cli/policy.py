@@ -189,9 +189,9 @@ def _render_dropped(answer: Answer, cli: CliContext) -> Iterator[str]:
     """Yield the rules of the previous edition that are no longer active, and how to restore them."""
     now, *before = answer["editions"]
     names = {rule["name"] for rule in now["rules"]}
-    dropped = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in names] if before else []
-    if dropped:
-        yield f"no longer active: {', '.join(map(clean, dropped))}"
+    missing = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in names] if before else []
+    if missing:
+        yield f"no longer active: {', '.join(map(clean, missing))}"
         yield f"  restore them with: {cli.suggest('policy', 'restore', str(before[0]['number']))}"
 
 

@@ -72,41 +72,41 @@ def scan_command(cli: CliContext, fix: bool, yes: bool) -> None:
     if yes and not fix:
         raise click.UsageError("--yes needs --fix")
     memory = cli.memory()
-    found = memory.scan()
-    ids = list(dict.fromkeys(one.id for one in found.secrets))
-    cleared = memory.clear(ids, hold=not yes) if fix else ()
-    answer = to_builtins(found) | (
-        {"fixed": _fix_results(ids, [to_builtins(one) for one in cleared])} if fix else {}
+    findings = memory.scan()
+    ids = list(dict.fromkeys(one.id for one in findings.secrets))
+    results = memory.clear(ids, hold=not yes) if fix else ()
+    answer = to_builtins(findings) | (
+        {"fixed": _fix_results(ids, [to_builtins(one) for one in results])} if fix else {}
     )
     cli.show(answer, _render_scan)
-    if found.secrets or found.instructions:
+    if findings.secrets or findings.instructions:
         raise click.exceptions.Exit(_FINDINGS)
 
 
-def _fix_results(ids: Sequence[str], cleared: Sequence[Answer]) -> list[Answer]:
+def _fix_results(ids: Sequence[str], results: Sequence[Answer]) -> list[Answer]:
     """Return the result for each id; a memory without one has the secret in its id, which is masked."""
-    by_id = {one["id"]: {name: value for name, value in one.items() if value} for one in cleared}
-    lost = {"detail": "its id holds the secret", "fix": "erase it with: memorywire forget --hard"}
-    return [by_id.get(id, {"id": id, "problem": lost}) for id in ids]
+    by_id = {one["id"]: {name: value for name, value in one.items() if value} for one in results}
+    problem = {"detail": "its id holds the secret", "fix": "erase it with: memorywire forget --hard"}
+    return [by_id.get(id, {"id": id, "problem": problem}) for id in ids]
 
 
 def _render_scan(answer: Answer) -> Iterator[str]:
     yield f"read {counted(answer['memories'], 'memory')}"
     for kind in ("secrets", "instructions"):
-        found = answer[kind]
-        counts = Counter(one["what"] for one in found)
-        told = ", ".join(f"{what} {count}" for what, count in sorted(counts.items()))
-        yield f"{kind}: {told or 'none'}"
-        if found:
-            rows = [[one["what"], one["place"], one["id"]] for one in found]
+        findings = answer[kind]
+        counts = Counter(one["what"] for one in findings)
+        summary = ", ".join(f"{what} {count}" for what, count in sorted(counts.items()))
+        yield f"{kind}: {summary or 'none'}"
+        if findings:
+            rows = [[one["what"], one["place"], one["id"]] for one in findings]
             yield from format_table(["KIND", "PLACE", "MEMORY"], rows, elastic="PLACE")
     for one in answer.get("fixed", ()):
         yield f"  {clean(one['id'])}  {_fix_outcome(one)}"
 
 
-def _fix_outcome(fixed: Answer) -> str:
-    if "problem" in fixed:
-        return f"not fixed: {clean(fixed['problem']['detail'])}"
-    if "proposal_id" in fixed:
-        return f"waits as proposal {fixed['proposal_id']}"
-    return f"fixed by change {fixed['change_id']}"
+def _fix_outcome(result: Answer) -> str:
+    if "problem" in result:
+        return f"not fixed: {clean(result['problem']['detail'])}"
+    if "proposal_id" in result:
+        return f"waits as proposal {result['proposal_id']}"
+    return f"fixed by change {result['change_id']}"

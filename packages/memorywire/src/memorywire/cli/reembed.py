@@ -97,9 +97,9 @@ async def _estimate(cli: CliContext, url: str, name: str) -> Answer:
     }
 
     async def embed(texts: Sequence[str]) -> list[bytes]:
-        began = perf_counter()
+        started = perf_counter()
         vectors = await embedder.embed(texts)
-        estimate["each"] = (perf_counter() - began) / len(texts)
+        estimate["each"] = (perf_counter() - started) / len(texts)
         estimate["characters"] = sum(map(len, texts)) / len(texts)
         return vectors
 
@@ -114,8 +114,8 @@ async def _estimate(cli: CliContext, url: str, name: str) -> Answer:
     finally:
         await embedder.close()
     each, characters = estimate.pop("each", 0.0), estimate.pop("characters", 0.0)
-    left = estimate["left"]
-    return {**estimate, "seconds": round(left * each, 1), "characters": round(left * characters)}
+    remaining = estimate["left"]
+    return {**estimate, "seconds": round(remaining * each, 1), "characters": round(remaining * characters)}
 
 
 def _add_cost(estimate: Answer, price: float | None) -> Answer:

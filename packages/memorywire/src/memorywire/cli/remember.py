@@ -79,11 +79,11 @@ def remember_command(
     cli.show(answer, lambda answer: _render_receipt(answer, replaced_ids))
 
 
-def _render_receipt(answer: Answer, superseded: list[str]) -> Iterator[str]:
+def _render_receipt(answer: Answer, replaced_ids: list[str]) -> Iterator[str]:
     if answer["status"] == "duplicate":
         duplicate = f"already known as {answer['id']} (version {answer['version']})"
-        if answer.get("change_id") and superseded:
-            yield f"{duplicate}; it supersedes {', '.join(superseded)}"
+        if answer.get("change_id") and replaced_ids:
+            yield f"{duplicate}; it supersedes {', '.join(replaced_ids)}"
         else:
             yield f"{duplicate}; nothing was written"
         return

@@ -98,11 +98,11 @@ def _diff_lines(diff: Mapping[str, Json]) -> Iterator[str]:
         yield from (f"  ~ {clean(change['field'])}: {_format_change(change)}" for change in one["modified"])
 
 
-def _format_versions(current: int, planned: int) -> str:
+def _format_versions(current: int, target: int) -> str:
     """Return the versions before and after, or that memory has moved on since the proposal."""
-    if planned > current:
-        return f"version {current} to {planned}"
-    return f"planned as version {planned}, but the memory is at version {current} already"
+    if target > current:
+        return f"version {current} to {target}"
+    return f"planned as version {target}, but the memory is at version {current} already"
 
 
 def _field_lines(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
@@ -121,8 +121,8 @@ def _format_change(change: Mapping[str, Json]) -> str:
 
 def _format_segment(mark: str, text: str) -> str:
     opening, closing, colour = _MARKS[mark]
-    marked = f"{opening}{text}{closing}"
-    return marked if colour is None else style(marked, colour=colour)
+    text = f"{opening}{text}{closing}"
+    return text if colour is None else style(text, colour=colour)
 
 
 def _format_value(value: Json) -> str:
@@ -168,8 +168,8 @@ def list_(cli: CliContext, states: tuple[str, ...], rule: str | None) -> None:
     answer = {"items": found, "total": len(found)}
     cli.show(
         answer,
-        lambda said: [
-            *render_queue(said, cli.suggest("review", "show", "PROPOSAL")),
+        lambda answer: [
+            *render_queue(answer, cli.suggest("review", "show", "PROPOSAL")),
             *_other_tenants_note(cli),
         ],
     )

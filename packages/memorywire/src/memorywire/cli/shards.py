@@ -63,8 +63,8 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
 
         from memorywire.stores.shards.move import move as move_bucket
 
-        moved = [await move_bucket(directory, bucket, name, time.monotonic) for bucket in buckets]
-        return {"moved": [asdict(one) for one in moved], "to": name}
+        moves = [await move_bucket(directory, bucket, name, time.monotonic) for bucket in buckets]
+        return {"moved": [asdict(one) for one in moves], "to": name}
 
     cli.show(_run(cli, work), _render_moved)
 

@@ -52,8 +52,8 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
         await Webhooks(journal).add(webhook, actor=PERSON)
         return webhook
 
-    made = run_in_journal(cli.local_settings, work)
-    cli.show({"id": made.id, "url": mask_secrets(made.url), "secret": made.secret}, _render_added)
+    webhook = run_in_journal(cli.local_settings, work)
+    cli.show({"id": webhook.id, "url": mask_secrets(webhook.url), "secret": webhook.secret}, _render_added)
 
 
 @webhook_command.command("list")
@@ -66,9 +66,11 @@ def list_(cli: CliContext) -> None:
 
         return await Webhooks(journal).list_all()
 
-    known = run_in_journal(cli.local_settings, work)
-    shown = [_webhook_answer(webhook) for webhook in known if cli.tenant_option in (None, webhook.tenant)]
-    cli.show({"webhooks": shown}, _render_webhooks)
+    webhooks = run_in_journal(cli.local_settings, work)
+    documents = [
+        _webhook_answer(webhook) for webhook in webhooks if cli.tenant_option in (None, webhook.tenant)
+    ]
+    cli.show({"webhooks": documents}, _render_webhooks)
 
 
 @webhook_command.command("letters")
@@ -87,8 +89,8 @@ def letters(cli: CliContext, id: str) -> None:
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
     cli.show(
         answer,
-        lambda said: [
-            f"{one['event']}  {format_time(one['at'])}  {clean(one['error'])}" for one in said["letters"]
+        lambda answer: [
+            f"{one['event']}  {format_time(one['at'])}  {clean(one['error'])}" for one in answer["letters"]
         ],
     )
 
@@ -106,15 +108,15 @@ def remove(cli: CliContext, id: str) -> None:
         await Webhooks(journal).remove(id, tenant=cli.tenant, actor=PERSON, at=system_clock())
 
     run_in_journal(cli.local_settings, work)
-    cli.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
+    cli.show({"id": id, "removed": True}, lambda answer: [f"removed {answer['id']}"])
 
 
 async def _check_tenant(journal: "Journal", id: str, tenant: str | None) -> None:
     """Raise NotFound if the webhook belongs to another tenant than the typed one."""
     from memorywire.journal.webhooks import Webhooks
 
-    known = {webhook.id: webhook.tenant for webhook in await Webhooks(journal).list_all()}
-    if tenant is not None and known.get(id) != tenant:
+    webhooks = {webhook.id: webhook.tenant for webhook in await Webhooks(journal).list_all()}
+    if tenant is not None and webhooks.get(id) != tenant:
         raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix="see: memorywire webhook list")
 
 
