@@ -12,7 +12,7 @@ from tests.cli.shell import COMMAND, Shell, needs_mounts
 def test_a_store_that_is_not_there_yet_is_not_made(shell: Shell):
     done = shell("doctor")
     assert done.code == 0
-    assert "not there yet" in done.out
+    assert "does not exist yet" in done.out
     assert not shell.home.exists()
 
 
@@ -92,7 +92,7 @@ def test_a_disk_without_room_or_that_cannot_be_written_is_not_healthy(shell: She
     done = subprocess.run(words, capture_output=True, text=True, env=shell.environment())
     full, sealed, _ = done.stdout.split("not healthy")
     assert "KiB are free" in full
-    assert "cannot be written" in sealed
+    assert "is read-only" in sealed
 
 
 def test_a_variable_that_is_nearly_a_setting_is_advice(shell: Shell):

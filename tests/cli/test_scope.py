@@ -138,7 +138,7 @@ def check_imported(world: World, option: str) -> None:
         assert fresh("list", "--agent", "a", "--json").json["items"] == []
         return
     assert done.code == 2
-    assert "the file says whose its memories are" in done.err
+    assert "the file has memories of" in done.err
     assert not fresh("list", "--agent", "a", "--json").json["items"]
 
 
