@@ -46,7 +46,7 @@ _SETTINGS = {
     "`openai+https://HOST/v1?model=NAME`, `anthropic+https://HOST/v1?model=NAME`.",
     "extractor_key": "The key of that endpoint. Environment only.",
     "extractor_calls": "The maximum number of calls of that endpoint per day.",
-    "sleep": "The table `[dream]`: settings of the consolidation, see below. The model may be in "
+    "consolidation": "The table `[dream]`: settings of the consolidation, see below. The model may be in "
     "`MEMORYWIRE_DREAM_MODEL`; its key is in `MEMORYWIRE_DREAM_KEY`.",
     "several": "The table `[router]`: settings for [several stores](../how-to/several-stores.md).",
 }
@@ -65,8 +65,8 @@ _ENVIRONMENT = {
     "TARGET_KEY": "The key of the target there.",
 }
 
-_VARIABLES = {"several": "write", "sleep": "dream_model"}  # the one key of a table that the environment gives
-_TABLES = {"several": "`[router]`", "sleep": "`[dream]`"}
+_VARIABLES = {"several": "write", "consolidation": "dream_model"}  # the one key of a table that the environment gives
+_TABLES = {"several": "`[router]`", "consolidation": "`[dream]`"}
 
 _DREAM = {
     "keep": "Days after which an unused memory of a type is archived.",

@@ -32,7 +32,7 @@ night = "03:30"
 def loaded(folder: Path, table: str, **env: str) -> ConsolidationSettings:
     file = folder / "memorywire.toml"
     file.write_text(table, encoding="utf-8")
-    return load_settings(env={"MEMORYWIRE_HOME": str(folder), **env}).sleep
+    return load_settings(env={"MEMORYWIRE_HOME": str(folder), **env}).consolidation
 
 
 def test_a_table_of_the_file_says_all_of_it(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ WANTED: Mapping[str, str] = {
 """The keys of the table, and what each takes."""
 
 
-def sleep_from(table: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
+def parse_consolidation(table: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
     """What the table says; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY come from the environment."""
     unknown = sorted(set(table) - set(WANTED))
     if unknown:
@@ -286,7 +286,7 @@ _KEYS = {
     "console": "console",
     "witness": "witnesses",
     "router": "router",
-    "dream": "sleep",
+    "dream": "consolidation",
 }
 
 _TABLES = frozenset({"router", "dream"})
@@ -318,7 +318,7 @@ class Settings(Confidential, frozen=True, kw_only=True):
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = None
     extractor_calls: int = CALLS_A_DAY
-    sleep: ConsolidationSettings = field(default_factory=ConsolidationSettings)
+    consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
     sources: tuple[str, ...] = ()
 
     @property
@@ -388,7 +388,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         extractor=values.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
         extractor_calls=_calls(values.get("extractor_calls", CALLS_A_DAY)),
-        sleep=sleep_from(values.get("sleep", {}), env),
+        consolidation=parse_consolidation(values.get("consolidation", {}), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
 

@@ -1,4 +1,4 @@
-"""The command `memorywire`: one file per verb, each a thin door to the same wire as every other one."""
+"""The command `memorywire`: modules by subject; each command builds a wire request and prints the answer."""
 
 import gc
 import os
@@ -8,11 +8,11 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
-    gc.disable()  # what loading leaves behind is not worth looking for
+    gc.disable()  # loading modules leaves little garbage
     try:
         from memorywire.cli.command import run
 
         run()
-    except KeyboardInterrupt:  # while modules are loaded, or while the process ends
+    except KeyboardInterrupt:  # while modules load, or while the process ends
         os.write(2, b"stopped; nothing more was done\n")
         os._exit(_INTERRUPTED)

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 import click
 
 from memorywire import __version__
-from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.model.capabilities import DIMENSIONS
 from memorywire.model.record import Json
 
 
 @click.command("capabilities")
-@of_everybody
+@without_scope
 def capabilities_command(cli: CliContext) -> None:
     """Show what the stores and the embedder can do."""
     memory = cli.memory()
@@ -42,7 +42,7 @@ def _render_openwop(openwop: Mapping[str, Json]) -> Iterator[str]:
 
 
 @click.command("version")
-@of_everybody
+@without_scope
 def version_command(cli: CliContext) -> None:
     """Show the version and its wire format."""
     answer = {"memorywire": __version__, "spec": "v0"}

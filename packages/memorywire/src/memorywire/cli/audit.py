@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 from msgspec.structs import asdict
 
-from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, CliContext, without_scope, scoped, shared
 from memorywire.cli.inputs import PAST, limit_option, parse_past
 from memorywire.cli.ledger_file import open_ledger, other_tenants, tenants_note
 from memorywire.cli.terminal import clean, format_table, format_time
@@ -31,7 +31,7 @@ _MOST_DIFFERENCES = 50
 _LOOKED_AT = 1_000
 _NAMED = ("operation", "kind", "actor")
 
-_Verb = Callable[..., None]
+_Command = Callable[..., None]
 
 
 @click.group("audit")
@@ -39,7 +39,7 @@ def audit_command() -> None:
     """Show, verify and export the signed ledger of operations."""
 
 
-def _filters(verb: _Verb) -> _Verb:
+def _filters(command: _Command) -> _Command:
     options = (
         click.option("--operation", metavar="NAME", help="Only this operation, such as recall."),
         click.option("--kind", metavar="NAME", help="Only this outcome, such as committed or refused."),
@@ -50,8 +50,8 @@ def _filters(verb: _Verb) -> _Verb:
         click.option("--all-agents", is_flag=True, help="Entries of all agents."),
     )
     for option in reversed(options):
-        verb = option(verb)
-    return verb
+        command = option(command)
+    return command
 
 
 @audit_command.command("log")
@@ -141,7 +141,7 @@ def verify(
 
 @audit_command.command("checkpoint")
 @click.option("--rotate-key", is_flag=True, help="Continue with a new key, which the old key signs.")
-@of_everybody
+@without_scope
 def checkpoint(cli: CliContext, rotate_key: bool) -> None:
     """Sign the ledger and print the checkpoint.
 

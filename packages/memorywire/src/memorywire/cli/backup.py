@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.app import find_file
-from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import counted
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@of_everybody
+@without_scope
 def backup_command(cli: CliContext, file: Path) -> None:
     """Copy the store, its ledger and its key to FILE.
 
@@ -66,7 +66,7 @@ def _copy_summary(answer: Answer) -> str:
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace an existing store, which is renamed.")
-@of_everybody
+@without_scope
 def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
     """Restore the store from the backup FILE.
 

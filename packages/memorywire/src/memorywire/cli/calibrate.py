@@ -184,11 +184,7 @@ def _parse_question(number: int, document: Json) -> Question:
 
 
 def _line_error(number: int, why: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"line {number} {why}",
-        field="file",
-        fix=f"write {_A_LINE}",
-    )
+    return InvalidRequest(f"line {number} {why}", field="file", fix=f"write {_A_LINE}")
 
 
 def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:

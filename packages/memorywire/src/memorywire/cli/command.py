@@ -70,11 +70,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "shards": "shards",
         "conformance": "conformance",
     },
-    "About": {
-        "demo": "demo",
-        "version": "about",
-        "completion": "about",
-    },
+    "About": {"demo": "demo", "version": "about", "completion": "about"},
 }
 """The commands as `memorywire --help` groups them, each with the module of this package that defines it."""
 

@@ -221,7 +221,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
     return scoped(*_SCOPE)(function)
 
 
-def of_everybody(function: Callable[..., None]) -> Callable[..., None]:
+def without_scope(function: Callable[..., None]) -> Callable[..., None]:
     """As `shared`, for a command about a whole store: without agent, user and tenant."""
     return scoped()(function)
 

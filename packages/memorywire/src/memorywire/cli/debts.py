@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import format_table, format_time
@@ -23,7 +23,7 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--why", metavar="TEXT", help="The reason for a write-off, which the ledger records.")
-@of_everybody
+@without_scope
 def debts_command(
     cli: CliContext, action: str, change_id: str | None, name: str | None, why: str | None
 ) -> None:

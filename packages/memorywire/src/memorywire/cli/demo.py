@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 _MEMORIES: tuple[dict[str, Json], ...] = (
     {"type": "semantic", "content": "Ana prefers green tea to coffee", "source": "chat"},
-    {
-        "type": "semantic",
-        "content": "Deployments happen on Tuesdays after the stand-up",
-        "source": "notes",
-    },
+    {"type": "semantic", "content": "Deployments happen on Tuesdays after the stand-up", "source": "notes"},
     {"type": "semantic", "content": "Ben is allergic to peanuts", "source": "chat"},
     {
         "type": "episodic",
@@ -275,7 +271,7 @@ def open_demo(cli: CliContext) -> Iterator[CliContext]:
             embedder="minilm",
             policy="balanced",
             console=None,
-            sleep=ConsolidationSettings(night=_RUN_AT),
+            consolidation=ConsolidationSettings(night=_RUN_AT),
         )
         import asyncio
 

@@ -83,18 +83,11 @@ _RUN_OPTIONS = (
         help="The most memories of a type for each user; 0: no limit; repeatable.",
     ),
     click.option(
-        "--pin",
-        "pins",
-        multiple=True,
-        metavar="TAG",
-        help="Keep memories with this tag; repeatable.",
+        "--pin", "pins", multiple=True, metavar="TAG", help="Keep memories with this tag; repeatable."
     ),
     click.option("--max-changes", type=click.IntRange(1), metavar="N", help="Change at most N memories."),
     click.option(
-        "--max-ratio",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Change at most this share.",
+        "--max-ratio", type=click.FloatRange(0, 1), metavar="SHARE", help="Change at most this share."
     ),
     click.option("--max-seconds", type=click.FloatRange(0), metavar="N", help="Start no step after that."),
     click.option("--model", metavar="URL|off", help="The model that writes summaries and procedures."),
@@ -208,7 +201,7 @@ def dream_watch(cli: CliContext, every: float) -> None:
     from memorywire.consolidate.background import BackgroundWork
 
     async def act(scope: Scope, container: "Container") -> Answer:
-        await BackgroundWork(container, cli.settings.sleep).promote_repeatedly(every)
+        await BackgroundWork(container, cli.settings.consolidation).promote_repeatedly(every)
         return None
 
     click.echo(f"promoting notes every {every:g} seconds; stop with Ctrl-C")
@@ -304,7 +297,7 @@ def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **valu
     from memorywire.consolidate.run import build_run, dream
 
     questions = tuple(_parse_probe(number, document) for number, document in parse_json_lines(probes or ()))
-    run = build_run(override_settings(cli.settings.sleep, values))
+    run = build_run(override_settings(cli.settings.consolidation, values))
     options = replace(run, dry_run=dry_run, probes=questions)
 
     async def act(scope: Scope, context: "Context") -> Answer:

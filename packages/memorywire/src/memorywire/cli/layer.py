@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, of_everybody, shared
+from memorywire.cli.context import Answer, CliContext, without_scope, shared
 from memorywire.cli.inputs import TextCommand, file_option, parse_json_lines, top_k_option
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import InvalidRequest
@@ -68,7 +68,7 @@ def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) ->
 
 
 @layer_command.command("work")
-@of_everybody
+@without_scope
 def work(cli: CliContext) -> None:
     """Extract facts from waiting conversations, for every agent."""
     memory = cli.memory()

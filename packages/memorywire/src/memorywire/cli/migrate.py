@@ -38,10 +38,7 @@ def migrate_command(cli: CliContext, source: str, target: str, on_conflict: str,
         raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
     with cli.with_settings(replace(cli.settings, stores=(source,))) as source_cli:
         others = other_tenants(source_cli)
-    answer = {
-        **asyncio.run(_migrate(cli, source, target, on_conflict, dry_run)),
-        "other_tenants": others,
-    }
+    answer = {**asyncio.run(_migrate(cli, source, target, on_conflict, dry_run)), "other_tenants": others}
     cli.show(answer, partial(_render_migration, target=target, tenant=cli.tenant_option))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.app import agents_option, run_in_journal
-from memorywire.cli.context import PERSON, Answer, CliContext, of_everybody
+from memorywire.cli.context import PERSON, Answer, CliContext, without_scope
 from memorywire.cli.inputs import FUTURE, parse_future
 from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.clock import system_clock
@@ -47,7 +47,7 @@ def operator_command() -> None:
 )
 @agents_option
 @_expires
-@of_everybody
+@without_scope
 def add(
     cli: CliContext,
     name: str,
@@ -87,7 +87,7 @@ def add(
     metavar="WHEN",
     help=f"When it expires: {FUTURE}, or `never`; default: as the previous token.",
 )
-@of_everybody
+@without_scope
 def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> None:
     """Print a new token, once, and end the previous ones.
 
@@ -100,7 +100,7 @@ def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> 
 
 @operator_command.command("revoke")
 @click.argument("name")
-@of_everybody
+@without_scope
 def revoke(cli: CliContext, name: str) -> None:
     """Revoke all tokens of an operator."""
     is_new = _run(cli, lambda registry: registry.revoke(name))
@@ -109,7 +109,7 @@ def revoke(cli: CliContext, name: str) -> None:
 
 
 @operator_command.command("list")
-@of_everybody
+@without_scope
 def list_(cli: CliContext) -> None:
     """List the operators, and when their tokens were used."""
     operators = _run(cli, lambda registry: registry.known())
@@ -121,8 +121,7 @@ def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     from memorywire.journal.operators import Registry
 
     return run_in_journal(
-        cli.local_settings,
-        lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
+        cli.local_settings, lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON))
     )
 
 

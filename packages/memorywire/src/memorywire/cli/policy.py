@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, CliContext, without_scope, scoped, shared
 from memorywire.cli.inputs import parse_json_object
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
@@ -33,7 +33,7 @@ def show(cli: CliContext) -> None:
 
 @policy_command.command("check")
 @_file
-@of_everybody
+@without_scope
 def check(cli: CliContext, file: Path) -> None:
     """Check the policy FILE and change nothing."""
     from memorywire.app.container import load_policy

@@ -8,7 +8,7 @@ from time import perf_counter
 import click
 
 from memorywire.cli.app import as_sqlite
-from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.cli.terminal import Progress, mask_secrets
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import counted
@@ -20,7 +20,7 @@ _TOKEN = 4  # characters, about
 @click.option("--to", metavar="EMBEDDER", help="The new embedder; default: the configured one.")
 @click.option("--dry-run", is_flag=True, help="Show the number, time and cost; change nothing.")
 @click.option("--price", type=click.FloatRange(0), metavar="AMOUNT", help="The price of a million tokens.")
-@of_everybody
+@without_scope
 def reembed_command(cli: CliContext, to: str | None, dry_run: bool, price: float | None) -> None:
     """Create new vectors for a new embedder.
 

@@ -11,7 +11,7 @@ import click
 from msgspec import Struct, field
 
 from memorywire.cli.app import open_app, store_notes
-from memorywire.cli.context import CliContext, of_everybody
+from memorywire.cli.context import CliContext, without_scope
 from memorywire.cli.dream import background_options, override_background
 from memorywire.cli.mounts import add_mount_options, prepare_mounts
 
@@ -77,7 +77,7 @@ if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show 
 @background_options
 @click.option("--demo", is_flag=True, help="Serve made-up demo data to try the console.")
 @click.option("--quiet", is_flag=True, help="Do not log requests to standard error.")
-@of_everybody
+@without_scope
 def serve_command(
     cli: CliContext,
     host: str,
@@ -127,7 +127,7 @@ def serve_command(
             log=None if quiet or demo else to_stderr,
             provider=apps.provider,
         )
-        settings = override_background(server_cli.settings.sleep, **background)
+        settings = override_background(server_cli.settings.consolidation, **background)
         with json_logs(to_stderr) if cli.as_json else nullcontext():
             asyncio.run(_serve(server_cli, serving, apps, settings))
 

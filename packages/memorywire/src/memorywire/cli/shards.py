@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.cli.terminal import format_table
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.text import counted
@@ -28,7 +28,7 @@ def shards_command() -> None:
 @shards_command.command("add")
 @click.argument("name")
 @click.argument("url")
-@of_everybody
+@without_scope
 def add(cli: CliContext, name: str, url: str) -> None:
     """Add the database at URL as shard NAME; the first shard gets all agents."""
 
@@ -49,7 +49,7 @@ def add(cli: CliContext, name: str, url: str) -> None:
 @shards_command.command("move")
 @click.argument("buckets", metavar="BUCKET...", nargs=-1, required=True, type=click.IntRange(0, 1023))
 @click.option("--to", "name", metavar="NAME", required=True, help="The target shard.")
-@of_everybody
+@without_scope
 def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
     """Move buckets of agents to another shard.
 
@@ -70,7 +70,7 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
 
 
 @shards_command.command("status")
-@of_everybody
+@without_scope
 def status(cli: CliContext) -> None:
     """Show the shards, their buckets, and buckets in transfer."""
 
@@ -91,7 +91,7 @@ def status(cli: CliContext) -> None:
 
 @shards_command.command("bucket")
 @click.argument("agents", metavar="AGENT...", nargs=-1, required=True)
-@of_everybody
+@without_scope
 def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:
     """Show the bucket and the shard of an agent."""
 
