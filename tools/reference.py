@@ -65,7 +65,8 @@ _ENVIRONMENT = {
     "TARGET_KEY": "The key of the target there.",
 }
 
-_VARIABLES = {"several": "write", "consolidation": "dream_model"}  # the one key of a table that the environment gives
+# The one key of each table that the environment gives.
+_VARIABLES = {"several": "write", "consolidation": "dream_model"}
 _TABLES = {"several": "`[router]`", "consolidation": "`[dream]`"}
 
 _DREAM = {

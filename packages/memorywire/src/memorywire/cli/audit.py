@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 from msgspec.structs import asdict
 
-from memorywire.cli.context import Answer, CliContext, without_scope, scoped, shared
+from memorywire.cli.context import Answer, CliContext, scoped, shared, without_scope
 from memorywire.cli.inputs import PAST, limit_option, parse_past
 from memorywire.cli.ledger_file import open_ledger, other_tenants, tenants_note
 from memorywire.cli.terminal import clean, format_table, format_time

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, without_scope, shared
+from memorywire.cli.context import Answer, CliContext, shared, without_scope
 from memorywire.cli.inputs import TextCommand, file_option, parse_json_lines, top_k_option
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import InvalidRequest

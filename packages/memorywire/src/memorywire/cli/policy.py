@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, without_scope, scoped, shared
+from memorywire.cli.context import Answer, CliContext, scoped, shared, without_scope
 from memorywire.cli.inputs import parse_json_object
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
