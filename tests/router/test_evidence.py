@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.model.query import Scored
-from memorywire.pipeline.candidates import agreed
+from memorywire.pipeline.candidates import find_agreed_score
 from memorywire.search.fuse import Fused
 from memorywire.testing.samples import a_record, a_scope
 
@@ -13,7 +13,7 @@ STORES = ("a", "b", "c", "d")
 
 def _worth(anchor: str | None = None, **scores: float) -> float | None:
     hits = {name: Scored(record=RECORD, score=score, signals={}) for name, score in scores.items()}
-    scored = agreed(Fused(record=RECORD, score=0.0, hits=hits), anchor, STORES)
+    scored = find_agreed_score(Fused(record=RECORD, score=0.0, hits=hits), anchor, STORES)
     return None if scored is None else scored.score
 
 

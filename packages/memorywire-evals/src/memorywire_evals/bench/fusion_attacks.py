@@ -13,8 +13,8 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.pipeline.candidates import agreed, by_vector
-from memorywire.pipeline.verify_hits import held_against, trusted
+from memorywire.pipeline.candidates import find_agreed_score, score_by_vector
+from memorywire.pipeline.verify_hits import check_answer, select_voters
 from memorywire.search.embed import Embedder
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.reference import cosine, floats
@@ -79,7 +79,8 @@ async def _asked(
     ranking = await store.search(query, len(near))
     asked = floats(vector)
     local = {
-        hit.record.id: by_vector(hit.record, cosine(asked, near[hit.record.id])).score for hit in ranking
+        hit.record.id: score_by_vector(hit.record, cosine(asked, near[hit.record.id])).score
+        for hit in ranking
     }
     return Asked(ranking=tuple(ranking), gold=gold, local=local)
 
@@ -299,8 +300,8 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
     """The first hits, by the code that every recall goes through."""
     founds = [Found(store=name, hits=tuple(hits)) for name, hits in answers.items()]
     if defence.register:
-        believed = [held_against(found, _WHERE, world.records) for found in founds]
-        rankings = [Ranking(store=one.store, hits=one.hits) for one in trusted(believed)]
+        believed = [check_answer(found, _WHERE, world.records) for found in founds]
+        rankings = [Ranking(store=one.store, hits=one.hits) for one in select_voters(believed)]
     else:
         rankings = [Ranking(store=found.store, hits=found.hits) for found in founds]
     fused = fuse(rankings, defence.rules(rogues))
@@ -312,7 +313,7 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
 
 def _measured(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
     """What each is worth: by the word of the stores where it counts, else read again here."""
-    found = {one.record.id: agreed(one, stores[-1] if anchored else None, stores) for one in fused}
+    found = {one.record.id: find_agreed_score(one, stores[-1] if anchored else None, stores) for one in fused}
     return {id: asked.local[id] if scored is None else scored.score for id, scored in found.items()}
 
 

@@ -19,7 +19,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Recall
-from memorywire.pipeline.candidates import ask_each
+from memorywire.pipeline.candidates import search_replicas
 from memorywire.pipeline.context import Context, Routing
 from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store, SupportsReplicas
@@ -245,5 +245,5 @@ async def _round(fact: Fact, router: SupportsReplicas, context: Context) -> tupl
     query = Query(where=Where(scope=SCOPE, alive_at=context.clock()), text=fact.question, vector=vector)
     founds = await router.search_each(query, _POOL)
     began = time.perf_counter()
-    await ask_each(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, context)
+    await search_replicas(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, context)
     return time.perf_counter() - began, max(found.elapsed for found in founds)

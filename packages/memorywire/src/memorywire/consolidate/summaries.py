@@ -216,7 +216,7 @@ class _ModelPass(Struct):
         self.tokens += 0 if answer.tokens is None else answer.tokens - estimate
         pieces = _parse_answer(group.name, answer.object)
         if pieces is None:
-            raise chat.failed(f"an answer that is not a {group.name}")
+            raise chat.build_failure(f"an answer that is not a {group.name}")
         return _format_text(group.name, pieces) if pieces and _is_grounded(pieces, group) else None
 
     async def _propose(self, group: Group, text: str) -> str | None:

@@ -15,7 +15,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.pipeline.context import Context, NamelessVectors
 from memorywire.pipeline.outbox import find_primary
-from memorywire.pipeline.verify_hits import Believed, believe, trusted
+from memorywire.pipeline.verify_hits import CheckedHits, check_answers, select_voters
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.question import without_names
@@ -32,13 +32,13 @@ QUICK = 0.003
 many seconds."""
 
 
-class Wording:
+class QuestionEmbedding:
     """A question that is being embedded: all of its words, and the words without names."""
 
     def __init__(self, text: str, embedder: Embedder, nameless_vectors: NamelessVectors) -> None:
         rest = without_names(text)
         self._embedder = embedder
-        self._rests = nameless_vectors
+        self._cache = nameless_vectors
         self._nameless = None if rest is None else nameless_vectors.known(rest)
         self._new = rest if self._nameless is None else None
         self._texts = [text] if self._new is None else [text, self._new]
@@ -54,19 +54,19 @@ class Wording:
         else:
             self._vectors = partial(self._embedder.embed_here, self._texts)
 
-    async def embedded(self, question: Query) -> Query:
+    async def embed_query(self, question: Query) -> Query:
         """The question with its vectors."""
-        return self._with(question, await self._embedder.embed(self._texts))
+        return self._add_vectors(question, await self._embedder.embed(self._texts))
 
-    def late(
+    def search_deferred(
         self, question: Query, limit: int, store: SupportsDeferredQuery, enough: Enough | None
     ) -> Awaitable[list[Scored]] | None:
         """The search that gets the vectors when it needs them; None when embedding was not begun."""
         if self._vectors is None:
             return None
-        ask = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
-        brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
-        return store.search_late(question, ask, limit, brief=brief, enough=enough)
+        search_stores = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
+        brief = len(question.text) <= BRIEF and self._cache.pace <= QUICK
+        return store.search_late(question, search_stores, limit, brief=brief, enough=enough)
 
     def _complete(
         self, question: Query, vectors: Callable[[], list[bytes]], now: Callable[[], float]
@@ -75,15 +75,15 @@ class Wording:
         if self._completed is None:
             start = now()
             new_vectors = vectors()
-            self._rests.pace = now() - start
-            self._completed = self._with(question, new_vectors)
+            self._cache.pace = now() - start
+            self._completed = self._add_vectors(question, new_vectors)
         return self._completed
 
-    def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
+    def _add_vectors(self, question: Query, vectors: Sequence[bytes]) -> Query:
         nameless = self._nameless
         if self._new is not None:
             nameless = vectors[1]
-            self._rests.learn(self._new, nameless)
+            self._cache.learn(self._new, nameless)
         return replace(question, vector=vectors[0], nameless=nameless)
 
 
@@ -98,7 +98,7 @@ MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
 """A store with both features scores by our own formulas, so its scores can be compared with ours."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class SearchResult(Struct, frozen=True, kw_only=True):
     """Candidates in their order, scored by evidence; `fused` has the scores of a fusion, if there was one."""
 
     candidates: list[Scored]
@@ -131,15 +131,15 @@ class Asked(Struct, frozen=True, kw_only=True):
         return replace(candidate, score=self.fused[candidate.record.id], signals=signals)
 
 
-def begun(request: Recall, context: Context) -> Wording:
+def begin_embedding(request: Recall, context: Context) -> QuestionEmbedding:
     """The wording of the query; embedding has begun where the store can start before it is done."""
-    wording = Wording(request.query, context.embedder, context.nameless_vectors)
-    if _late_asker(request, context) is not None:
-        wording.begin()
-    return wording
+    embedding = QuestionEmbedding(request.query, context.embedder, context.nameless_vectors)
+    if _find_deferred_store(request, context) is not None:
+        embedding.begin()
+    return embedding
 
 
-def _late_asker(request: Recall, context: Context) -> SupportsDeferredQuery | None:
+def _find_deferred_store(request: Recall, context: Context) -> SupportsDeferredQuery | None:
     """The store, if it takes a question before its vectors are made, and is asked as a whole."""
     store = context.store
     apart = request.fusion is Fusion.LEGS or (isinstance(store, SupportsReplicas) and request.as_of is None)
@@ -150,33 +150,33 @@ def _late_asker(request: Recall, context: Context) -> SupportsDeferredQuery | No
     )
 
 
-async def ask(
+async def search_stores(
     question: Query,
-    wording: Wording,
+    embedding: QuestionEmbedding,
     limit: int,
     request: Recall,
     context: Context,
     *,
     enough: Enough | None = None,
-) -> Asked:
+) -> SearchResult:
     """The best candidates of all stores.
 
     A question about the past goes to one store only, because no witness can check answers about the past. The
     question is embedded on the way. A store may stop at `enough` candidates where all would be admitted
     alike.
     """
-    store = _late_asker(request, context)
-    search = None if store is None else wording.late(question, limit, store, enough)
+    store = _find_deferred_store(request, context)
+    search = None if store is None else embedding.search_deferred(question, limit, store, enough)
     if search is not None:
         name = context.names[0]
         hits = await context.timed(name, search)
-        return Asked(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
-    query = await wording.embedded(question)
+        return SearchResult(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
+    query = await embedding.embed_query(question)
     if isinstance(context.store, SupportsReplicas) and request.as_of is None:
-        return await ask_each(query, limit, request, context.store, context)
+        return await search_replicas(query, limit, request, context.store, context)
     if request.fusion is Fusion.LEGS:
-        return await ask_legs(query, limit, context)
-    return _asked(await _search(query, limit, context))
+        return await search_legs(query, limit, context)
+    return _build_result(await _search(query, limit, context))
 
 
 async def _search(query: Query, limit: int, context: Context) -> Found:
@@ -187,24 +187,26 @@ async def _search(query: Query, limit: int, context: Context) -> Found:
     return Found(store=name, hits=tuple(await context.timed(name, store.search(query, limit))))
 
 
-def _asked(answer: Found) -> Asked:
-    return Asked(
-        candidates=[*answer.hits], outcomes=(_told(answer, len(answer.hits)),), degraded=_absent(answer)
+def _build_result(answer: Found) -> SearchResult:
+    return SearchResult(
+        candidates=[*answer.hits],
+        outcomes=(_build_outcome(answer, len(answer.hits)),),
+        degraded=_list_absent(answer),
     )
 
 
-def _told(answer: Found, count: int) -> Outcome:
+def _build_outcome(answer: Found, count: int) -> Outcome:
     return Outcome(
         store=answer.store, count=count, error=None if answer.error is None else answer.error.detail
     )
 
 
-def _absent(*founds: Found) -> tuple[str, ...]:
+def _list_absent(*founds: Found) -> tuple[str, ...]:
     """The names of the stores in whose place a fallback answered."""
     return tuple({answer.store for answer in founds if answer.error is not None})
 
 
-async def ask_legs(query: Query, limit: int, context: Context) -> Asked:
+async def search_legs(query: Query, limit: int, context: Context) -> SearchResult:
     """Search one store by the vector alone and by the words alone, and join both by reciprocal ranks.
 
     A candidate keeps the score of an ordinary search by both. One that the ordinary search did not return is
@@ -223,23 +225,23 @@ async def ask_legs(query: Query, limit: int, context: Context) -> Asked:
     by_everything = await _search(query, depth, context)
     whole = {hit.record.id: hit for hit in by_everything.hits}
     fusion = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
-    return Asked(
-        candidates=[whole.get(one.record.id) or _by_legs(one) for one in fusion],
-        outcomes=(_told(by_everything, len(fusion)),),
+    return SearchResult(
+        candidates=[whole.get(one.record.id) or _score_by_legs(one) for one in fusion],
+        outcomes=(_build_outcome(by_everything, len(fusion)),),
         fused={one.record.id: one.score for one in fusion},
         rankings=tuple(rankings),
-        degraded=_absent(*founds.values(), by_everything),
+        degraded=_list_absent(*founds.values(), by_everything),
     )
 
 
-def _by_legs(one: Fused) -> Scored:
+def _score_by_legs(one: Fused) -> Scored:
     scores = {leg: hit.signals[leg] for leg, hit in one.hits.items()}
-    return _worth(one.record, scores.get("vector", 0.0), scores.get("text", 0.0))
+    return _score(one.record, scores.get("vector", 0.0), scores.get("text", 0.0))
 
 
-async def ask_each(
+async def search_replicas(
     query: Query, least: int, request: Recall, fan: SupportsReplicas, context: Context
-) -> Asked:
+) -> SearchResult:
     """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
@@ -248,37 +250,37 @@ async def ask_each(
     if all(answer.error is not None for answer in founds):
         reasons = "; ".join(f"{answer.store}: {answer.error.detail}" for answer in founds if answer.error)
         raise StoreUnavailable(f"no store answered: {reasons}")
-    checked_answers = await believe(founds, query.where, fan, context)
+    checked_answers = await check_answers(founds, query.where, fan, context)
     weights = context.routing.weights
     rankings = [
         Ranking(store=one.store, hits=one.hits, weight=weights.get(one.store, 1.0))
-        for one in trusted(checked_answers)
+        for one in select_voters(checked_answers)
     ]
     rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=context.routing.trim)
     fusion = fuse(rankings, rules)
     must_rerank = context.routing.reranks(request.fusion)
     if not must_rerank:
         fusion = fusion[:limit]
-    candidates = await _measured(fusion, query, fan, [answer.store for answer in founds], context)
+    candidates = await _score_fusion(fusion, query, fan, [answer.store for answer in founds], context)
     if must_rerank:
         candidates = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.record.id))[:limit]
-    return Asked(
+    return SearchResult(
         candidates=candidates,
-        outcomes=tuple(map(_outcome, founds, checked_answers)),
+        outcomes=tuple(map(_build_replica_outcome, founds, checked_answers)),
         fused=None if must_rerank else {one.record.id: one.score for one in fusion},
         returned_by={one.record.id: one.stores for one in fusion},
         rankings=tuple(rankings),
-        degraded=_degraded(founds, checked_answers, request),
+        degraded=_list_degraded(founds, checked_answers, request),
     )
 
 
-def _outcome(answer: Found, checked_answer: Believed) -> Outcome:
+def _build_replica_outcome(answer: Found, checked_answer: CheckedHits) -> Outcome:
     error = checked_answer.complaint if answer.error is None else answer.error.detail
     return Outcome(store=answer.store, count=len(checked_answer.hits), error=error)
 
 
-def _degraded(
-    founds: Sequence[Found], checked_answers: Sequence[Believed], request: Recall
+def _list_degraded(
+    founds: Sequence[Found], checked_answers: Sequence[CheckedHits], request: Recall
 ) -> tuple[str, ...]:
     """The stores that failed or could not be believed, and the guarantees that are lost with them."""
     poor = [
@@ -287,7 +289,7 @@ def _degraded(
         if answer.error or checked_answer.dropped
     ]
     answer_count = sum(answer.error is None for answer in founds)
-    liars = sum(one.lied for one in checked_answers)
+    liars = sum(one.has_lied for one in checked_answers)
     if answer_count < request.quorum_k:
         poor.append("quorum_k")
     if liars and len(founds) < 2 * liars + 1:
@@ -295,7 +297,7 @@ def _degraded(
     return tuple(poor)
 
 
-async def _measured(
+async def _score_fusion(
     fusion: Sequence[Fused], query: Query, fan: SupportsReplicas, store_names: Sequence[str], context: Context
 ) -> list[Scored]:
     """The fused memories, each scored by its own evidence.
@@ -305,13 +307,15 @@ async def _measured(
     """
     anchor = None if context.office is None else find_primary(fan, context.office.journal)
     measuring = [name for name in store_names if fan.replica(name).features >= MEASURED]
-    agreements = [agreed(one, anchor if anchor in store_names else None, measuring) for one in fusion]
+    agreements = [
+        find_agreed_score(one, anchor if anchor in store_names else None, measuring) for one in fusion
+    ]
     bare = [one.record for one, agreement in zip(fusion, agreements, strict=True) if agreement is None]
-    own = {agreement.record.id: agreement for agreement in await _measure(bare, query, context)}
+    own = {agreement.record.id: agreement for agreement in await _score_records(bare, query, context)}
     return [agreement or own[one.record.id] for one, agreement in zip(fusion, agreements, strict=True)]
 
 
-def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
+def find_agreed_score(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
     """The score of a fused memory that can be trusted; None when there is none.
 
     If the anchor was asked, only its score counts. Otherwise a majority of the stores that measure must have
@@ -327,22 +331,22 @@ def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored |
     return replace(vote, record=one.record, score=min(max(vote.score, 0.0), 1.0))
 
 
-async def _measure(records: Sequence[Record], query: Query, context: Context) -> list[Scored]:
+async def _score_records(records: Sequence[Record], query: Query, context: Context) -> list[Scored]:
     """Score records here, by the vector alone: each is embedded again and compared with the query."""
     if not records or query.vector is None:
         return [Scored(record=record, score=0.0, signals={}) for record in records]
     question = floats(query.vector)
     vectors = await context.embedder.embed([record.meaning for record in records])
     near = [cosine(question, floats(vector)) for vector in vectors]
-    return [by_vector(record, each) for record, each in zip(records, near, strict=True)]
+    return [score_by_vector(record, each) for record, each in zip(records, near, strict=True)]
 
 
-def by_vector(record: Record, near: float) -> Scored:
+def score_by_vector(record: Record, near: float) -> Scored:
     """The record, scored by how near its vector is to the query's."""
-    return replace(_worth(record, near, 0.0), signals={"vector": near})
+    return replace(_score(record, near, 0.0), signals={"vector": near})
 
 
-def _worth(record: Record, near: float, share: float) -> Scored:
+def _score(record: Record, near: float, share: float) -> Scored:
     """The record, scored by its cosine with the query (`near`) and its share of the query's term weight."""
     factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
     score = factor * relevance(evidence(near, share))

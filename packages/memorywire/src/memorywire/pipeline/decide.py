@@ -40,9 +40,9 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
             "these were not decided together", field="proposal_ids", fix="reopen decision by decision"
         )
     [change_id] = done_by
-    change = None if change_id is None else await _undoing(proposals, change_id, context)
-    decision = decision_of(request, None if change is None else change.id, context)
-    waiting = tuple(_waiting_again(proposal, context) for proposal in proposals)
+    change = None if change_id is None else await _plan_reversal(proposals, change_id, context)
+    decision = build_decision(request, None if change is None else change.id, context)
+    waiting = tuple(_wait_again(proposal, context) for proposal in proposals)
     entries = tuple(
         entry_about(one, "reopened", decision.by, decision.at, why=decision.reason) for one in waiting
     )
@@ -51,13 +51,13 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
     context.governance.rejected.forget()
     if change is None:
         await context.governance.journal.write(act)
-        return receipt(request, State.PENDING, decision, None)
+        return build_receipt(request, State.PENDING, decision, None)
     entry = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
     result = await Transaction(context).commit_one(change, replace(act, entries=(entry, *entries)))
-    return receipt(request, State.PENDING, decision, result)
+    return build_receipt(request, State.PENDING, decision, result)
 
 
-def decision_of(request: Decide, change_id: str | None, context: Context) -> Decision:
+def build_decision(request: Decide, change_id: str | None, context: Context) -> Decision:
     return Decision(
         by=context.governance.caller,
         at=context.clock(),
@@ -67,7 +67,7 @@ def decision_of(request: Decide, change_id: str | None, context: Context) -> Dec
     )
 
 
-def receipt(request: Decide, state: State, decision: Decision, result: CommitResult | None) -> Decided:
+def build_receipt(request: Decide, state: State, decision: Decision, result: CommitResult | None) -> Decided:
     return Decided(
         proposal_ids=request.proposal_ids,
         state=state,
@@ -88,7 +88,7 @@ def _change_id(proposal: Proposal) -> str | None:
     return proposal.decision.change_id
 
 
-async def _undoing(proposals: Sequence[Proposal], change_id: str, context: Context) -> Change:
+async def _plan_reversal(proposals: Sequence[Proposal], change_id: str, context: Context) -> Change:
     scope = proposals[0].scope
     wide = replace(scope, user=None) if len({proposal.scope for proposal in proposals}) > 1 else scope
     footprint = await context.historian("reopen").footprint(wide, change_id)
@@ -113,7 +113,7 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
         )
 
 
-def _waiting_again(proposal: Proposal, context: Context) -> Proposal:
+def _wait_again(proposal: Proposal, context: Context) -> Proposal:
     """The proposal as pending, with a plan that can be committed again: new change id, new memory ids."""
     again = move_proposal(proposal, State.PENDING, None)
     if proposal.change is None:
@@ -158,23 +158,25 @@ async def decide(request: Decide, context: Context) -> Decided:
 
 async def _close(proposals: Sequence[Proposal], state: State, request: Decide, context: Context) -> Decided:
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
-    decision = decision_of(request, None, context)
+    decision = build_decision(request, None, context)
     closed_proposals = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
     office = context.governance
     words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
     await office.journal.write(
-        Act(proposals=closed_proposals, entries=_entries(closed_proposals, context), rejected=words)
+        Act(proposals=closed_proposals, entries=_build_entries(closed_proposals, context), rejected=words)
     )
     office.rejected.forget()
-    return receipt(request, state, decision, None)
+    return build_receipt(request, state, decision, None)
 
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
     try:
         pairs = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
-        chosen_changes = [await _chosen(proposal, change, request, context) for proposal, change in pairs]
-        change = await _weighed_again(_combined(chosen_changes, context), context)
-        decision = decision_of(request, change.id, context)
+        chosen_changes = [
+            await _plan_choice(proposal, change, request, context) for proposal, change in pairs
+        ]
+        change = await _lower_trust(_combine(chosen_changes, context), context)
+        decision = build_decision(request, change.id, context)
         approved_proposals = tuple(
             move_proposal(proposal, State.APPROVED, decision) for proposal in proposals
         )
@@ -182,7 +184,7 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             proposals=approved_proposals,
             entries=(
                 entry_of(change, "committed", context, proposals=[*request.proposal_ids]),
-                *_entries(approved_proposals, context),
+                *_build_entries(approved_proposals, context),
             ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await find_retractions(change, context),
@@ -198,22 +200,22 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
     is_erasure = True if change.erase else None
-    return replace(receipt(request, State.APPROVED, decision, result), erased=is_erasure)
+    return replace(build_receipt(request, State.APPROVED, decision, result), erased=is_erasure)
 
 
-async def _chosen(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
+async def _plan_choice(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
     """The change a decision means."""
     match request.verb:
         case Verb.EDIT:
-            return await plan_anew(proposal, _edited(proposal, request), context)
+            return await plan_anew(proposal, _apply_edit(proposal, request), context)
         case Verb.SUPERSEDE:
-            original = _remember(proposal)
+            original = _read_request(proposal)
             target = request.target or ""
             return await plan_anew(
                 proposal, replace(original, supersedes=(*original.supersedes, target)), context
             )
         case Verb.MERGE:
-            return _folded(change, await _target(change, request, context), context)
+            return _fold_into(change, await _target(change, request, context), context)
         case Verb.FORGET_SIMILAR:
             old = await _target(change, request, context)
             end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
@@ -221,7 +223,7 @@ async def _chosen(proposal: Proposal, change: Change, request: Decide, context: 
     return change
 
 
-def _folded(change: Change, canonical: Record, context: Context) -> Change:
+def _fold_into(change: Change, canonical: Record, context: Context) -> Change:
     """The change that merges the proposed memory into an existing one."""
     new_record = change.put[0].record
     merger = merged_record(canonical, [new_record], Strategy.MERGE_CONTENT, context.clock())
@@ -238,20 +240,20 @@ async def _target(change: Change, request: Decide, context: Context) -> Record:
     return records[0]
 
 
-def _edited(proposal: Proposal, request: Decide) -> Remember:
-    edited_request = replace(_remember(proposal), **request.edit)
+def _apply_edit(proposal: Proposal, request: Decide) -> Remember:
+    edited_request = replace(_read_request(proposal), **request.edit)
     if not isinstance(edited_request.content, str) and edited_request.type is not MemoryType.PROCEDURAL:
         raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
     return edited_request
 
 
-def _remember(proposal: Proposal) -> Remember:
+def _read_request(proposal: Proposal) -> Remember:
     if not isinstance(proposal.request, Remember):
         raise InvalidRequest(f"a held {proposal.operation} has no content to change", field="verb")
     return proposal.request
 
 
-def _combined(changes: Sequence[Change], context: Context) -> Change:
+def _combine(changes: Sequence[Change], context: Context) -> Change:
     """All changes as one, dated now, so that it is committed and undone as a whole."""
     now, first = context.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
@@ -264,7 +266,7 @@ def _combined(changes: Sequence[Change], context: Context) -> Change:
         operation=first.operation if len(operations) == 1 else "decide",
         scope=first.scope if len(users) == 1 else Scope(agent=first.scope.agent, tenant=first.scope.tenant),
         at=now,
-        put=tuple(_as_of(put, now) for change in changes for put in change.put),
+        put=tuple(_date_put(put, now) for change in changes for put in change.put),
         end=tuple(end for change in changes for end in change.end),
         erase=tuple(id for change in changes for id in change.erase),
         key=first.key if len(changes) == 1 else None,
@@ -272,7 +274,7 @@ def _combined(changes: Sequence[Change], context: Context) -> Change:
     )
 
 
-async def _weighed_again(change: Change, context: Context) -> Change:
+async def _lower_trust(change: Change, context: Context) -> Change:
     """The change with each memory trusted no more than its origins are now; they may have fallen."""
     source_ids = {id for put in change.put for id in put.record.derived_from}
     if not source_ids:
@@ -281,14 +283,14 @@ async def _weighed_again(change: Change, context: Context) -> Change:
         record.id: record.trust for record in await context.store.get(change.scope, sorted(source_ids))
     }
 
-    def weighed(put: Put) -> Put:
+    def lower_put(put: Put) -> Put:
         sources = [origins[id] for id in put.record.derived_from if id in origins]
         return replace(put, record=replace(put.record, trust=Trust.lowest(put.record.trust, *sources)))
 
-    return replace(change, put=tuple(weighed(put) for put in change.put))
+    return replace(change, put=tuple(lower_put(put) for put in change.put))
 
 
-def _as_of(put: Put, now: int) -> Put:
+def _date_put(put: Put, now: int) -> Put:
     """The put, dated at its approval: before that, nobody could have recalled the memory."""
     record = put.record
     if not record.alive(now):
@@ -367,6 +369,6 @@ def _refuse_if_settled(proposal: Proposal, state: State, digest: str | None) -> 
         )
 
 
-def _entries(proposals: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
+def _build_entries(proposals: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
     now, by = context.clock(), context.governance.caller
     return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in proposals)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memorywire.model.answers import Verdict
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or, Query, Scored
 from memorywire.model.record import Record, Trust
-from memorywire.pipeline.candidates import Asked
+from memorywire.pipeline.candidates import SearchResult
 from memorywire.policy.patterns import folded, source_group
 from memorywire.search.admit import Admission, share_of
 from memorywire.search.token_budget import wording
@@ -36,14 +36,14 @@ _TRUSTED = Compare(("trust",), Operator.NE, Trust.UNTRUSTED)
 _ORDER = (Verdict.NO_MATCH, Verdict.WEAK, Verdict.MATCH)
 
 V = TypeVar("V")
-Searching: TypeAlias = Callable[[Query], Awaitable[Asked]]
-Admitting: TypeAlias = Callable[[Asked], Awaitable[Admission]]
+Searching: TypeAlias = Callable[[Query], Awaitable[SearchResult]]
+Admitting: TypeAlias = Callable[[SearchResult], Awaitable[Admission]]
 
 
 class Balanced(Struct, frozen=True, kw_only=True):
     """What was asked and admitted in all, and the untrusted memories that were left out, with the reason."""
 
-    asked: Asked
+    asked: SearchResult
     admission: Admission
     left_out: tuple[tuple[Scored, str], ...] = ()
 
@@ -54,12 +54,12 @@ def has_untrusted(candidates: Sequence[Scored]) -> bool:
 
 
 async def balance(
-    answer: Asked, query: Query, limit: int, searching: Searching, admitting: Admitting
+    answer: SearchResult, query: Query, limit: int, searching: Searching, admitting: Admitting
 ) -> Balanced:
     """The candidates, trusted ones ranked on their own, and at most `limit` of each untrusted source."""
-    trusted_answer = await searching(_narrowed(query, _TRUSTED))
+    trusted_answer = await searching(_narrow(query, _TRUSTED))
     trusted_hits = await admitting(trusted_answer)
-    rounds = [answer, *await _others(answer, query, limit, searching)]
+    rounds = [answer, *await _search_others(answer, query, limit, searching)]
     admissions = [await admitting(one) for one in rounds]
     untrusted_hits = _unique(
         candidate for admission in admissions for candidate in admission.admitted if _is_untrusted(candidate)
@@ -72,10 +72,10 @@ async def balance(
         )
         for candidate in untrusted_hits
     ]
-    hits, left_out = _limited(trusted_hits.admitted, discounted_hits, limit)
+    hits, left_out = _limit_sources(trusted_hits.admitted, discounted_hits, limit)
     verdicts = [trusted_hits.verdict, *(one.verdict for one in admissions if has_untrusted(one.admitted))]
     return Balanced(
-        asked=_joined(trusted_answer, *rounds),
+        asked=_join_results(trusted_answer, *rounds),
         admission=replace(
             trusted_hits,
             admitted=tuple(hits),
@@ -89,30 +89,32 @@ async def balance(
     )
 
 
-async def _others(answer: Asked, query: Query, limit: int, searching: Searching) -> list[Asked]:
+async def _search_others(
+    answer: SearchResult, query: Query, limit: int, searching: Searching
+) -> list[SearchResult]:
     """What stands behind the sources that fill their share, a round for each set of such sources."""
-    answers: list[Asked] = []
+    answers: list[SearchResult] = []
     excluded_sources: set[str] = set()
     latest = answer
     for _ in range(_ROUNDS):
-        full = _full(latest.candidates, limit) - excluded_sources
+        full = _find_full_sources(latest.candidates, limit) - excluded_sources
         if not full:
             break
         excluded_sources |= full
         latest = await searching(
-            _narrowed(query, Not(Or(tuple(_from(group) for group in sorted(excluded_sources)))))
+            _narrow(query, Not(Or(tuple(_build_source_filter(group) for group in sorted(excluded_sources)))))
         )
         answers.append(latest)
     return answers
 
 
-def _full(candidates: Sequence[Scored], limit: int) -> set[str]:
+def _find_full_sources(candidates: Sequence[Scored], limit: int) -> set[str]:
     """The untrusted sources that have more candidates than their share."""
     counts = Counter(source_group(s.record.source) for s in candidates if _is_untrusted(s))
     return {group for group, count in counts.items() if count > limit}
 
 
-def _from(group: str) -> Filter:
+def _build_source_filter(group: str) -> Filter:
     if not group:
         return Not(Compare(("source",), Operator.EXISTS, True))
     exact = Compare(("source",), Operator.EQ, group)
@@ -120,12 +122,12 @@ def _from(group: str) -> Filter:
     return Or((exact, *inside))
 
 
-def _narrowed(query: Query, condition: Filter) -> Query:
+def _narrow(query: Query, condition: Filter) -> Query:
     where = query.where
     return replace(query, where=replace(where, filter=And((where.filter, condition))))
 
 
-def _limited(
+def _limit_sources(
     trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored], limit: int
 ) -> tuple[list[Scored], list[tuple[Scored, str]]]:
     """All of the trusted, and of the untrusted those that are no copies and within the share of a source."""
@@ -133,7 +135,7 @@ def _limited(
     term_sets: list[tuple[frozenset[str], frozenset[str]]] = []
     counts: Counter[str] = Counter()
     left_out: list[tuple[Scored, str]] = []
-    for candidate in _merged_ranks(trusted_hits, untrusted_hits):
+    for candidate in _merge_ranks(trusted_hits, untrusted_hits):
         words = _words(candidate.record)
         if _is_untrusted(candidate):
             group = folded(source_group(candidate.record.source))
@@ -149,7 +151,7 @@ def _limited(
     return hits, left_out
 
 
-def _merged_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored]) -> Iterator[Scored]:
+def _merge_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored]) -> Iterator[Scored]:
     """Both by score; the trusted ones keep their own order, and come first in a tie."""
     waiting = sorted(untrusted_hits, key=lambda candidate: -candidate.score)
     for candidate in trusted_hits:
@@ -179,18 +181,18 @@ def _is_untrusted(candidate: Scored) -> bool:
     return candidate.record.trust is Trust.UNTRUSTED
 
 
-def _joined(*answers: Asked) -> Asked:
+def _join_results(*answers: SearchResult) -> SearchResult:
     """Several answers to one question as one: who returned what, and the scores of a fusion."""
     first = answers[0]
     return replace(
         first,
         candidates=_unique(candidate for one in answers for candidate in one.candidates),
-        fused=None if first.fused is None else _merged(one.fused for one in answers),
-        returned_by=None if first.returned_by is None else _merged(one.returned_by for one in answers),
+        fused=None if first.fused is None else _merge_tables(one.fused for one in answers),
+        returned_by=None if first.returned_by is None else _merge_tables(one.returned_by for one in answers),
     )
 
 
-def _merged(tables: Iterable[Mapping[str, V] | None]) -> dict[str, V]:
+def _merge_tables(tables: Iterable[Mapping[str, V] | None]) -> dict[str, V]:
     """One table of several; what the first says of an id counts."""
     union: dict[str, V] = {}
     for table in tables:

@@ -46,7 +46,7 @@ async def remember_event(event: Event, requests: Iterable[Remember], context: Co
     refusals: list[str] = []
     for request in requests:
         try:
-            receipt = await _kept(request, context)
+            receipt = await _remember_one(request, context)
         except AWAY:
             raise
         except MemorywireError as problem:
@@ -107,26 +107,26 @@ def build_fact_requests(
     ]
 
 
-async def _kept(request: Remember, context: Context) -> Remembered:
+async def _remember_one(request: Remember, context: Context) -> Remembered:
     """Remember a fact unless it is known; remember a turn even when another turn says the same."""
     if request.id is None:
         return await remember(request, context)
-    there = await _there(request, context)
+    there = await _find_earlier(request, context)
     if there is not None:
         return build_duplicate_receipt(context, there.id, there.version, there.updated_at, None)
     try:  # not unique: people repeat themselves
-        return await remember(_keyed(request, context), context, unique=False)
+        return await remember(_add_key(request, context), context, unique=False)
     except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
         return build_duplicate_receipt(context, request.id, 1, context.clock(), None)
 
 
-def _keyed(turn: Remember, context: Context) -> Remember:
+def _add_key(turn: Remember, context: Context) -> Remember:
     """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
     can_be = context.office is not None and isinstance(context.store, SupportsHistory)
     return replace(turn, idempotency_key=turn.id) if can_be else turn
 
 
-async def _there(request: Remember, context: Context) -> Record | None:
+async def _find_earlier(request: Remember, context: Context) -> Record | None:
     """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
     records = await context.store.get(request.scope, [request.id or ""])
     if records or request.occurred_at is None:
@@ -157,22 +157,22 @@ class Allowance:
     def __init__(self, clock: Clock, *, a_day: int = CALLS_A_DAY) -> None:
         self._clock = clock
         self._bounds = ((_MINUTE_MS, _CALLS_A_MINUTE), (DAY_MS, a_day))
-        self._asked: deque[int] = deque()
+        self._ask_extractor: deque[int] = deque()
 
     def wait_ms(self) -> int:
         """Milliseconds until the extractor may be asked again; 0 when it may be asked now."""
         now = self._clock()
-        while self._asked and self._asked[0] <= now - DAY_MS:
-            self._asked.popleft()
+        while self._ask_extractor and self._ask_extractor[0] <= now - DAY_MS:
+            self._ask_extractor.popleft()
         for span, most in self._bounds:
-            recent = [at for at in self._asked if at > now - span]
+            recent = [at for at in self._ask_extractor if at > now - span]
             if len(recent) >= most:
                 return max(1, recent[-most] + span - now) if most else span
         return 0
 
     def spend(self) -> None:
         """Count one question to the extractor."""
-        self._asked.append(self._clock())
+        self._ask_extractor.append(self._clock())
 
 
 class Reader:
@@ -328,23 +328,27 @@ class Reader:
     async def _read(self, event: Event, context: Context) -> Event:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
-            facts = event.found if event.found is not None else await self._extracted(event, conversation)
+            facts = event.found if event.found is not None else await self._extract(event, conversation)
             requests = build_fact_requests(event, conversation, facts, self.extractor.name)
         else:
             requests = build_turn_requests(event, conversation)
         return await remember_event(event, requests, await context.serving(event.scope))
 
-    async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
+    async def _extract(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
         """The facts the extractor finds; written down first, if it might answer differently another time."""
         if self.extractor is None:
             return ()
-        extraction = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
+        extraction = await self._breaker(
+            "extract", partial(self._ask_extractor, self.extractor, event, conversation)
+        )
         clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in extraction]
         if not self.extractor.local and self._queue is not None:
             await self._queue.set_facts(event.id, clean)
         return tuple(clean)
 
-    async def _asked(self, extractor: Extractor, event: Event, conversation: Conversation) -> Sequence[Fact]:
+    async def _ask_extractor(
+        self, extractor: Extractor, event: Event, conversation: Conversation
+    ) -> Sequence[Fact]:
         """Ask the extractor, and count the question unless it is free; called through the breaker."""
         if not extractor.local:
             self._allowance.spend()

@@ -118,14 +118,14 @@ def merged_record(survivor: Record, losers: Sequence[Record], strategy: Strategy
     refuse_large(metadata, "strategy")
     return replace(
         following,
-        content=_joined([survivor, *(record for record in by_age if record is not survivor)]),
+        content=_join_texts([survivor, *(record for record in by_age if record is not survivor)]),
         metadata=metadata,
         tags=tuple(dict.fromkeys(tag for record in by_age for tag in record.tags)),
         confidence=max(record.confidence for record in by_age),
     )
 
 
-def _joined(records: Sequence[Record]) -> str:
+def _join_texts(records: Sequence[Record]) -> str:
     texts = [
         record.content for record in records if isinstance(record.content, str) and not _is_machine(record)
     ]

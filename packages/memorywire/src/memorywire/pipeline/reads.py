@@ -39,7 +39,7 @@ _FEEDBACK = "feedback"
 
 
 async def agents(request: Agents, context: Context) -> AgentList:
-    counts = dict(await surveyor(context, "agents").owners(request.tenant))
+    counts = dict(await require_listing(context, "agents").owners(request.tenant))
     waiting = {} if context.office is None else await context.office.journal.waiting(request.tenant)
     names = sorted(counts.keys() | waiting.keys())
     return AgentList(
@@ -51,9 +51,9 @@ async def agents(request: Agents, context: Context) -> AgentList:
 
 
 async def facets(request: Facets, context: Context) -> FacetCounts:
-    where = listed(request, context)
-    newest = await surveyor(context, "facets").newest(where, None, LOOKED_AT)
-    return FacetCounts(looked_at=len(newest), fields=_counted(newest))
+    where = build_list_filter(request, context)
+    newest = await require_listing(context, "facets").newest(where, None, LOOKED_AT)
+    return FacetCounts(looked_at=len(newest), fields=_count_facets(newest))
 
 
 async def recalls(request: Recalls, context: Context) -> RecallPage:
@@ -66,7 +66,7 @@ async def recalls(request: Recalls, context: Context) -> RecallPage:
         before=request.before,
         limit=request.limit,
     )
-    return RecallPage(items=tuple(_summary(note) for note in notes))
+    return RecallPage(items=tuple(_build_summary(note) for note in notes))
 
 
 async def feedback(request: Feedback, context: Context) -> Judged:
@@ -90,7 +90,7 @@ async def feedback(request: Feedback, context: Context) -> Judged:
     return Judged(memory_id=request.memory_id, helped=request.helped, by=office.caller, at=now, reason=reason)
 
 
-async def judged(note: RecallNote, context: Context) -> tuple[Judged, ...]:
+async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...]:
     """All feedback on what a recall handed out, oldest first."""
     entries = await context.governance.journal.about(note.scope.tenant, note.id)
     return tuple(
@@ -114,7 +114,7 @@ async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> Rec
     return note
 
 
-def listed(request: List | Facets, context: Context) -> Where:
+def build_list_filter(request: List | Facets, context: Context) -> Where:
     """What a list is about."""
     archive = {Standing.ARCHIVED} if "archived" in request.include else set()
     return Where(
@@ -126,7 +126,7 @@ def listed(request: List | Facets, context: Context) -> Where:
     )
 
 
-def surveyor(context: Context, wanted_for: str) -> SupportsListing:
+def require_listing(context: Context, wanted_for: str) -> SupportsListing:
     """The store, or the first of several, that can say what it holds."""
     store = context.store
     each = (
@@ -140,7 +140,7 @@ def surveyor(context: Context, wanted_for: str) -> SupportsListing:
     return found
 
 
-def _counted(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
+def _count_facets(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
     counts = {
         "type": Counter(record.type.value for record in records),
         "user_id": Counter(record.scope.user for record in records if record.scope.user),
@@ -149,15 +149,15 @@ def _counted(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
         "standing": Counter(record.standing.value for record in records),
         "tags": Counter(tag for record in records for tag in record.tags),
     }
-    return {name: _most(count) for name, count in counts.items()}
+    return {name: _list_most(count) for name, count in counts.items()}
 
 
-def _most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
+def _list_most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
     by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(FacetValue(value=value, count=count) for value, count in by_count[:_VALUES])
 
 
-def _summary(note: RecallNote) -> RecallSummary:
+def _build_summary(note: RecallNote) -> RecallSummary:
     return RecallSummary(
         recall_id=note.id,
         scope=note.scope,
@@ -178,9 +178,9 @@ async def get(request: Get, context: Context) -> Record:
 
 
 async def list_(request: List, context: Context) -> Page:
-    where = listed(request, context)
+    where = build_list_filter(request, context)
     newest = request.order is Order.NEWEST
-    read = surveyor(context, "order").newest if newest else context.store.find
+    read = require_listing(context, "order").newest if newest else context.store.find
     records = await read(where, request.after, request.limit + 1)
     items = tuple(records[: request.limit])
     return Page(
@@ -212,14 +212,14 @@ async def why(request: Why, context: Context) -> Reasons:
         at=note.at,
         caller=note.caller,
         verdict=note.verdict,
-        results=tuple([await _given(agent, *hit, context) for hit in note.hits]),
+        results=tuple([await _read_version(agent, *hit, context) for hit in note.hits]),
         query=note.query or None,
         as_of=None if note.details is None else note.details.get("as_of"),
-        feedback=await judged(note, context),
+        feedback=await read_feedback(note, context),
     )
 
 
-async def _given(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
+async def _read_version(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
     """The version of the memory that the recall handed out, from its history."""
     versions = await context.historian("why").history(scope, id)
     found = next((link for link in versions if link.number == version), None)

@@ -21,7 +21,7 @@ from memorywire.model.proposal import Proposal, RecallNote, State
 from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored, Where
 from memorywire.model.record import RECALLABLE, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, RankWeights, Recall
-from memorywire.pipeline.candidates import MEASURED, Asked, ask, begun
+from memorywire.pipeline.candidates import MEASURED, SearchResult, begin_embedding, search_stores
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
 from memorywire.pipeline.plan import entry_about
@@ -40,7 +40,7 @@ GRANTED_MS = 3_600_000
 """How long a recall that a person approved may be repeated."""
 
 
-async def permit(request: Recall, context: Context) -> None:
+async def check_permission(request: Recall, context: Context) -> None:
     """Pass, or raise: refused by policy, waiting for a person, or over budget.
 
     A rule speaks of recalls only when it names them, so that a policy about writes cannot make an agent
@@ -56,11 +56,11 @@ async def permit(request: Recall, context: Context) -> None:
         if judgement.verdict is Verdict.REFUSE:
             await _refuse(request, judgement, context)
         if judgement.verdict is Verdict.HOLD:
-            await _ask(request, judgement, policy, context)
+            await _hold_recall(request, judgement, policy, context)
     await context.office.purse.check(request, policy, context.office.caller, context.clock())
 
 
-def worded(request: Recall, context: Context) -> str:
+def redact_query(request: Recall, context: Context) -> str:
     """The query as it may be written down."""
     query, office = request.query, context.office
     if office is None or office.redactor.finds_nothing((), (query,)):
@@ -68,7 +68,7 @@ def worded(request: Recall, context: Context) -> str:
     return office.redactor.text(query)[0]
 
 
-def write_down(
+def log_recall(
     id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, context: Context
 ) -> None:
     """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
@@ -102,7 +102,7 @@ async def _refuse(request: Recall, judgement: Judgement, context: Context) -> No
     raise Refused(judgement.refusal, field="query", fix="ask the person who keeps the policy")
 
 
-async def _ask(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:
+async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:
     """Let a recall pass that a person approved lately; otherwise hold it for a person."""
     office, now = context.governance, context.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
@@ -194,7 +194,7 @@ async def choose(
         beyond = tuple([(scored, "beyond k") for scored in admitted[request.k :]])
         return Chosen(hits=tuple(admitted[: request.k]), supporting={}, passed_over=beyond)
     ranked = list(admitted) if request.rank is None else ranker(admitted, request.rank, now)
-    found = {} if request.dedup is None else await _repeats(ranked, request.dedup, embedder)
+    found = {} if request.dedup is None else await _find_repeats(ranked, request.dedup, embedder)
     mode = None if request.dedup is None else request.dedup.mode
     removed = {} if mode is DedupMode.KEEP else found
     told_by = {} if mode is DedupMode.DROP else found
@@ -204,7 +204,7 @@ async def choose(
     left = [scored for scored in distinct if scored.record.id not in taken]
     return Chosen(
         hits=tuple(packed),
-        supporting=_supporting(told_by),
+        supporting=_group_support(told_by),
         repeats=len(found),
         passed_over=(
             *((scored, "over the token budget") for scored in skipped),
@@ -214,7 +214,7 @@ async def choose(
     )
 
 
-async def _repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
+async def _find_repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
     """For each repetition the id of the better memory. Only look-alikes are embedded, so mostly none is."""
     groups = await asyncio.to_thread(lookalikes, ranked)
     alike = [record for group in groups for record, _ in group]
@@ -223,7 +223,7 @@ async def _repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -
     return repeats(groups, by_id, dedup.threshold)
 
 
-def _supporting(told_by: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _group_support(told_by: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     support: dict[str, list[str]] = {}
     for repeat, better in told_by.items():
         support.setdefault(better, []).append(repeat)
@@ -238,70 +238,76 @@ _Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
 async def recall(request: Recall, context: Context, choosing: Choosing = choose) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
     _refuse_what_is_not_wired(request, context)
-    await permit(request, context)
+    await check_permission(request, context)
     started = context.clock()
-    wording = begun(request, context)
-    query = _query(request, started)
-    recall_id, noted = context.mint(), worded(request, context)
+    embedding = begin_embedding(request, context)
+    query = _build_query(request, started)
+    recall_id, noted = context.mint(), redact_query(request, context)
     more, several = asks_more(request.query), things(request.query)
     least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
-    asked = await ask(query, wording, wanted, request, context, enough=decisive)
+    asked = await search_stores(query, embedding, wanted, request, context, enough=decisive)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
-    balanced = await _balanced(asked, query, request, context, admitting)
+    balanced = await _balance(asked, query, request, context, admitting)
     asked, admission = balanced.asked, balanced.admission
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
-    said = _of_the_question(query) if request.explain else None
-    hits = tuple([_hit(scored, chosen, asked, said) for scored in chosen.hits])
-    if isinstance(context.store, Tracker) and hits and request.as_of is None and _tracks(context):
+    said = _read_question_signals(query) if request.explain else None
+    hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
+    if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
         await context.store.touch(request.scope, [hit.id for hit in hits], started)
-    write_down(recall_id, noted, request, hits, admission.verdict, context)
+    log_recall(recall_id, noted, request, hits, admission.verdict, context)
     return Recalled(
         recall_id=recall_id,
         hits=hits,
         verdict=admission.verdict,
         fusion_used=request.fusion,
         stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
-        outcomes=_outcomes(asked, hits),
-        degraded=(*_degraded(request, context, admission), *asked.degraded, *_damaged(asked.candidates)),
+        outcomes=_count_outcomes(asked, hits),
+        degraded=(
+            *_list_degraded(request, context, admission),
+            *asked.degraded,
+            *_list_damage(asked.candidates),
+        ),
         latency_ms=max(0, context.clock() - started),
         floor=admission.floor if request.explain else None,
-        near_misses=_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
+        near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
     )
 
 
-async def _admitted(asked: Asked, request: Recall, context: Context, admitting: _Admitting) -> Admission:
+async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
-    candidates = await _counted(asked.candidates, context) if _tells_use(request) else asked.candidates
+    candidates = (
+        await _add_recall_counts(asked.candidates, context) if _shows_use(request) else asked.candidates
+    )
     admission = admitting(candidates)
     if request.rank is None and asked.fused is not None:
         return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
     return admission
 
 
-async def _balanced(
-    asked: Asked, query: Query, request: Recall, context: Context, admitting: _Admitting
+async def _balance(
+    asked: SearchResult, query: Query, request: Recall, context: Context, admitting: _Admitting
 ) -> Balanced:
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
     if context.office is None or not has_untrusted(asked.candidates):
-        return Balanced(asked=asked, admission=await _admitted(asked, request, context, admitting))
+        return Balanced(asked=asked, admission=await _admit(asked, request, context, admitting))
     policy = await context.office.rulebook.policy(request.scope.tenant)
     wanted = pool(request, _NEAR_MISSES)
     return await balance(
         asked,
         query,
         max(1, int(policy.source_share * request.k)),
-        lambda narrowed: ask(narrowed, begun(request, context), wanted, request, context),
-        lambda one: _admitted(one, request, context, admitting),
+        lambda narrowed: search_stores(narrowed, begin_embedding(request, context), wanted, request, context),
+        lambda one: _admit(one, request, context, admitting),
     )
 
 
-def _query(request: Recall, now: int) -> Query:
+def _build_query(request: Recall, now: int) -> Query:
     """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
-    where = _where(request, now)
+    where = _build_where(request, now)
     return Query(
         where=where,
         text=request.query,
@@ -313,7 +319,7 @@ def _query(request: Recall, now: int) -> Query:
     )
 
 
-def _where(request: Recall, now: int) -> Where:
+def _build_where(request: Recall, now: int) -> Where:
     moment = request.as_of if request.as_of is not None else now
     days = request.fresher_than_days
     archived = {Standing.ARCHIVED} if "archived" in request.include else set()
@@ -328,7 +334,7 @@ def _where(request: Recall, now: int) -> Where:
     )
 
 
-def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
+def _count_outcomes(asked: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
     return tuple(
         [
@@ -338,13 +344,13 @@ def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     )
 
 
-def _of_the_question(query: Query) -> dict[str, float]:
+def _read_question_signals(query: Query) -> dict[str, float]:
     """The signals of the question itself: the same for every hit, but part of why each has its score."""
     understood = {"aside": len(query.aside), "settled": query.settled}
     return {name: float(weight) for name, weight in understood.items() if weight}
 
 
-def _hit(scored: Scored, chosen: Chosen, asked: Asked, said: dict[str, float] | None) -> Hit:
+def _build_hit(scored: Scored, chosen: Chosen, asked: SearchResult, said: dict[str, float] | None) -> Hit:
     """`said` are the signals of the question, if they are to be explained."""
     return Hit(
         record=scored.record,
@@ -355,7 +361,7 @@ def _hit(scored: Scored, chosen: Chosen, asked: Asked, said: dict[str, float] | 
     )
 
 
-def _near_misses(
+def _list_near_misses(
     chosen: Chosen, admission: Admission, left_out: Sequence[tuple[Scored, str]]
 ) -> tuple[NearMiss, ...]:
     below = [(scored, "below the relevance floor") for scored in admission.cut]
@@ -365,34 +371,34 @@ def _near_misses(
     )
 
 
-def _degraded(request: Recall, context: Context, admission: Admission) -> tuple[str, ...]:
+def _list_degraded(request: Recall, context: Context, admission: Admission) -> tuple[str, ...]:
     """The names of what was asked for and could not be done."""
     asked = {
         "hops": request.hops > 0 and not linked(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
-        "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
+        "rank.frequency": _ranks_by_use(request) and not counts_recalls(admission.admitted),
     }
     return tuple([name for name, missing in asked.items() if missing])
 
 
-def _damaged(candidates: Sequence[Scored]) -> tuple[str, ...]:
+def _list_damage(candidates: Sequence[Scored]) -> tuple[str, ...]:
     """Says so when the store left out damaged vectors."""
     is_damaged = bool(candidates) and DAMAGED_VECTORS in candidates[0].signals
     return (DAMAGED_VECTORS,) if is_damaged else ()
 
 
-def _by_use(request: Recall) -> bool:
+def _ranks_by_use(request: Recall) -> bool:
     return request.rank is not None and request.rank.frequency > 0
 
 
-def _tells_use(request: Recall) -> bool:
+def _shows_use(request: Recall) -> bool:
     """Whether the answer ranks by, or explains, how often memories were recalled."""
     return request.rank is not None and (request.rank.frequency > 0 or request.explain)
 
 
-async def _counted(candidates: list[Scored], context: Context) -> list[Scored]:
+async def _add_recall_counts(candidates: list[Scored], context: Context) -> list[Scored]:
     """The candidates with how often each was recalled, where the store knows."""
-    if not isinstance(context.store, RecallCounter) or not _tracks(context):
+    if not isinstance(context.store, RecallCounter) or not _is_tracking(context):
         return candidates
     counts = await context.store.recalls([scored.record for scored in candidates])
     return [
@@ -401,7 +407,7 @@ async def _counted(candidates: list[Scored], context: Context) -> list[Scored]:
     ]
 
 
-def _tracks(context: Context) -> bool:
+def _is_tracking(context: Context) -> bool:
     return Feature.RECALL_TRACKING in context.store.features
 
 

@@ -144,11 +144,11 @@ async def _parts(trail: Trail, request: Recover, context: Context) -> AsyncItera
     live = {record.id: record for record in await context.store.get(request.scope, list(trail.tainted))}
     for id, taint in trail.tainted.items():
         history = await context.historian("recover").history(request.scope, id)
-        yield _purged(id, taint, live.get(id), history, now)
+        yield _purge(id, taint, live.get(id), history, now)
     for id, into in trail.aside.items():
         if id not in trail.tainted:
             history = await context.historian("recover").history(request.scope, id)
-            for part in await _restored(id, into, history, trail, context):
+            for part in await _restore(id, into, history, trail, context):
                 yield part
     for id, via in trail.corrections.items():
         yield _Part(step=Step(id=id, deed=Deed.KEPT, cause=Cause.SUPERSEDES, via=via))
@@ -157,11 +157,11 @@ async def _parts(trail: Trail, request: Recover, context: Context) -> AsyncItera
         async for record in context.all_matching(Where(scope=request.scope, alive_at=now))
         if record.updated_at >= request.since and record.id not in trail.tainted
     ]
-    for part in await asyncio.to_thread(_quarantined, remaining, now):
+    for part in await asyncio.to_thread(_quarantine, remaining, now):
         yield part
 
 
-def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Version], now: int) -> _Part:
+def _purge(id: str, taint: Taint, live: Record | None, history: Sequence[Version], now: int) -> _Part:
     """End a tainted memory, or bring its last clean version back where there is one."""
     step = Step(id=id, deed=Deed.GONE, cause=taint.cause, via=taint.via)
     if live is None:
@@ -171,11 +171,11 @@ def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Versio
         end = End(id=id, version=live.version, reason=EndReason.FORGOTTEN)
         return _Part(step=replace(step, deed=Deed.ENDED), end=end)
     record, number = clean[-1]
-    put = Put(record=_following(record, live.version, now), base=Base.LIVE, like=number)
+    put = Put(record=_build_following(record, live.version, now), base=Base.LIVE, like=number)
     return _Part(step=replace(step, deed=Deed.ROLLED_BACK), put=put)
 
 
-async def _restored(
+async def _restore(
     id: str, into: str, history: Sequence[Version], trail: Trail, context: Context
 ) -> list[_Part]:
     """Bring back what a tainted memory replaced, unless it changed since or a live memory says the same."""
@@ -186,21 +186,23 @@ async def _restored(
     if twin is not None and twin.id not in trail.tainted:
         return []
     step = Step(id=id, deed=Deed.RESTORED, cause=Cause.REPLACED, via=into)
-    record = _following(last.record, last.number, now)
+    record = _build_following(last.record, last.number, now)
     return [_Part(step=step, put=Put(record=record, base=Base.ENDED, like=last.number))]
 
 
-def _following(record: Record, latest: int, now: int) -> Record:
+def _build_following(record: Record, latest: int, now: int) -> Record:
     """A version behind `latest` that says what this record says."""
     return replace(record, version=latest + 1, updated_at=now, recalled_at=None)
 
 
-def _quarantined(records: Sequence[Record], now: int) -> list[_Part]:
+def _quarantine(records: Sequence[Record], now: int) -> list[_Part]:
     found = []
     for record in records:
         signs = tuple(dict.fromkeys(sign for sign, _ in screen_record(record)))
         if signs:
-            archive_version = replace(_following(record, record.version, now), standing=Standing.ARCHIVED)
+            archive_version = replace(
+                _build_following(record, record.version, now), standing=Standing.ARCHIVED
+            )
             put = Put(record=archive_version, base=Base.LIVE, like=record.version)
             step = Step(id=record.id, deed=Deed.QUARANTINED, cause=Cause.DIRECTIVE, signs=signs)
             found.append(_Part(step=step, put=put))

@@ -60,7 +60,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
         current = await journal.proposal(proposal.scope.tenant, proposal.id)
         if current is None or current.revision != proposal.revision:
             continue  # somebody else decided meanwhile
-        new_plan = await _renewed(proposal, context)
+        new_plan = await _renew(proposal, context)
         if new_plan is not proposal:
             if new_plan.state is State.STALE:
                 stale.append(new_plan.id)
@@ -72,7 +72,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
     return stale
 
 
-async def _renewed(proposal: Proposal, context: Context) -> Proposal:
+async def _renew(proposal: Proposal, context: Context) -> Proposal:
     """The proposal with a plan that fits memory as it is now, or marked stale when there is none."""
     if proposal.request is None or proposal.change is None:
         return move_proposal(proposal, State.STALE, None)

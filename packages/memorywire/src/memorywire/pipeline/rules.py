@@ -54,12 +54,12 @@ async def past_cases(
     change_ids = {one.decision.change_id for one in proposals if one.decision is not None}
     changes = [change for change in await historian.changes(scope, _MOST + 1) if change.at >= since]
     commits = [
-        (change.id, _committed(print_), Verdict.ALLOW)
+        (change.id, _build_committed_case(print_), Verdict.ALLOW)
         for change in changes[:_MOST]
         if change.id not in change_ids
         if (print_ := await historian.footprint(scope, change.id)) is not None
     ]
-    cases = [*commits, *((one.id, held_case(one), Verdict.HOLD) for one in reversed(proposals))]
+    cases = [*commits, *((one.id, build_held_case(one), Verdict.HOLD) for one in reversed(proposals))]
     return cases, len(changes) <= _MOST
 
 
@@ -72,7 +72,7 @@ async def all_proposals(filter: Wanted, journal: Journal) -> AsyncIterator[Propo
         page = replace(page, after=proposals[-1].id)
 
 
-def held_case(proposal: Proposal) -> Case:
+def build_held_case(proposal: Proposal) -> Case:
     """What was judged when the proposal was made, as far as it is still known."""
     request, change = proposal.request, proposal.change
     records = () if change is None else tuple(put.record for put in change.put)
@@ -97,7 +97,7 @@ def untold(rule: Rule) -> tuple[str, ...]:
     return tuple(sorted(UNKNOWN & {*rule.when.given, *inner}))
 
 
-def _committed(footprint: Footprint) -> Case:
+def _build_committed_case(footprint: Footprint) -> Case:
     change = footprint.change
     put_ids = {version.id for version in footprint.began}
     ended_versions = [version for version in footprint.ended if version.id not in put_ids]
@@ -133,7 +133,7 @@ async def rules(request: Rules, context: Context) -> RuleBook:
     office = context.governance
     editions = await office.journal.editions(request.tenant)
     newest = editions[0] if editions else None
-    tables = await _given(newest, request.tenant, context)
+    tables = await _read_rules(newest, request.tenant, context)
     policy = with_rules(office.rulebook.base, tables)
     document = policy_to_dict(policy)
     return RuleBook(
@@ -168,7 +168,7 @@ async def set_rules(request: SetRules, context: Context) -> RuleBook:
     _refuse_foreign(request)
     _refuse_secrets(request, context)
     edition = _edition(current, request.rules, request.tenant, context)
-    before = [table["name"] for table in await _given(current, request.tenant, context)]
+    before = [table["name"] for table in await _read_rules(current, request.tenant, context)]
     missing_names = set(before) - {table["name"] for table in edition.rules}
     details: dict[str, Json] = {"dropped": sorted(missing_names)} if missing_names else {}
     await _put_in_force(edition, request.tenant, "given", context, **details)
@@ -179,7 +179,7 @@ async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
     office = context.governance
     current = await office.journal.edition(request.tenant)
-    tables = await _given(current, request.tenant, context)
+    tables = await _read_rules(current, request.tenant, context)
     policy = with_rules(office.rulebook.base, tables)
     matches = [
         one for one in await _suggestions(request.tenant, policy, context) if one.rule.name == request.name
@@ -217,7 +217,7 @@ async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
     journal = context.governance.journal
     current = await journal.edition(request.tenant)
-    tables = await _given(current, request.tenant, context)
+    tables = await _read_rules(current, request.tenant, context)
     let_pass = await journal.ruled(request.tenant, request.name)
     if not let_pass and not any(_is_learned(table, request) for table in tables):
         raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
@@ -258,7 +258,7 @@ async def _all_taken_back(
         raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
     plans, kept_ids = [], []
     for scope, id in let_pass:
-        plan = await _taken_back(scope, id, context)
+        plan = await _plan_reversal(scope, id, context)
         if plan is None:
             kept_ids.append(id)
         else:
@@ -277,7 +277,7 @@ async def _all_taken_back(
     return change, kept_ids
 
 
-async def _taken_back(scope: Scope, id: str, context: Context) -> Change | None:
+async def _plan_reversal(scope: Scope, id: str, context: Context) -> Change | None:
     """The change that takes this one back, if there still is one."""
     footprint = await context.historian("revert_rule").footprint(scope, id)
     if footprint is None:
@@ -294,14 +294,14 @@ async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Su
     decisions = [
         decision
         async for proposal in all_proposals(filter, context.governance.journal)
-        if (decision := _decided(proposal)) is not None
+        if (decision := _build_evidence(proposal)) is not None
     ]
     names = {rule.name for rule in policy.rules}
     suggestions = await asyncio.to_thread(suggest, decisions)  # many decisions take their time
     return [one for one in suggestions if one.rule.name not in names]
 
 
-def _decided(proposal: Proposal) -> Decided | None:
+def _build_evidence(proposal: Proposal) -> Decided | None:
     """A decision as evidence for a learned rule; an edited proposal counts neither as a yes nor as a no."""
     decision = proposal.decision
     if decision is None or proposal.features is None or decision.verb not in _PLAIN:
@@ -316,7 +316,7 @@ def _decided(proposal: Proposal) -> Decided | None:
     )
 
 
-async def _given(current: Edition | None, tenant: str, context: Context) -> tuple[Json, ...]:
+async def _read_rules(current: Edition | None, tenant: str, context: Context) -> tuple[Json, ...]:
     """The rules that a tenant gave: those of its edition.
 
     Before its first one they are those about it alone in the list that all tenants once shared.

@@ -58,7 +58,7 @@ async def build_reversal(request: Undo, footprint: Footprint, context: Context) 
         operation="undo",
         scope=footprint.change.scope,
         at=now,
-        put=tuple(_restored(old, new_versions.get(id), now) for id, old in old_versions.items()),
+        put=tuple(_restore(old, new_versions.get(id), now) for id, old in old_versions.items()),
         end=tuple(
             End(id=id, version=new.number, reason=EndReason.UNDONE)
             for id, new in new_versions.items()
@@ -68,7 +68,7 @@ async def build_reversal(request: Undo, footprint: Footprint, context: Context) 
     )
 
 
-def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
+def _restore(old: Version, replaced_by: Version | None, now: int) -> Put:
     """A new version that says what the ended one said."""
     assert old.record is not None, "moved or erased versions were refused"  # noqa: S101 - narrows the type
     latest = replaced_by or old
@@ -92,10 +92,10 @@ async def _refuse_if_moved(
             raise Conflict(f"{id} was erased since", field="change_id")
         has_moved = latest.number != version.number or latest.ended_by != version.ended_by
         if has_moved or (id in new_versions and latest.ended is not None):
-            raise await _moved_on(request, id, latest, context)
+            raise await _explain_move(request, id, latest, context)
 
 
-async def _moved_on(request: Undo, id: str, latest: Version, context: Context) -> Conflict:
+async def _explain_move(request: Undo, id: str, latest: Version, context: Context) -> Conflict:
     """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
     later = latest.ended_by or latest.began_by
     footprint = await context.historian("undo").footprint(request.scope, later)

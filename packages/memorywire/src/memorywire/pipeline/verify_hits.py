@@ -31,7 +31,7 @@ LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
 """Reasons that no honest store gives. For the other reasons a store may simply be late."""
 
 
-class Believed(Struct, frozen=True, kw_only=True):
+class CheckedHits(Struct, frozen=True, kw_only=True):
     """The hits of a store's answer that are believed, and how many others were dropped for which reason."""
 
     store: str
@@ -39,7 +39,7 @@ class Believed(Struct, frozen=True, kw_only=True):
     dropped: Mapping[str, int]
 
     @property
-    def lied(self) -> bool:
+    def has_lied(self) -> bool:
         return not LIES.isdisjoint(self.dropped)
 
     @property
@@ -48,30 +48,30 @@ class Believed(Struct, frozen=True, kw_only=True):
         return f"hits were not believed: {reasons}" if reasons else None
 
 
-async def believe(
+async def check_answers(
     founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
-) -> list[Believed]:
+) -> list[CheckedHits]:
     """The answer of each store, without the hits that it should not have returned."""
-    witness = await _witness(founds, where, fan, context)
-    return [held_against(answer, where, witness) for answer in founds]
+    witness = await _read_references(founds, where, fan, context)
+    return [check_answer(answer, where, witness) for answer in founds]
 
 
-def trusted(checked_answers: Sequence[Believed]) -> Sequence[Believed]:
+def select_voters(checked_answers: Sequence[CheckedHits]) -> Sequence[CheckedHits]:
     """The answers that may vote: those of stores that did not lie, or all if every store lied.
 
     A store that lies may also have left good memories out, which shows only beside the answers of others. So
     the rest of its answer does not count either.
     """
-    honest = [one for one in checked_answers if not one.lied]
+    honest = [one for one in checked_answers if not one.has_lied]
     return honest or checked_answers
 
 
-Witness = Mapping[str, Record | Known]
+References = Mapping[str, Record | Known]
 
 
-async def _witness(
+async def _read_references(
     founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
-) -> Witness | None:
+) -> References | None:
     """What is known of every memory that was returned; None when the routing does not check answers."""
     if not context.routing.register:
         return None
@@ -100,7 +100,7 @@ async def _from_store(store: Store, where: Where, ids: Sequence[str]) -> dict[st
     return {record.id: record for record in await store.get(where.scope, ids)} if ids else {}
 
 
-def held_against(answer: Found, where: Where, witness: Witness | None) -> Believed:
+def check_answer(answer: Found, where: Where, witness: References | None) -> CheckedHits:
     hits: list[Scored] = []
     drops: Counter[str] = Counter()
     for hit in answer.hits:
@@ -110,7 +110,7 @@ def held_against(answer: Found, where: Where, witness: Witness | None) -> Believ
             drops[reason] += 1
         else:
             hits.append(replace(hit, record=record) if isinstance(record, Record) else hit)
-    return Believed(store=answer.store, hits=tuple(hits), dropped=drops)
+    return CheckedHits(store=answer.store, hits=tuple(hits), dropped=drops)
 
 
 def _same_words(hit: Record, record: Record | Known) -> bool:

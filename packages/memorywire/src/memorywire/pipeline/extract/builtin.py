@@ -42,44 +42,44 @@ Telling: TypeAlias = Callable[[Match[str], str], str | None]
 """The sentence that a way to tell something amounts to; None when it only looked like it."""
 
 
-def _named(match: Match[str], who: str) -> str | None:
+def _tell_name(match: Match[str], who: str) -> str | None:
     name = match["name"]
     return None if name.split()[0] in _NOT_A_NAME else f"{who}'s name is {name}."
 
 
-def _likes(match: Match[str], who: str) -> str:
+def _tell_likes(match: Match[str], who: str) -> str:
     verb = match["verb"].lower()
-    return f"{who} {(_LOVES | _HATES)[verb]} {_trimmed(match['thing'])}."
+    return f"{who} {(_LOVES | _HATES)[verb]} {_trim(match['thing'])}."
 
 
-def _dislikes(match: Match[str], who: str) -> str:
-    return f"{who} does not {match['verb'].lower()} {_trimmed(match['thing'])}."
+def _tell_dislikes(match: Match[str], who: str) -> str:
+    return f"{who} does not {match['verb'].lower()} {_trim(match['thing'])}."
 
 
-def _trimmed(text: str) -> str:
+def _trim(text: str) -> str:
     return text.strip(" ,")
 
 
 _I = r"\b(?i:I)"
 _FORMS: tuple[tuple[str, Telling], ...] = (
-    (rf"\b(?i:my name is|my name's|call me|people call me) {_NAME}", _named),
-    (rf"\b(?:I am|I'm|I’m) {_NAME}{_END}", _named),
+    (rf"\b(?i:my name is|my name's|call me|people call me) {_NAME}", _tell_name),
+    (rf"\b(?:I am|I'm|I’m) {_NAME}{_END}", _tell_name),
     (
         rf"{_I} (?i:(?:really |absolutely |also )?(?P<verb>like|love|enjoy|prefer|adore|hate|dislike|"
         rf"can't stand|cannot stand)) (?!to know|you|it\b|that\b|this\b){_THING}{_END}",
-        _likes,
+        _tell_likes,
     ),
     (
         rf"{_I} (?i:don't|do not|don’t) (?i:(?:really )?(?P<verb>like|enjoy|eat|drink|want)) {_THING}{_END}",
-        _dislikes,
+        _tell_dislikes,
     ),
     (
         rf"\b(?i:my favou?rite) (?P<what>[\w -]{{2,40}}?) (?i:is|are) {_THING}{_END}",
-        lambda found, who: f"{who}'s favourite {found['what']} is {_trimmed(found['thing'])}.",
+        lambda found, who: f"{who}'s favourite {found['what']} is {_trim(found['thing'])}.",
     ),
     (
         rf"{_I}(?i:'m| am|’m) (?i:allergic to) {_THING}{_END}",
-        lambda found, who: f"{who} is allergic to {_trimmed(found['thing'])}.",
+        lambda found, who: f"{who} is allergic to {_trim(found['thing'])}.",
     ),
     (
         rf"\b(?i:my) {_DAY} (?i:is|was|will be)(?: on)? {_DATE}",
@@ -106,11 +106,11 @@ _FORMS: tuple[tuple[str, Telling], ...] = (
     (
         rf"{_I} (?i:live in|moved to|have moved to) (?P<place>[A-Z][\w'’ -]{{1,60}}?)"
         r"(?=[,.!?;]|$| and | with | since | last | in )",
-        lambda found, who: f"{who} lives in {_trimmed(found['place'])}.",
+        lambda found, who: f"{who} lives in {_trim(found['place'])}.",
     ),
     (
         rf"{_I} (?i:work) (?P<how>as|at|for) {_THING}{_END}",
-        lambda found, who: f"{who} works {found['how']} {_trimmed(found['thing'])}.",
+        lambda found, who: f"{who} works {found['how']} {_trim(found['thing'])}.",
     ),
 )
 

@@ -31,7 +31,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     words: Callable[[Any], str | None]
     tokens: Callable[[Any], int]
 
-    def counted(self, answer: Json) -> int | None:
+    def count_tokens(self, answer: Json) -> int | None:
         """The tokens, if the answer says how many: not every endpoint counts."""
         try:
             return max(0, int(self.tokens(answer)))
@@ -43,7 +43,7 @@ def dialect(name: str) -> Dialect:
     return _DIALECTS[name]
 
 
-def _asked(text: str) -> Json:
+def _build_message(text: str) -> Json:
     return {"role": "user", "content": text}
 
 
@@ -52,7 +52,7 @@ _DIALECTS = {
         path="/chat/completions",
         headers=lambda key: {"Authorization": f"Bearer {key}"} if key else {},
         question=lambda task, said: {
-            "messages": [*([{"role": "system", "content": task}] if task else ()), _asked(said)]
+            "messages": [*([{"role": "system", "content": task}] if task else ()), _build_message(said)]
         },
         words=lambda answer: answer["choices"][0]["message"]["content"],
         tokens=lambda answer: answer["usage"]["total_tokens"],
@@ -60,7 +60,10 @@ _DIALECTS = {
     "anthropic": Dialect(
         path="/messages",
         headers=lambda key: {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {}),
-        question=lambda task, said: {**({"system": task} if task else {}), "messages": [_asked(said)]},
+        question=lambda task, said: {
+            **({"system": task} if task else {}),
+            "messages": [_build_message(said)],
+        },
         words=lambda answer: "".join(part["text"] for part in answer["content"] if part["type"] == "text"),
         tokens=lambda answer: answer["usage"]["input_tokens"] + answer["usage"]["output_tokens"],
     ),
@@ -111,9 +114,9 @@ class Chat:
         try:
             document = json.loads(words[words.index("{") : words.rindex("}") + 1])
         except (ValueError, RecursionError) as error:
-            raise self.failed("an answer without JSON") from error
+            raise self.build_failure("an answer without JSON") from error
         if not isinstance(document, dict):
-            raise self.failed("an answer without JSON")
+            raise self.build_failure("an answer without JSON")
         return Said(object=document, tokens=answer.tokens)
 
     async def answer(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Answer:
@@ -122,14 +125,14 @@ class Chat:
         Raises StoreUnavailable when it does not answer; of that ModelBusy when it may later.
         """
         question = self._dialect.question(task, text)
-        return self._read(await asyncio.to_thread(self._answered, question, most_tokens, seconds))
+        return self._read(await asyncio.to_thread(self._request, question, most_tokens, seconds))
 
-    def failed(self, why: str) -> StoreUnavailable:
+    def build_failure(self, why: str) -> StoreUnavailable:
         return StoreUnavailable(
             f"the model {self.name} was of no use: {why}", fix="check its address and key"
         )
 
-    def _answered(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:
+    def _request(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:
         while True:
             body = {"model": self.name, **question, self._limit: most_tokens, **self._steady}
             response = self._post(json.dumps(body).encode(), seconds)
@@ -141,10 +144,10 @@ class Chat:
                     f"the model {self.name} is busy: HTTP {status}",
                     retry_after(response.headers.get("retry-after")),
                 )
-            if status != _NOT_SO or not self._yields(response.body):  # the body may repeat the key
-                raise self.failed(f"HTTP {status}")
+            if status != _NOT_SO or not self._yields_to(response.body):  # the body may repeat the key
+                raise self.build_failure(f"HTTP {status}")
 
-    def _yields(self, complaint: bytes) -> bool:
+    def _yields_to(self, complaint: bytes) -> bool:
         """Whether something the model complains of was taken back or put in its words, for good."""
         if self._limit == "max_tokens" and b"max_completion_tokens" in complaint:
             self._limit = "max_completion_tokens"
@@ -160,18 +163,18 @@ class Chat:
                 "POST", self.url, question, self._headers, timeout=seconds, max_bytes=_MOST_BYTES
             )
         except http.HttpError as error:
-            raise self.failed(error.reason) from error
+            raise self.build_failure(error.reason) from error
 
     def _read(self, answer: bytes) -> Answer:
         try:
             document = json.loads(answer)
             words, model = self._dialect.words(document) or "", document.get("model")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-            raise self.failed("an answer of another shape") from error
+            raise self.build_failure("an answer of another shape") from error
         if not isinstance(words, str):
-            raise self.failed("an answer of another shape")
+            raise self.build_failure("an answer of another shape")
         model_name = model if isinstance(model, str) and model else None
-        return Answer(words=words, tokens=self._dialect.counted(document), model=model_name)
+        return Answer(words=words, tokens=self._dialect.count_tokens(document), model=model_name)
 
 
 _MOST_FACTS = 50
@@ -200,6 +203,6 @@ class EndpointExtractor:
         answer = await self._chat.ask(_TASK, dialogue, most_tokens=_MOST_TOKENS)
         facts = answer.object.get("facts")
         if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
-            raise self._chat.failed("an answer that is no list of facts")
+            raise self._chat.build_failure("an answer that is no list of facts")
         texts = [fact.strip()[:_LONGEST_FACT] for fact in facts if fact.strip()]
         return [Fact(text=text, occurred_at=conversation.last_at) for text in texts[:_MOST_FACTS]]

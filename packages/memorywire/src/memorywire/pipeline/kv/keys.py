@@ -35,7 +35,7 @@ class Place(Struct, frozen=True, kw_only=True):
     number: int = 1
     created_at: int = 0
     expires_at: int | None = None
-    held: int = 0
+    size: int = 0
     current: Record | None = None
 
     def alive(self, at: int) -> bool:
@@ -86,14 +86,14 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
     async def every(self, prefix: str = "", *, counted: bool = False) -> AsyncIterator[Record]:
         """The owner's entries whose keys have this prefix, one for each key; `counted` as in `where`."""
         if isinstance(self.context.store, SupportsHistory):
-            async for record in self._marked(prefix, counted=counted):
+            async for record in self._find_marked(prefix, counted=counted):
                 yield record
             return
         records = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
         for record in records.values():
             yield record
 
-    async def _marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
+    async def _find_marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
         """The records that really are entries of keys: other metadata may only look like it."""
         async for record in self.context.all_matching(self.where(prefix, counted=counted)):
             if is_entry(record):
@@ -104,7 +104,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
 
         That is the record at the key's usual id, which is looked at first, or else the one that was set last.
         """
-        records = [record async for record in self._marked(prefix)]
+        records = [record async for record in self._find_marked(prefix)]
         return sorted(records, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
 
     def _is_usual(self, record: Record) -> bool:
@@ -124,7 +124,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
         others = [one for one in await self._by_age(key) if one.metadata[MARK]["key"] == key]
         return [current, *(one for one in others if one.id != current.id)]
 
-    async def held(self) -> int:
+    async def sum_bytes(self) -> int:
         """The bytes of all values of the area that are alive."""
         marks = [record.metadata[MARK] async for record in self.every(self.area, counted=True)]
         return sum(mark["bytes"] for mark in marks if mark.get(AREA, "") == self.area)
@@ -136,7 +136,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
     async def look(self, id: str) -> Place:
         """As `find`, for a key whose usual id is known."""
         record = await self.usage.get(self.context.store, self.scope, id)
-        return Place(id=id, base=Base.NOTHING) if record is None else live(record)
+        return Place(id=id, base=Base.NOTHING) if record is None else place_of_record(record)
 
     async def trace(self, key: str) -> Place:
         """Where the key stands, with its past: a deleted key goes on counting, an erased one starts anew."""
@@ -151,7 +151,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             last = chain[-1]
             if last.record is not None:
                 if last.ended is None:
-                    return live(last.record)
+                    return place_of_record(last.record)
                 return Place(id=id, base=Base.ENDED, number=last.number + 1)
             generation += 1
 
@@ -167,7 +167,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             return place
         async for record in self.every(key):
             if record.metadata[MARK]["key"] == key:
-                return live(record)
+                return place_of_record(record)
         return Place(id=self.owner.address(key, self.context.mint()), base=Base.NOTHING)
 
     async def take_turn(
@@ -206,16 +206,16 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             )
 
 
-def glimpsed(glimpse: Glimpse | Seen) -> Place:
+def place_of_glimpse(glimpse: Glimpse | Seen) -> Place:
     """Where a key stands, told by a glimpse of its record, or by what this process wrote there last."""
     id, version, created_at, expires_at, mark = glimpse
-    size = mark if isinstance(mark, int) else _held(id, mark)
+    size = mark if isinstance(mark, int) else _read_size(id, mark)
     return Place(
-        id=id, base=Base.LIVE, number=version + 1, created_at=created_at, expires_at=expires_at, held=size
+        id=id, base=Base.LIVE, number=version + 1, created_at=created_at, expires_at=expires_at, size=size
     )
 
 
-def _held(id: str, text: str | None) -> int:
+def _read_size(id: str, text: str | None) -> int:
     mark: Json = None if text is None else read_json(text)
     if not is_mark(mark):
         raise _no_value(id)
@@ -223,7 +223,7 @@ def _held(id: str, text: str | None) -> int:
     return size
 
 
-def live(record: Record) -> Place:
+def place_of_record(record: Record) -> Place:
     """Where a key stands whose record is given; raises Conflict when the record is not an entry of a key."""
     if not is_entry(record):
         raise _no_value(record.id)
@@ -233,7 +233,7 @@ def live(record: Record) -> Place:
         number=record.version + 1,
         created_at=record.created_at,
         expires_at=record.expires_at,
-        held=record.metadata[MARK]["bytes"],
+        size=record.metadata[MARK]["bytes"],
         current=record,
     )
 

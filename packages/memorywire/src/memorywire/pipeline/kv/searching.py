@@ -41,7 +41,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
     )
     by_value = _ByValue(keys)
     answer = await recall(request, keys.context, by_value)
-    return await _told(keys, wanted, answer, by_value.repeats)
+    return await _build_answer(keys, wanted, answer, by_value.repeats)
 
 
 class _ByValue(Struct):
@@ -56,14 +56,14 @@ class _ByValue(Struct):
         key_values = [candidate for candidate in candidates if is_entry(candidate.record)]
         counting = await self.keys.counting([candidate.record for candidate in key_values])
         entries = [candidate for candidate in key_values if candidate.record.id in counting]
-        texts = [replace(candidate, record=_said(candidate.record)) for candidate in entries]
+        texts = [replace(candidate, record=_show_value(candidate.record)) for candidate in entries]
         records = {candidate.record.id: candidate.record for candidate in entries}
         choice = await choose(texts, request, now, embedder, rank_by_sum)
         self.repeats = choice.repeats
         return replace(choice, hits=tuple(replace(hit, record=records[hit.record.id]) for hit in choice.hits))
 
 
-def _said(record: Record) -> Record:
+def _show_value(record: Record) -> Record:
     value = entry_of(record).value
     return replace(record, content=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
@@ -88,7 +88,7 @@ def _sum(signals: Mapping[str, float], weights: RankWeights) -> float:
     return min(total, sys.float_info.max)  # JSON has no infinity
 
 
-async def _told(keys: Keys, request: Search, answer: Recalled, repeats: int) -> Searched:
+async def _build_answer(keys: Keys, request: Search, answer: Recalled, repeats: int) -> Searched:
     merging = request.dedup is not None and request.dedup.mode is DedupMode.MERGE
     others = sorted({id for hit in answer for id in hit.supporting}) if merging else []
     twins = {record.id: entry_of(record) for record in await _records(keys, others)}

@@ -29,7 +29,7 @@ from memorywire.model.kv import AREA, MARK, Indexing, Kept, Setting, size_of
 from memorywire.model.record import ENTRY_TEXT, Json, MemoryType, Record, Standing, Trust
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import commit
-from memorywire.pipeline.kv.keys import Keys, Place, glimpsed, live
+from memorywire.pipeline.kv.keys import Keys, Place, place_of_glimpse, place_of_record
 from memorywire.pipeline.kv.usage import MOST_TOGETHER, Seen
 from memorywire.pipeline.plan import CommitResult, Plan
 from memorywire.pipeline.remember import SafeRequest, draft_record, find_trust, redact
@@ -126,7 +126,7 @@ def plan_set(keys: Keys, ready: Ready, place: Place, now: int, change_id: str) -
     bare = not setting.embed or ready.warning is not None
     put = Put(record=record, base=place.base, vector=ready.vector, bare=bare)
     change = Change(id=change_id, operation="remember", scope=keys.scope, at=now, put=(put,))
-    return PlannedSet(ready, change, ready.size - (place.held if goes_on else 0))
+    return PlannedSet(ready, change, ready.size - (place.size if goes_on else 0))
 
 
 def build_plan(change: Change, secrets: tuple[tuple[str, str], ...] = ()) -> Plan:
@@ -211,7 +211,7 @@ async def keep_alone(keys: Keys, setting: Setting) -> Kept:
     return await keys.take_turn(setting.key, attempt, setting.if_version)
 
 
-async def kept_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
+async def try_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
     """As `keep_alone`, but returns the problem."""
     try:
         return await keep_alone(keys, setting)
@@ -244,13 +244,13 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outco
     ids = [keys.owner.address(setting.key) for setting in settings]
     with keys.usage.turns.hold(ids) as turns:
         apart = sorted({*turns.missed, *(at for at, setting in enumerate(settings) if setting.embed)})
-        others = asyncio.gather(*(kept_alone(keys, settings[at]) for at in apart)) if apart else None
+        others = asyncio.gather(*(try_alone(keys, settings[at]) for at in apart)) if apart else None
         group = {ids[at]: settings[at] for at in range(len(ids)) if at not in apart}
         outcomes = await _write_group(keys, group)
     # A rival moved these, or they have a past: each is tried again in the turn of its key.
     conflict_ids = [id for id, outcome in outcomes.items() if isinstance(outcome, Conflict)]
     if conflict_ids:
-        again = await asyncio.gather(*(kept_alone(keys, group[id]) for id in conflict_ids))
+        again = await asyncio.gather(*(try_alone(keys, group[id]) for id in conflict_ids))
         outcomes |= zip(conflict_ids, again, strict=True)
     late = {} if others is None else dict(zip(apart, await others, strict=True))
     return [late[at] if at in late else outcomes[id] for at, id in enumerate(ids)]
@@ -305,7 +305,7 @@ async def _find_places(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | 
 def _read_place(id: str, record: Record | Glimpse | Seen | None) -> Place:
     if record is None:
         return Place(id=id, base=Base.NOTHING)
-    return live(record) if isinstance(record, Record) else glimpsed(record)
+    return place_of_record(record) if isinstance(record, Record) else place_of_glimpse(record)
 
 
 def _plan_at(keys: Keys, one: Ready | MemorywireError, place: Place, now: int, change_id: str) -> PlannedSet:

@@ -13,10 +13,10 @@ from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.kv.keys import Keys, Place
 from memorywire.pipeline.kv.set import (
     build_plan,
-    kept_alone,
     prepare,
     refuse_without_vectors,
     text_of,
+    try_alone,
     write,
 )
 from memorywire.pipeline.plan import Plan
@@ -74,7 +74,7 @@ async def touch(keys: Keys, key: str) -> Entry | None:
         now, current = keys.context.clock(), place.current or (await keys.trace(key)).current
         if current is None or not current.alive(now):
             return None
-        following = _prolonged(current, now)
+        following = _prolong(current, now)
         if following is None:
             return entry_of(current)
         put = Put(record=following, base=Base.LIVE, like=current.version)
@@ -86,7 +86,7 @@ async def touch(keys: Keys, key: str) -> Entry | None:
     return await keys.take_turn(key, attempt)
 
 
-def _prolonged(current: Record, now: int) -> Record | None:
+def _prolong(current: Record, now: int) -> Record | None:
     """The next version, which ends later; None if there is nothing to gain."""
     if current.expires_at is None:
         return None
@@ -104,7 +104,7 @@ async def reembed(keys: Keys) -> Reembedded:
     refuse_without_vectors(keys)
     bare = [record async for record in keys.every() if _lacks_vector(record)]
     settings = [_again(record) for record in bare]
-    receipts = [await kept_alone(keys, setting) for setting in settings]
+    receipts = [await try_alone(keys, setting) for setting in settings]
     pairs = zip(settings, receipts, strict=True)
     failures = {setting.key: why for setting, receipt in pairs if (why := _shortfall(receipt)) is not None}
     return Reembedded(entries=len(receipts) - len(failures), failed=failures)

@@ -77,12 +77,12 @@ class Turn:
             await self._lock.acquire()
             await self._after_those_before()
         except BaseException:
-            self._gone()
+            self._leave()
             raise
 
     async def __aexit__(self, *_: object) -> None:
         self._lock.release()
-        self._gone()
+        self._leave()
 
     async def _after_those_before(self) -> None:
         if self._before is None:
@@ -94,7 +94,7 @@ class Turn:
             raise
         self._before = None
 
-    def _gone(self) -> None:
+    def _leave(self) -> None:
         self._waiting -= 1
         if not self._waiting:
             self._turns.leave(self._id, self, self._before)
@@ -230,7 +230,7 @@ class Usage:
             )
             task = self._writing[keys.owner] = self._begin(self._write(group, write, before))
             task.add_done_callback(group.answer)
-            task.add_done_callback(partial(self._written, group))
+            task.add_done_callback(partial(self._end_group, group))
         answer: asyncio.Future[Kept] = loop.create_future()
         group.settings.append(setting)
         group.answers.append(answer)
@@ -245,7 +245,7 @@ class Usage:
             del self._joined[group.keys.owner]
         return await write(group.keys, group.settings)
 
-    def _written(self, group: _Joined, task: "asyncio.Task[Any]") -> None:
+    def _end_group(self, group: _Joined, task: "asyncio.Task[Any]") -> None:
         owner = group.keys.owner
         if self._writing.get(owner) is task:
             del self._writing[owner]
@@ -274,11 +274,11 @@ class Usage:
         try:
             records = {record.id: record for record in await store.get(scope, list(waiting))}
         except MemorywireError as problem:
-            for answer in _waited_for(waiting.values()):
+            for answer in _list_waiting(waiting.values()):
                 answer.set_exception(problem)
             return
         for id, answers in waiting.items():
-            for answer in _waited_for([answers]):
+            for answer in _list_waiting([answers]):
                 answer.set_result(records.get(id))
 
     async def reserve(self, keys: "Keys", growth: int) -> None:
@@ -293,15 +293,15 @@ class Usage:
         if account not in self._held:
             async with self._counting:
                 if account not in self._held:  # else whoever was before us has counted
-                    self._held[account] = await keys.held()
+                    self._held[account] = await keys.sum_bytes()
         if self._held[account] + sum(growth for growth in growths if growth > 0) > most:
-            self._held[account] = await keys.held()
+            self._held[account] = await keys.sum_bytes()
         refusals: list[QuotaExceeded | None] = []
         usage = self._held[account]
         for growth in growths:
             total = usage + growth
             fits = growth <= 0 or total <= most
-            refusals.append(None if fits else _exceeded(total, most))
+            refusals.append(None if fits else _build_refusal(total, most))
             usage = total if fits else usage
         self._held[account] = usage
         return refusals
@@ -324,7 +324,7 @@ class Usage:
             self._held[owner, area] -= growth
 
 
-def _exceeded(total: int, most: int) -> QuotaExceeded:
+def _build_refusal(total: int, most: int) -> QuotaExceeded:
     return QuotaExceeded(
         f"these keys would hold {total} bytes, {most} are allowed",
         field="value",
@@ -332,6 +332,6 @@ def _exceeded(total: int, most: int) -> QuotaExceeded:
     )
 
 
-def _waited_for(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
+def _list_waiting(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
     """The futures whose callers still wait."""
     return (answer for some in answers for answer in some if not answer.done())
