@@ -4,6 +4,7 @@ The samples hold three users and two tenants: live, replaced, forgotten and eras
 operator, a pending proposal and two rejected ones.
 """
 
+import json
 import lzma
 import shutil
 from pathlib import Path
@@ -96,6 +97,50 @@ def test_a_bundle_is_imported_into_a_new_store(tmp_path: Path) -> None:
     shell = Inside(tmp_path / "other")
     run(shell, "import", str(SAMPLES / "bundle.mwb"), "--trusted")
     assert list_contents(shell, MEMORYWIRE_AGENT="support") >= LIVE
+
+
+def list_changes(bundle: Path) -> list[tuple[str, str]]:
+    """The id and operation of each change in a bundle, in order."""
+    lines = map(json.loads, bundle.read_text(encoding="utf-8").splitlines())
+    return [(line["id"], line["operation"]) for line in lines if line["kind"] == "change"]
+
+
+def test_a_bundle_goes_round_with_its_changes_and_its_ledger(tmp_path: Path) -> None:
+    shell, copy = Inside(tmp_path / "other"), tmp_path / "copy.mwb"
+    answer = run(shell, "import", str(SAMPLES / "bundle.mwb"), "--trusted", "--json").json
+    assert [ledger["entries"] for ledger in answer["ledgers"]] == [17]
+    assert (answer["conflicts"], answer["problems"]) == (0, [])
+    run(shell, "export", str(copy))
+    assert list_changes(copy) == list_changes(SAMPLES / "bundle.mwb")
+    again = run(shell, "import", str(SAMPLES / "bundle.mwb"), "--trusted", "--json").json
+    assert (again["changes"], again["already"]) == (0, len(list_changes(copy)))
+
+
+def test_a_bundle_that_was_altered_is_refused(tmp_path: Path) -> None:
+    altered = tmp_path / "altered.mwb"
+    text = (SAMPLES / "bundle.mwb").read_text(encoding="utf-8")
+    altered.write_text(text.replace("green tea", "black tea"), encoding="utf-8")
+    result = Inside(tmp_path / "other")("import", str(altered))
+    assert (result.code, "digest does not match" in result.err) == (2, True)
+
+
+def test_an_export_of_the_ledger_that_was_altered_is_refused(shell: Inside, tmp_path: Path) -> None:
+    altered = tmp_path / "altered.jsonl"
+    text = (SAMPLES / "ledger.jsonl").read_text(encoding="utf-8")
+    altered.write_text(text.replace("remember", "remembe2", 1), encoding="utf-8")
+    assert shell("audit", "verify", "--export", str(altered)).code != 0
+
+
+def test_a_superseded_memory_is_in_the_history(shell: Inside) -> None:
+    [memory] = [
+        item
+        for item in run(shell, "list", "--json").json["items"]
+        if item["content"] == "Ana prefers oolong tea to coffee"
+    ]
+    [earlier] = memory["supersedes"]
+    [version] = run(shell, "history", earlier, "--json").json["versions"]
+    assert version["record"]["content"] == "Ana prefers green tea to coffee"
+    assert version["reason"] == "superseded"
 
 
 def test_settings_are_read(shell: Inside) -> None:
