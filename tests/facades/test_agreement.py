@@ -26,8 +26,8 @@ from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
 from memorywire.model.capabilities import host_over
 from memorywire.model.errors import Conflict, SecretLeakage
-from memorywire_openwop.adapter import Visitor
-from memorywire_openwop.entries import Draft, Wanted, entry_of
+from memorywire_openwop.adapter import Requester
+from memorywire_openwop.entries import Draft, Listing, encode_entry
 from memorywire_openwop.host import SESSION, Host
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
@@ -44,7 +44,7 @@ operation = ["remember"]
 content_contains = ["{_HELD}"]
 """
 _WORDS = st.sampled_from(["tea", "coffee", "water", "juice", "milk"])
-_VISITOR = Visitor(name="person:test", tenant="default")
+_CALLER = Requester(name="person:test", tenant="default")
 _KEYS = st.sampled_from(["a", "b", "c"])
 _SECONDS = st.sampled_from([None, 5, 20])
 
@@ -172,7 +172,7 @@ class Faces(RuleBasedStateMachine):
     def put(self, word: str, seconds: int | None) -> str:
         text = self.fresh(word)
         ends = None if seconds is None else self.clock.now + 1_000 * seconds
-        entry = self.run(self.host.adapter(_VISITOR).put("bot", Draft(content=text, expires_at=ends)))
+        entry = self.run(self.host.adapter(_CALLER).put("bot", Draft(content=text, expires_at=ends)))
         return self.keep(Kept(entry.id, text, "note", ends=ends))
 
     @rule(target=memories, word=_WORDS, secret=st.booleans(), barred=st.booleans())
@@ -214,7 +214,7 @@ class Faces(RuleBasedStateMachine):
 
     @rule()
     def begin(self) -> None:
-        run = self.run(self.host.start(_VISITOR, SESSION, ["bot"]))
+        run = self.run(self.host.start(_CALLER, SESSION, ["bot"]))
         stood = {(one.id, _words(one)): one.ends for one in self.world.shown(self.clock.now)}
         self.world.runs.append((run, stood))
 
@@ -345,8 +345,8 @@ class Faces(RuleBasedStateMachine):
             assert self._listed(run) == {name for name, ends in stood.items() if ends is None or now < ends}
 
     def _listed(self, run: Run | None) -> frozenset[tuple[str, str]]:
-        found = self.run(self.host.adapter(_VISITOR, run).list("bot", Wanted(limit=500)))
-        return frozenset((record.id, entry_of(record)["content"]) for record in found)
+        found = self.run(self.host.adapter(_CALLER, run).list("bot", Listing(limit=500)))
+        return frozenset((record.id, encode_entry(record)["content"]) for record in found)
 
     @invariant()
     def nothing_secret_is_shown_anywhere(self) -> None:

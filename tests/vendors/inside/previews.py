@@ -29,7 +29,7 @@ async def keeps_to_its_documentation(scheme: str, options: str, folder: Path) ->
         assert await store.get(ANA, [record.id]) == [record]
         (found,) = await store.search(a_query(ANA, "tea", a_vector(1)), 5)
         assert found.record == record
-        line = await store._desk.do(lambda: store._books.line("default", record.id))
+        line = await store._thread.do(lambda: store._sidecar.line("default", record.id))
         await end(store, record)
         assert await store.get(ANA, [record.id]) == []
         gone = Ref(key=key_of(record), scope=ANA, handle=line.handle)

@@ -109,8 +109,8 @@ async def what_a_dead_writer_left_is_never_seen_and_removed_by_the_next(folder: 
     record = a_record(a_scope(), "zebra")
     await keep(store, record, vector=a_vector(1))
     orphan = Entry(record=a_record(record.scope, "orphan"), vector=a_vector(1))
-    # As far as a writer comes who dies before the books commit.
-    await store._desk.do(lambda: store._books.announce([Ref(key=orphan.key, scope=orphan.record.scope)]))
+    # As far as a writer comes who dies before the sidecar database commits.
+    await store._thread.do(lambda: store._sidecar.reserve([Ref(key=orphan.key, scope=orphan.record.scope)]))
     await product.keep([orphan])
     assert ids(await store.search(a_query(record.scope, "orphan", a_vector(1)), 9)) == [record.id]
     await store.close()
