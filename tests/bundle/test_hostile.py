@@ -95,8 +95,8 @@ def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, edit: Callable[[Line
             await imported(path, context)
         assert (await memory.list()).total == 0
         journal = context.governance.journal
-        assert await journal.proposals(Wanted(tenant=DEFAULT_TENANT)) == []
-        assert await journal.edition(DEFAULT_TENANT) is None
+        assert await journal.list_proposals(Wanted(tenant=DEFAULT_TENANT)) == []
+        assert await journal.find_edition(DEFAULT_TENANT) is None
 
     on("sqlite://", story)
 

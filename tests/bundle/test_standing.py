@@ -38,7 +38,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
         assert (await imported(one, context))["rules"] == "imported"
         assert (await memory.remember("said in a chat", source="chat 1")).status == "staged"
         assert (await imported(one, context))["rules"] == "already"
-        assert len(await context.governance.journal.editions(DEFAULT_TENANT)) == 1
+        assert len(await context.governance.journal.list_editions(DEFAULT_TENANT)) == 1
 
     async def with_rules_of_its_own(memory: Memory, context: Context) -> None:
         await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), context)
@@ -47,7 +47,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
 
     async def unseen(memory: Memory, context: Context) -> None:
         assert (await imported(one, context, dry_run=True))["rules"] == "imported"
-        assert await context.governance.journal.edition(DEFAULT_TENANT) is None
+        assert await context.governance.journal.find_edition(DEFAULT_TENANT) is None
 
     on("sqlite://", before)
     on("sqlite://", after)
@@ -87,7 +87,7 @@ def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -
         assert own.ok
         assert own.origin != ledger["origin"]
         await imported(path, context)
-        seen = await context.governance.journal.about(DEFAULT_TENANT, answer["batch"])
+        seen = await context.governance.journal.find_entries(DEFAULT_TENANT, answer["batch"])
         assert [one["details"]["ledger"] for one in seen if one["kind"] == "evidence"] == [ledger]
         await exported(again, context, ledger=True)
 

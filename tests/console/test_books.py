@@ -156,7 +156,7 @@ def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(
         page.get_by_label("Why").last.fill("it was sold")
         page.get_by_role("button", name="Write off").last.click()
         shows(page.locator("#notes"), "right is not owed that change any more")
-        assert [debt.store for debt in stage.server.run(journal.debts())] == ["left"]
+        assert [debt.store for debt in stage.server.run(journal.list_outbox())] == ["left"]
 
 
 def test_agents_are_listed_with_what_they_have_and_lack(browser: Browser) -> None:

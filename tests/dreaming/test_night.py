@@ -144,7 +144,7 @@ def test_a_strict_policy_turns_every_step_into_a_proposal() -> None:
         assert (done.steps, len(done.proposed)) == ((), 1)
         assert len(await contents(context, clock)) == 2
         waiting = Wanted(tenant=SCOPE.tenant, agent=SCOPE.agent, states=frozenset({State.PENDING}))
-        [proposal] = await journal.proposals(waiting)
+        [proposal] = await journal.list_proposals(waiting)
         await decided(context, proposal.id, Verb.APPROVE)
         assert await contents(context, clock) == ["Ben lives in Rome now"]
 

@@ -174,7 +174,7 @@ def test_a_change_that_conflicts_takes_the_decision_with_it(beside: Beside):
             await journal.write(Act(proposals=(proposal,)))
             with pytest.raises(Conflict):
                 await journal.write(Act(proposals=(decided(proposal),)), a_change(SCOPE, beginning(record)))
-            kept = await journal.proposal(SCOPE.tenant, proposal.id)
+            kept = await journal.find_proposal(SCOPE.tenant, proposal.id)
             assert kept is not None
             assert kept.state is State.PENDING
 
@@ -187,7 +187,7 @@ def test_a_proposal_cannot_be_made_twice(beside: Beside):
             await journal.write(Act(proposals=(a_proposal(),)))
             with pytest.raises(Conflict):
                 await journal.write(Act(proposals=(a_proposal(),)))
-            assert await journal.count(Wanted(tenant=SCOPE.tenant)) == 1
+            assert await journal.count_proposals(Wanted(tenant=SCOPE.tenant)) == 1
 
     run(story())
 
@@ -200,11 +200,11 @@ def test_of_two_editions_with_one_number_the_second_is_refused_whole(beside: Bes
             rival = replace(first, by="ben", rules=({"name": "b"},))
             with pytest.raises(Conflict):
                 await journal.write(Act(edition=rival, entries=(an_entry("ruled"),)))
-            assert await journal.edition(DEFAULT_TENANT) == first
+            assert await journal.find_edition(DEFAULT_TENANT) == first
             assert await kinds(journal) == []
             second = replace(rival, number=2)
             await journal.write(Act(edition=second))
-            assert await journal.editions(DEFAULT_TENANT) == [second, first]
+            assert await journal.list_editions(DEFAULT_TENANT) == [second, first]
 
     run(story())
 
@@ -216,13 +216,13 @@ def test_editions_and_what_rules_let_pass_belong_to_a_tenant(beside: Beside):
             theirs = replace(ours, tenant="theirs", by="ben", rules=({"name": "a", "verdict": "hold"},))
             await journal.write(Act(edition=ours))
             await journal.write(Act(edition=theirs))
-            assert await journal.editions(DEFAULT_TENANT) == [ours]
-            assert await journal.editions("theirs") == [theirs]
-            assert await journal.edition("nobody") is None
+            assert await journal.list_editions(DEFAULT_TENANT) == [ours]
+            assert await journal.list_editions("theirs") == [theirs]
+            assert await journal.find_edition("nobody") is None
             other = replace(SCOPE, tenant="theirs")
             await journal.write(Act(ruled=((SCOPE, "a", "c"), (other, "a", "c"))))
-            assert await journal.ruled("theirs", "a") == [(other, "c")]
-            assert await journal.ruled(SCOPE.tenant, "a") == [(SCOPE, "c")]
+            assert await journal.list_ruled("theirs", "a") == [(other, "c")]
+            assert await journal.list_ruled(SCOPE.tenant, "a") == [(SCOPE, "c")]
 
     run(story())
 
@@ -233,14 +233,14 @@ def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
             owed = [Debt(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
             await journal.write(Act(debts=(*owed, Debt(store="b", change=owed[0].change, at=NOON))))
             await journal.write(Act(debts=(replace(owed[0], tries=1, error="away"),)))
-            first = await journal.debts("a", limit=2)
+            first = await journal.list_outbox("a", limit=2)
             assert [(debt.change.id, debt.tries, debt.error) for debt in first] == [
                 ("c0", 1, "away"),
                 ("c1", 0, None),
             ]
-            rest = await journal.debts("a", after=first[-1].position)
+            rest = await journal.list_outbox("a", after=first[-1].position)
             assert [debt.change.id for debt in rest] == ["c2", "c3", "c4"]
-            assert len(await journal.debts()) == 6
+            assert len(await journal.list_outbox()) == 6
 
     run(story())
 
@@ -264,7 +264,7 @@ def test_which_changes_a_rule_let_pass_is_told_newest_first(beside: Beside):
         async with beside() as (journal, _):
             for change in ("c1", "c2"):
                 await journal.write(Act(ruled=((SCOPE, "rule", change), (SCOPE, "other", change))))
-            assert await journal.ruled(SCOPE.tenant, "rule") == [(SCOPE, "c2"), (SCOPE, "c1")]
+            assert await journal.list_ruled(SCOPE.tenant, "rule") == [(SCOPE, "c2"), (SCOPE, "c1")]
 
     run(story())
 

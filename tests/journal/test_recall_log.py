@@ -62,7 +62,7 @@ def recalled(path: Path, *ids: str) -> list[bool]:
     async def story() -> list[bool]:
         async with a_house(path) as container:
             assert container.journal is not None
-            notes = [await container.journal.recall(DEFAULT_TENANT, id) for id in ids]
+            notes = [await container.journal.find_recall(DEFAULT_TENANT, id) for id in ids]
             told = await container.journal.backend.read(
                 lambda db: [row.said.get("subject") for row in read_entries(db)]
             )
@@ -152,8 +152,8 @@ def test_a_note_that_has_no_spelling_is_refused_and_blocks_nothing_behind_it(
         async with a_house(path) as container:
             assert container.journal is not None
             with pytest.raises(InvalidRequest):
-                container.journal.note(replace(a_note("r1"), **unspeakable))
-            container.journal.note(a_note("r2"))
+                container.journal.note_recall(replace(a_note("r1"), **unspeakable))
+            container.journal.note_recall(a_note("r2"))
             await container.journal.settle()
 
     run(story())

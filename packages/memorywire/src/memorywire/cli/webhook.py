@@ -47,7 +47,7 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
             tenant=cli.tenant,
             agents=agents,
             made_at=system_clock(),
-            position=await journal.last_sequence(),
+            position=await journal.read_last_sequence(),
         )
         await Webhooks(journal).add(webhook, actor=PERSON)
         return webhook

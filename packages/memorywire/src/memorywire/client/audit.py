@@ -50,9 +50,9 @@ class Audited(ABC):
                 raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
         journal = await self._ledger()
         if subject is None:
-            found = await journal.entries(wanted, before=before, limit=limit)
+            found = await journal.filter_entries(wanted, before=before, limit=limit)
         else:
-            found = await journal.entries_about(self.tenant, subject)
+            found = await journal.find_entries_about(self.tenant, subject)
         return tuple(row.said for row in found)
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":

@@ -32,7 +32,7 @@ class Feed:
 
     async def now(self) -> int:
         """The number of the newest entry at this moment."""
-        return await self._journal.last_sequence()
+        return await self._journal.read_last_sequence()
 
     async def newest(self) -> int:
         """The number of the newest entry, as of a moment ago."""
@@ -50,14 +50,14 @@ class Feed:
         """The next events behind `position`, and where to go on; none when there is nothing new."""
         if await self.newest() <= position:
             return [], position
-        events, further = await self._journal.events(position, tenant=tenant, limit=_BATCH)
+        events, further = await self._journal.find_events(position, tenant=tenant, limit=_BATCH)
         return [event for event in events if names(agents, event.agent)], further
 
     async def since(self, position: int, *, tenant: str) -> list[Event]:
         """Every event behind `position`, as of now."""
         events: list[Event] = []
         while position < await self.now():
-            further, position = await self._journal.events(position, tenant=tenant, limit=_BATCH)
+            further, position = await self._journal.find_events(position, tenant=tenant, limit=_BATCH)
             events += further
         return events
 
@@ -69,7 +69,7 @@ class Feed:
     async def pause(self, heard: int) -> float:
         """Wait a moment, or until more was announced than `heard`; gives the seconds that it took."""
         start = self._now()
-        await self._journal.news(heard, PAUSE)
+        await self._journal.wait_for_news(heard, PAUSE)
         return self._now() - start
 
     async def listen(

@@ -110,7 +110,7 @@ async def list_scopes(container: Container) -> list[Scope]:
     """Return every agent of every tenant, of the store and of bound backends."""
     names = {DEFAULT_TENANT}
     if container.journal is not None:
-        names |= set(await container.journal.tenants())
+        names |= set(await container.journal.list_tenants())
     return [
         Scope(tenant=tenant, agent=agent)
         for tenant in sorted(names)

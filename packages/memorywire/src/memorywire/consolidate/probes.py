@@ -47,7 +47,7 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
 
 async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
     """Return the latest recalls of the scope as probes, with the hits they had."""
-    notes = await journal.recalls(scope.tenant, agent=scope.agent, user=scope.user, limit=_RECENT)
+    notes = await journal.list_recalls(scope.tenant, agent=scope.agent, user=scope.user, limit=_RECENT)
     probes = {
         note.query: Probe(note.query, frozenset(id for id, _, _ in note.hits[:DEPTH]))
         for note in reversed(notes)

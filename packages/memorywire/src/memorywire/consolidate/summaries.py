@@ -282,9 +282,9 @@ async def _is_known(group: Group, context: Context) -> bool:
     """Return whether exactly these memories were asked about before."""
     scope, journal = group.records[0].scope, context.governance.journal
     return (
-        await journal.keyed(scope, group.key) is not None
+        await journal.find_by_key(scope, group.key) is not None
         or await context.historian(DREAM).committed(scope, group.key) is not None
-        or bool(await journal.about(scope.tenant, group.key))
+        or bool(await journal.find_entries(scope.tenant, group.key))
     )
 
 

@@ -127,7 +127,7 @@ class Journal:
         await self.settle()
         return await self.backend.read(work)
 
-    def note(self, recall: RecallNote) -> None:
+    def note_recall(self, recall: RecallNote) -> None:
         """Add to the recall log: safe against the end of this process at once, in the ledger soon after."""
         self.backend.collect(partial(self._buffer.add, recall))
 
@@ -136,49 +136,49 @@ class Journal:
         if self._buffer:
             await self.backend.write(_do_nothing)
 
-    async def proposal(self, tenant: str, id: str) -> Proposal | None:
+    async def find_proposal(self, tenant: str, id: str) -> Proposal | None:
         return await self._find_proposal("proposal", tenant=tenant, id=id)
 
-    async def proposals(self, wanted: Wanted) -> list[Proposal]:
+    async def list_proposals(self, wanted: Wanted) -> list[Proposal]:
         statement = "proposals_by_risk" if wanted.by_risk else "proposals"
         return await self._find_proposals(statement, **acts.bind_filter(wanted))
 
-    async def count(self, wanted: Wanted) -> int:
+    async def count_proposals(self, wanted: Wanted) -> int:
         return int(await self._value("count_proposals", acts.bind_filter(wanted)))
 
-    async def overdue(self, now: int) -> list[Proposal]:
+    async def list_overdue(self, now: int) -> list[Proposal]:
         """Proposals that waited too long."""
         return await self._find_proposals("overdue_proposals", now=now)
 
-    async def expired_early(self, now: int) -> list[Proposal]:
+    async def list_expired_early(self, now: int) -> list[Proposal]:
         """Proposals that were closed as expired, and would not be yet by this clock."""
         return await self._find_proposals("proposals_expired_early", now=now)
 
-    async def keyed(self, scope: Scope, key: str) -> Proposal | None:
+    async def find_by_key(self, scope: Scope, key: str) -> Proposal | None:
         """The proposal that used this idempotency key in the scope's agent."""
         return await self._find_proposal("proposal_by_key", **bind_scope(scope), key=key)
 
-    async def held(self, scope: Scope, digest: str) -> Proposal | None:
+    async def find_waiting(self, scope: Scope, digest: str) -> Proposal | None:
         """The waiting proposal of exactly this scope that would put the same words."""
         return await self._find_proposal("waiting_proposal_by_digest", **bind_scope(scope), digest=digest)
 
-    async def words_key(self) -> bytes:
+    async def read_words_key(self) -> bytes:
         """The key under which words are digested; made when it is first needed."""
         key = await self.backend.read(acts.read_hash_key)
         if key is not None:
             return key
         return await self.backend.write(partial(acts.make_hash_key, entropy=os.urandom))
 
-    async def rejected_mark(self) -> tuple[int, int]:
+    async def read_rejected_position(self) -> tuple[int, int]:
         """A value that changes whenever words are rejected or accepted."""
         [(count, last)] = await self._rows("rejected_words_position")
         return int(count), int(last)
 
-    async def rejected_digests(self) -> frozenset[bytes]:
+    async def list_rejected_digests(self) -> frozenset[bytes]:
         """The digests of all words that people rejected."""
         return frozenset(bytes(digest) for (digest,) in await self._rows("rejected_words"))
 
-    async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
+    async def find_proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
         """Those of the ids that a proposal of this scope, decided or not, still says something about."""
         return await self.backend.read(partial(acts.find_proposed, scope=scope, ids=ids))
 
@@ -209,40 +209,40 @@ class Journal:
         self._count(1)
         return forgotten
 
-    async def debts(
+    async def list_outbox(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[Debt]:
         """The outbox: changes that stores have still to write, oldest first, behind the position `after`."""
         return await self.backend.read(partial(acts.list_outbox, store=store, after=after, limit=limit))
 
-    async def behind(self, left: int) -> frozenset[str]:
+    async def find_lagging(self, left: int) -> frozenset[str]:
         """The stores with an outbox entry that failed before, or is pending since before `left`."""
         return frozenset(store for (store,) in await self._rows("lagging_stores", {"left": left}))
 
-    async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
+    async def find_registered(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
         """What the register says of these memories; a memory that it does not have is left out."""
         return await self.backend.read(partial(acts.find_registered, tenant=tenant, ids=ids))
 
-    async def edition(self, tenant: str) -> Edition | None:
+    async def find_edition(self, tenant: str) -> Edition | None:
         """The rules of a tenant in force, if a person ever gave it any."""
         editions = await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=1))
         return next(iter(editions), None)
 
-    async def editions(self, tenant: str) -> list[Edition]:
+    async def list_editions(self, tenant: str) -> list[Edition]:
         return await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=-1))
 
-    async def ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
+    async def list_ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
         """The changes of a tenant that this rule let pass, newest first."""
         rows = await self._rows("ruled_changes", {"tenant": tenant, "rule": rule})
         return [
             (Scope(tenant=tenant, agent=agent, user=user), change) for tenant, agent, user, change in rows
         ]
 
-    async def recall(self, tenant: str, id: str) -> RecallNote | None:
+    async def find_recall(self, tenant: str, id: str) -> RecallNote | None:
         await self.settle()
         return await self.backend.read(partial(recall_log.find_recall, tenant=tenant, id=id))
 
-    async def recalls(
+    async def list_recalls(
         self,
         tenant: str,
         *,
@@ -259,7 +259,7 @@ class Journal:
         page = {"before": before, "limit": limit}
         return await self.backend.read(partial(recall_log.list_recalls, filters=filters | page))
 
-    async def recalled(
+    async def count_recalled(
         self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
     ) -> list[tuple[int, int]]:
         """When an agent's recalls, or a caller's, handed memories out since then, and how many; in order."""
@@ -267,16 +267,16 @@ class Journal:
         filters = {"tenant": tenant, "agent": agent, "caller": caller, "since": since}
         return [(at, count) for at, count in await self._rows("recall_counts", filters)]
 
-    async def about(self, tenant: str, subject: str) -> list[dict[str, Json]]:
+    async def find_entries(self, tenant: str, subject: str) -> list[dict[str, Json]]:
         """The ledger's entries about a change, a proposal or a recall, newest first."""
-        return [row.said for row in await self.entries_about(tenant, subject)]
+        return [row.said for row in await self.find_entries_about(tenant, subject)]
 
-    async def entries_about(self, tenant: str, subject: str) -> list[Row]:
-        """As `about`, as rows of the ledger."""
+    async def find_entries_about(self, tenant: str, subject: str) -> list[Row]:
+        """As `find_entries`, as rows of the ledger."""
         await self.settle()
         return await self.backend.read(partial(ledger.find_entries_about, tenant=tenant, subject=subject))
 
-    async def entries(
+    async def filter_entries(
         self, filters: Filters, *, before: int | None = None, limit: int | None = None
     ) -> list[Row]:
         """The ledger's entries that match, newest first; `before` is the last of the previous page."""
@@ -284,34 +284,34 @@ class Journal:
         work = partial(ledger.filter_entries, filters=filters, before=before, limit=limit)
         return await self.backend.read(work)
 
-    async def entry(self, sequence: int) -> Row | None:
+    async def find_entry(self, sequence: int) -> Row | None:
         """One entry of the ledger by its number."""
         await self.settle()
         return await self.backend.read(partial(ledger.find_entry, sequence=sequence))
 
-    async def operations_by_day(self, tenant: str, newest: int) -> list[tuple[int, str, int]]:
+    async def count_operations_by_day(self, tenant: str, newest: int) -> list[tuple[int, str, int]]:
         """How often each operation is among the newest entries, as (days since the epoch, operation,
         count).
         """
         return await self.backend.read(partial(ledger.count_operations_by_day, tenant=tenant, newest=newest))
 
-    async def last_sequence(self) -> int:
+    async def read_last_sequence(self) -> int:
         """The number of the newest entry of the ledger."""
         return await self.backend.read(ledger.read_last_sequence)
 
-    async def events(self, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
+    async def find_events(self, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
         """The next events behind an entry, and where to go on."""
         return await self.backend.read(partial(ledger.find_events, after=after, tenant=tenant, limit=limit))
 
-    async def status(self) -> Status:
+    async def read_status(self) -> Status:
         """How much waits, and since when, of all tenants together."""
         return await self.backend.read(status.read_status)
 
-    async def tenants(self) -> list[str]:
+    async def list_tenants(self) -> list[str]:
         """Every tenant whose memory ever changed or was to be changed, by name."""
         return await self.backend.read(ledger.list_tenants)
 
-    async def waiting(self, tenant: str) -> Mapping[str, int]:
+    async def count_waiting(self, tenant: str) -> Mapping[str, int]:
         """How many proposals of each agent wait for a person; agents without any are left out."""
         rows = await self._rows("waiting_by_agent", {"tenant": tenant})
         return {str(agent): int(count) for agent, count in rows}
@@ -321,7 +321,7 @@ class Journal:
         """How many commits of other processes the database has announced; a file announces none."""
         return self.backend.heard
 
-    async def news(self, heard: int, seconds: float) -> None:
+    async def wait_for_news(self, heard: int, seconds: float) -> None:
         """Wait until more than `heard` is announced; `seconds` where nothing is."""
         await self.backend.wait_for_news(heard, seconds)
 

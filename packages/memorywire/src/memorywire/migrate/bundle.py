@@ -113,12 +113,12 @@ async def _list_governance(context: Context, options: ExportOptions) -> AsyncIte
     journal = context.governance.journal
     for agent in options.agents or (None,):
         query = Wanted(tenant=options.tenant, agent=agent, user=options.user, states=WAITING, limit=_PAGE)
-        while page := await journal.proposals(query):
+        while page := await journal.list_proposals(query):
             for proposal in page:
                 # The revision counts how often this installation planned it: elsewhere it begins at one.
                 yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
             query = replace(query, after=page[-1].id)
-    edition = await journal.edition(options.tenant)
+    edition = await journal.find_edition(options.tenant)
     if edition is not None and not options.is_partial:
         yield {"kind": "rules", "rules": list(edition.rules), "at": edition.at, "by": edition.by}
 

@@ -106,7 +106,7 @@ async def save_ledgers(
     if not ledgers or signed is None:
         return
     journal, signer = signed
-    entries = [entry for entry in await journal.about(tenant, batch) if entry["kind"] == "evidence"]
+    entries = [entry for entry in await journal.find_entries(tenant, batch) if entry["kind"] == "evidence"]
     recorded = {entry["details"]["ledger"]["sha256"] for entry in entries}
     for evidence, lines in zip(ledgers, _read_ledgers(path), strict=True):
         await asyncio.to_thread(_save_ledger, lines, signer.ledgers / f"{evidence.sha256}.jsonl")

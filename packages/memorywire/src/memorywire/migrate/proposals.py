@@ -49,7 +49,7 @@ async def import_governance(
     journal, count = context.office.journal, 0
     for original in read_bundle_proposals(path):
         proposal = _adapt_proposal(original, tenant, is_trusted=is_trusted)
-        if await journal.proposal(tenant, proposal.id) is not None or _has_secret(proposal, context):
+        if await journal.find_proposal(tenant, proposal.id) is not None or _has_secret(proposal, context):
             continue
         count += 1
         entry = entry_about(proposal, "staged", context.office.caller, context.clock())
@@ -69,7 +69,7 @@ async def _write_proposal(proposal: Proposal, entry: Entry, context: Context) ->
         await journal.write(Act(proposals=(proposal,), entries=(entry,)))
     except Conflict:
         copy = replace(proposal, id=derive_id(proposal.scope.tenant, proposal.id))
-        if await journal.proposal(copy.scope.tenant, copy.id) is None:
+        if await journal.find_proposal(copy.scope.tenant, copy.id) is None:
             await journal.write(Act(proposals=(copy,), entries=(replace(entry, subject=copy.id),)))
 
 
@@ -110,7 +110,7 @@ async def _import_rules(edition: Edition | None, context: Context, tenant: str, 
     journal = context.governance.journal
     if edition is None:
         return "none"
-    existing = await journal.edition(tenant)
+    existing = await journal.find_edition(tenant)
     if existing is not None:
         return "already" if existing.rules == edition.rules else "kept ours"
     if not dry_run:
@@ -175,7 +175,7 @@ class HeldChanges:
         """Take ended memories out of their proposals; reject a proposal of which nothing is left."""
         journal = context.governance.journal
         for key in dict.fromkeys(self._proposals[id] for id in self._ends):
-            proposal = await journal.proposal(tenant, key)
+            proposal = await journal.find_proposal(tenant, key)
             if proposal is not None and proposal.state is State.PENDING:
                 await self._close(proposal, context)
 

@@ -155,7 +155,7 @@ async def _undoes_person(change: Change, context: Context) -> bool:
     office = context.governance
     if not is_agent(office.caller) or change.undoes is None:
         return False
-    entries = await office.journal.about(change.scope.tenant, change.undoes)
+    entries = await office.journal.find_entries(change.scope.tenant, change.undoes)
     actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
     return not actors or not all(is_agent(actor) for actor in actors)
 
@@ -245,7 +245,7 @@ async def _find_waiting(change: Change, context: Context) -> Proposal | None:
     twin = await context.store.duplicate(record, change.at)
     if twin is not None:
         raise Duplicate(twin.id)
-    return await context.governance.journal.held(record.scope, record.digest)
+    return await context.governance.journal.find_waiting(record.scope, record.digest)
 
 
 def _build_repeat_key(plan: Plan, context: Context) -> str:
@@ -258,7 +258,7 @@ async def _find_repeated(change: Change, key: str, context: Context) -> Proposal
     """The proposal of the same request, if it still waits, with what the request means now."""
     office = context.governance
     agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
-    waiting = await office.journal.keyed(agent, key)
+    waiting = await office.journal.find_by_key(agent, key)
     if waiting is None or waiting.change is None or waiting.state not in WAITING:
         return None
     if summarize_effect(change) == summarize_effect(waiting.change) and waiting.state is State.PENDING:

@@ -82,7 +82,7 @@ async def _find_proposed(request: Forget, context: Context, live_ids: list[str])
     rest = _list_missing(request, live_ids)
     if not rest or context.office is None:
         return []
-    proposed_ids = await context.office.journal.proposed(request.scope, rest)
+    proposed_ids = await context.office.journal.find_proposed(request.scope, rest)
     return [id for id in rest if id in proposed_ids]
 
 

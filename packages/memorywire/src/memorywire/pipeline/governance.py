@@ -58,7 +58,7 @@ class Purse:
         if read_at is None or not 0 <= now - read_at < _USAGE_FRESH_MS:
             kind, _, name = subject.partition(":")
             usage = Usage()
-            for at, count in await self._journal.recalled(tenant, now - DAY_MS, **{kind: name}):
+            for at, count in await self._journal.count_recalled(tenant, now - DAY_MS, **{kind: name}):
                 usage = spend(_UNLIMITED, usage, count, at)
             self._known[tenant, subject] = (now, usage)
         return usage
@@ -96,7 +96,7 @@ class RejectedWords:
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person rejects."""
         records = [(one.id, put.record) for one in proposals for put in _puts(one)]
-        key = await self._journal.words_key() if records else b""
+        key = await self._journal.read_words_key() if records else b""
         return tuple(
             Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id)
             for id, record in records
@@ -117,10 +117,10 @@ class RejectedWords:
         now = self._clock()
         if self._read_at is not None and 0 <= now - self._read_at < _REJECTED_FRESH_MS:
             return
-        mark = await self._journal.rejected_mark()
+        mark = await self._journal.read_rejected_position()
         if mark != self._mark:
-            self._digests = await self._journal.rejected_digests()
-            self._key = await self._journal.words_key() if self._digests else b""
+            self._digests = await self._journal.list_rejected_digests()
+            self._key = await self._journal.read_words_key() if self._digests else b""
         self._mark, self._read_at = mark, now
 
 
@@ -184,8 +184,8 @@ class Rulebook:
 
     async def _read(self, tenant: str) -> Policy:
         now = self._clock()
-        default_edition = await self._journal.edition(DEFAULT_TENANT)
-        own = None if tenant == DEFAULT_TENANT else await self._journal.edition(tenant)
+        default_edition = await self._journal.find_edition(DEFAULT_TENANT)
+        own = None if tenant == DEFAULT_TENANT else await self._journal.find_edition(tenant)
         rule_tables = [edition.rules for edition in (default_edition, own) if edition is not None]
         if own is not None and default_edition is not None:
             rule_tables[0] = without_own(default_edition.rules, tenant)

@@ -121,7 +121,7 @@ async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Jou
     erased_ids = frozenset(change.erase)
     if not erased_ids:
         return []
-    earlier = [debt for name in lagging for debt in await journal.debts(name)]
+    earlier = [debt for name in lagging for debt in await journal.list_outbox(name)]
     return [
         replace(debt, change=_without(debt.change, erased_ids))
         for debt in earlier
@@ -131,9 +131,9 @@ async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Jou
 
 async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
     """The change without ids that only proposals have: no memory had them, so one may still get them."""
-    known_ids = await journal.known(change.scope.tenant, change.erase)
+    known_ids = await journal.find_registered(change.scope.tenant, change.erase)
     unheard = [id for id in change.erase if id not in known_ids]
-    proposed_ids = await journal.proposed(change.scope, unheard) if unheard else frozenset()
+    proposed_ids = await journal.find_proposed(change.scope, unheard) if unheard else frozenset()
     return replace(change, erase=tuple(id for id in change.erase if id not in proposed_ids))
 
 
@@ -243,7 +243,7 @@ async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
 
 async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
     """Mark and name the replicas with outbox entries: later changes wait behind those."""
-    behind = await context.governance.journal.behind(context.clock() - _IN_FLIGHT_MS)
+    behind = await context.governance.journal.find_lagging(context.clock() - _IN_FLIGHT_MS)
     lagging = behind & frozenset(replicas.replica_names)
     replicas.mark_lagging(lagging)
     return lagging
@@ -265,7 +265,7 @@ async def _redeliver_each(
 async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_them: bool) -> bool:
     journal = context.governance.journal
     in_flight_since, after, is_blocked = context.clock() - _IN_FLIGHT_MS, 0, False
-    while entries_due := await journal.debts(name, after=after, limit=_PAGE):
+    while entries_due := await journal.list_outbox(name, after=after, limit=_PAGE):
         for debt in entries_due:
             if not (all_of_them or debt.tries or debt.at < in_flight_since):
                 is_blocked = True  # what comes behind it may depend on it
@@ -301,7 +301,7 @@ async def _deliver(debt: Debt, store: Store, context: Context) -> bool:
 async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> Debt:
     """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
     journal = context.governance.journal
-    entries = [debt for debt in await journal.debts(store) if debt.change.id == change_id]
+    entries = [debt for debt in await journal.list_outbox(store) if debt.change.id == change_id]
     if not entries:
         raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")
     if len(entries) > 1:

@@ -40,7 +40,7 @@ _FEEDBACK = "feedback"
 
 async def agents(request: Agents, context: Context) -> AgentList:
     counts = dict(await require_listing(context, "agents").owners(request.tenant))
-    waiting = {} if context.office is None else await context.office.journal.waiting(request.tenant)
+    waiting = {} if context.office is None else await context.office.journal.count_waiting(request.tenant)
     names = sorted(counts.keys() | waiting.keys())
     return AgentList(
         items=tuple(
@@ -58,7 +58,7 @@ async def facets(request: Facets, context: Context) -> FacetCounts:
 
 async def recalls(request: Recalls, context: Context) -> RecallPage:
     reach = request.reach
-    notes = await context.governance.journal.recalls(
+    notes = await context.governance.journal.list_recalls(
         reach.tenant,
         agent=reach.agent,
         user=reach.user,
@@ -92,7 +92,7 @@ async def feedback(request: Feedback, context: Context) -> Judged:
 
 async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...]:
     """All feedback on what a recall handed out, oldest first."""
-    entries = await context.governance.journal.about(note.scope.tenant, note.id)
+    entries = await context.governance.journal.find_entries(note.scope.tenant, note.id)
     return tuple(
         Judged(
             memory_id=entry["details"]["memory"],
@@ -108,7 +108,7 @@ async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...
 
 async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> RecallNote:
     """The note of a recall; the same NotFound for every reason why it may not be shown."""
-    note = await context.governance.journal.recall(reach.tenant, recall_id)
+    note = await context.governance.journal.find_recall(reach.tenant, recall_id)
     if note is None or not reach.covers(note.scope):
         raise NotFound("no such recall here", field="recall_id")
     return note

@@ -85,7 +85,7 @@ def log_recall(
         hits=tuple([(hit.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
         details={"as_of": request.as_of} if request.as_of is not None else None,
     )
-    office.journal.note(note)
+    office.journal.note_recall(note)
     office.purse.spend(note)
 
 
@@ -107,7 +107,7 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
     office, now = context.governance, context.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    known = await office.journal.keyed(agent, key)
+    known = await office.journal.find_by_key(agent, key)
     if known is not None and known.state is State.APPROVED and known.decision is not None:
         if now - known.decision.at <= GRANTED_MS:
             return

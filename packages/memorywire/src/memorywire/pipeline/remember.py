@@ -126,7 +126,7 @@ async def _find_proposed(request: Remember, key: str, agent: Scope, context: Con
     """The receipt of a request that is still held; raises Refused once a person has said no."""
     if context.office is None:
         return None
-    proposal = await context.office.journal.keyed(agent, key)
+    proposal = await context.office.journal.find_by_key(agent, key)
     if proposal is None or request.scope.user not in (None, proposal.scope.user):
         return None
     if proposal.change is not None:

@@ -57,7 +57,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
     journal = context.governance.journal
     stale: list[str] = []
     for proposal in proposals:
-        current = await journal.proposal(proposal.scope.tenant, proposal.id)
+        current = await journal.find_proposal(proposal.scope.tenant, proposal.id)
         if current is None or current.revision != proposal.revision:
             continue  # somebody else decided meanwhile
         new_plan = await _renew(proposal, context)

@@ -51,11 +51,11 @@ async def inbox(request: Inbox, context: Context) -> ProposalPage:
         after=request.after,
         limit=request.limit + 1,
     )
-    proposals = await journal.proposals(filter)
+    proposals = await journal.list_proposals(filter)
     items = tuple(proposals[: request.limit])
     return ProposalPage(
         items=items,
-        total=await journal.count(filter),
+        total=await journal.count_proposals(filter),
         next=items[-1].id if len(proposals) > request.limit else None,
     )
 
@@ -74,7 +74,7 @@ async def examine(request: Examine, context: Context) -> Reviewed:
 
 async def find(reach: Reach, id: str, context: Context) -> Proposal:
     """The proposal, or the one answer to every reason why it cannot be had."""
-    proposal = await context.governance.journal.proposal(reach.tenant, id)
+    proposal = await context.governance.journal.find_proposal(reach.tenant, id)
     if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("no such proposal here", field="proposal_id")
     return proposal
@@ -116,7 +116,8 @@ async def expire_overdue(context: Context) -> None:
     """
     office, now = context.governance, context.clock()
     early = [
-        move_proposal(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)
+        move_proposal(proposal, State.PENDING, None)
+        for proposal in await office.journal.list_expired_early(now)
     ]
     if early:
         reason = "a clock that was ahead closed it"
@@ -124,7 +125,7 @@ async def expire_overdue(context: Context) -> None:
             entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early
         )
         await office.journal.write(Act(proposals=tuple(early), entries=reopening_entries))
-    overdue = await office.journal.overdue(now)
+    overdue = await office.journal.list_overdue(now)
     if overdue:
         why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
         closed_proposals = tuple(move_proposal(proposal, State.EXPIRED, why) for proposal in overdue)

@@ -66,7 +66,7 @@ async def past_cases(
 async def all_proposals(filter: Wanted, journal: Journal) -> AsyncIterator[Proposal]:
     """Every proposal that is wanted, page by page; of all states unless some are named."""
     page = replace(filter, states=filter.states or frozenset(State), limit=PAGE)
-    while proposals := await journal.proposals(page):
+    while proposals := await journal.list_proposals(page):
         for proposal in proposals:
             yield proposal
         page = replace(page, after=proposals[-1].id)
@@ -131,7 +131,7 @@ _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 async def rules(request: Rules, context: Context) -> RuleBook:
     """What is in force for the tenant, how it came to be, and what could be learned."""
     office = context.governance
-    editions = await office.journal.editions(request.tenant)
+    editions = await office.journal.list_editions(request.tenant)
     newest = editions[0] if editions else None
     tables = await _read_rules(newest, request.tenant, context)
     policy = with_rules(office.rulebook.base, tables)
@@ -157,7 +157,7 @@ async def rules(request: Rules, context: Context) -> RuleBook:
 
 async def set_rules(request: SetRules, context: Context) -> RuleBook:
     """Put the list in force, or raise and leave everything as it was."""
-    current = await context.governance.journal.edition(request.tenant)
+    current = await context.governance.journal.find_edition(request.tenant)
     number = 0 if current is None else current.number
     if request.if_edition is not None and request.if_edition != number:
         raise Conflict(
@@ -178,7 +178,7 @@ async def set_rules(request: SetRules, context: Context) -> RuleBook:
 async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
     office = context.governance
-    current = await office.journal.edition(request.tenant)
+    current = await office.journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
     policy = with_rules(office.rulebook.base, tables)
     matches = [
@@ -216,9 +216,9 @@ async def try_rule(request: TryRule, context: Context) -> RuleTrial:
 async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
     journal = context.governance.journal
-    current = await journal.edition(request.tenant)
+    current = await journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
-    let_pass = await journal.ruled(request.tenant, request.name)
+    let_pass = await journal.list_ruled(request.tenant, request.name)
     if not let_pass and not any(_is_learned(table, request) for table in tables):
         raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
     new_tables = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
@@ -323,7 +323,7 @@ async def _read_rules(current: Edition | None, tenant: str, context: Context) ->
     """
     if current is not None or tenant == DEFAULT_TENANT:
         return () if current is None else current.rules
-    default_edition = await context.governance.journal.edition(DEFAULT_TENANT)
+    default_edition = await context.governance.journal.find_edition(DEFAULT_TENANT)
     return (
         ()
         if default_edition is None

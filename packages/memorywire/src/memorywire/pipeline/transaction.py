@@ -209,7 +209,7 @@ class Transaction:
         """Whether a change only erases ids that no memory has, so that no store needs to write it."""
         if change.put or change.end:
             return False
-        proposed_ids = await self._context.governance.journal.proposed(change.scope, change.erase)
+        proposed_ids = await self._context.governance.journal.find_proposed(change.scope, change.erase)
         return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self._context)
 
 
@@ -238,7 +238,7 @@ async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scop
     if not change.erase:
         return ()
     filter = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
-    if not await context.governance.journal.count(filter):
+    if not await context.governance.journal.count_proposals(filter):
         return ()
     return tuple({(record.scope, record.digest) for record in await _read_versions(change, context)})
 

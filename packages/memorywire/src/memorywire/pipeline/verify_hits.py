@@ -83,7 +83,7 @@ async def _read_references(
             hit.record.id: hit.record for answer in founds if answer.store == anchor for hit in answer.hits
         }
         return own | await _from_store(fan.replica(anchor), where, [id for id in ids if id not in own])
-    known_records = await journal.known(where.scope.tenant, ids)
+    known_records = await journal.find_registered(where.scope.tenant, ids)
     rest = [id for id in ids if id not in known_records]
     keepers = [store for store in map(fan.replica, fan.replica_names) if Feature.HISTORY in store.features]
     return {**known_records, **await _from_first(keepers, where, rest)}

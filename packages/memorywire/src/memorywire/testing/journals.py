@@ -64,10 +64,10 @@ def _decide(proposal: Proposal) -> Proposal:
 
 async def entries_are_numbered_without_gaps(journal: Journal, store: Store) -> None:
     scope = _scope()
-    first = await journal.last_sequence()
+    first = await journal.read_last_sequence()
     for _ in range(3):
         await journal.write(Act(entries=(_entry(scope), _entry(scope))))
-    numbers = [row.seq for row in await journal.entries(Filters(tenant=scope.tenant))]
+    numbers = [row.seq for row in await journal.filter_entries(Filters(tenant=scope.tenant))]
     same(numbers, list(range(first + 6, first, -1)))
     holds((await journal.audit(lambda db: examine(db, journal.signer))).ok, "the ledger does not verify")
 
@@ -79,14 +79,14 @@ async def entries_are_found_by_what_they_name(journal: Journal, store: Store) ->
     await journal.write(Act(entries=(entry, _entry(replace(scope, user=None), "refused"))))
     memory = change.put[0].record.id
     for filters in (Filters(user="ana"), Filters(kind="committed"), Filters(memory=memory)):
-        found = await journal.entries(replace(filters, tenant=scope.tenant))
+        found = await journal.filter_entries(replace(filters, tenant=scope.tenant))
         same([row.said.get("subject") for row in found], [subject])
-    [about] = await journal.about(scope.tenant, subject)
+    [about] = await journal.find_entries(scope.tenant, subject)
     same((about["details"], about["user"]), ({"text": _ODD}, "ana"))
-    same(await journal.entries(Filters(tenant=scope.tenant, until=NOW)), [])
-    events, _ = await journal.events(0, tenant=scope.tenant, limit=10)
+    same(await journal.filter_entries(Filters(tenant=scope.tenant, until=NOW)), [])
+    events, _ = await journal.find_events(0, tenant=scope.tenant, limit=10)
     same([event.kind for event in events], ["committed", "refused"])
-    holds(scope.tenant in await journal.tenants(), "the tenant is not listed")
+    holds(scope.tenant in await journal.list_tenants(), "the tenant is not listed")
 
 
 async def a_change_and_its_act_are_one_transaction(journal: Journal, store: Store) -> None:
@@ -100,7 +100,7 @@ async def a_change_and_its_act_are_one_transaction(journal: Journal, store: Stor
     with refused(Conflict):
         await journal.write(Act(proposals=(_decide(proposal),), entries=(_entry(scope),)), late)
     same(await store.get(scope, [late.put[0].record.id]), [])
-    same(len(await journal.entries(Filters(tenant=scope.tenant))), 1)
+    same(len(await journal.filter_entries(Filters(tenant=scope.tenant))), 1)
 
 
 async def an_error_concerns_its_change_alone(journal: Journal, store: Store) -> None:
@@ -114,9 +114,9 @@ async def an_error_concerns_its_change_alone(journal: Journal, store: Store) -> 
     results += await journal.commit(acts[1:], changes[1:])
     same([type(result) for result in results], [int, int, int, Conflict])
     same(await store.get(scope, [record.id for record in kept]), kept)
-    rows = await journal.entries(Filters(tenant=scope.tenant))
+    rows = await journal.filter_entries(Filters(tenant=scope.tenant))
     same({row.said["subject"] for row in rows}, {change.id for change in changes[:3]})
-    same(await journal.ruled(scope.tenant, "trusted"), [(scope, changes[1].id)])
+    same(await journal.list_ruled(scope.tenant, "trusted"), [(scope, changes[1].id)])
 
 
 async def a_proposal_is_read_as_it_was_written(journal: Journal, _: Store) -> None:
@@ -124,16 +124,19 @@ async def a_proposal_is_read_as_it_was_written(journal: Journal, _: Store) -> No
     proposals = [_proposal(scope, f"{_ODD} {number}") for number in range(3)]
     for proposal in proposals:
         await journal.write(Act(proposals=(proposal,)))
-    same(await journal.proposal(scope.tenant, proposals[0].id), proposals[0])
-    same(await journal.proposals(Wanted(tenant=scope.tenant, limit=2)), proposals[:2])
-    same(await journal.proposals(Wanted(tenant=scope.tenant, after=proposals[1].id)), proposals[2:])
-    same(await journal.proposals(Wanted(tenant=scope.tenant, text="ünïcödé 1")), [proposals[1]])
-    same(await journal.count(Wanted(tenant=scope.tenant, rule="untrusted")), 3)
-    same(dict(await journal.waiting(scope.tenant)), {scope.agent: 3})
+    same(await journal.find_proposal(scope.tenant, proposals[0].id), proposals[0])
+    same(await journal.list_proposals(Wanted(tenant=scope.tenant, limit=2)), proposals[:2])
+    same(await journal.list_proposals(Wanted(tenant=scope.tenant, after=proposals[1].id)), proposals[2:])
+    same(await journal.list_proposals(Wanted(tenant=scope.tenant, text="ünïcödé 1")), [proposals[1]])
+    same(await journal.count_proposals(Wanted(tenant=scope.tenant, rule="untrusted")), 3)
+    same(dict(await journal.count_waiting(scope.tenant)), {scope.agent: 3})
     decided = _decide(proposals[0])
     await journal.write(Act(proposals=(decided,)))
-    same(await journal.proposals(Wanted(tenant=scope.tenant, states=frozenset({State.APPROVED}))), [decided])
-    worst = await journal.proposals(Wanted(tenant=scope.tenant, by_risk=True, limit=1))
+    same(
+        await journal.list_proposals(Wanted(tenant=scope.tenant, states=frozenset({State.APPROVED}))),
+        [decided],
+    )
+    worst = await journal.list_proposals(Wanted(tenant=scope.tenant, by_risk=True, limit=1))
     same([one.id for one in worst], [proposals[2].id])
 
 
@@ -141,18 +144,20 @@ async def the_outbox_keeps_its_order_until_it_is_acknowledged(journal: Journal, 
     scope, name = _scope(), a_name("store")
     changes = [a_change(scope, beginning(record)) for record in records(scope, 3)]
     await journal.write(Act(debts=tuple(Debt(store=name, change=one, at=NOW) for one in changes)))
-    same([entry.change.id for entry in await journal.debts(name)], [change.id for change in changes])
-    holds(name in await journal.behind(NOW + 1), "a store with an old entry does not lag")
-    holds(name not in await journal.behind(NOW), "a store with a new entry lags")
+    same([entry.change.id for entry in await journal.list_outbox(name)], [change.id for change in changes])
+    holds(name in await journal.find_lagging(NOW + 1), "a store with an old entry does not lag")
+    holds(name not in await journal.find_lagging(NOW), "a store with a new entry lags")
     first = ((name, changes[0].id),)
     await journal.write(Act(paid=first, if_owed=True))
-    same([entry.change.id for entry in await journal.debts(name)], [change.id for change in changes[1:]])
+    same(
+        [entry.change.id for entry in await journal.list_outbox(name)], [change.id for change in changes[1:]]
+    )
     with refused(Conflict):
         await journal.write(Act(paid=first, if_owed=True, entries=(_entry(scope),)))
-    same(await journal.entries(Filters(tenant=scope.tenant)), [])
-    [entry] = await journal.debts(name, limit=1)
+    same(await journal.filter_entries(Filters(tenant=scope.tenant)), [])
+    [entry] = await journal.list_outbox(name, limit=1)
     await journal.write(Act(debts=(replace(entry, tries=1, error=_ODD),)))
-    same((await journal.debts(name))[0], replace(entry, tries=1, error=_ODD))
+    same((await journal.list_outbox(name))[0], replace(entry, tries=1, error=_ODD))
 
 
 async def an_edition_of_the_rules_is_taken_once(journal: Journal, _: Store) -> None:
@@ -162,8 +167,8 @@ async def an_edition_of_the_rules_is_taken_once(journal: Journal, _: Store) -> N
     ]
     for edition in editions:
         await journal.write(Act(edition=edition))
-    same(await journal.edition(tenant), editions[1])
-    same(await journal.editions(tenant), editions[::-1])
+    same(await journal.find_edition(tenant), editions[1])
+    same(await journal.list_editions(tenant), editions[::-1])
     with refused(Conflict):
         await journal.write(Act(edition=replace(editions[1], by="ben")))
 
@@ -173,21 +178,24 @@ async def the_register_follows_changes_in_any_order(journal: Journal, _: Store) 
     record = a_record(scope)
     await journal.write(Act(registered=a_change(scope, beginning(replace(record, version=2)))))
     await journal.write(Act(registered=a_change(scope, beginning(record))))
-    known = (await journal.known(scope.tenant, [record.id, "unknown"]))[record.id]
+    known = (await journal.find_registered(scope.tenant, [record.id, "unknown"]))[record.id]
     same((known.version, known.live, known.scope), (2, True, scope))
     await journal.write(Act(registered=replace(a_change(scope), erase=(record.id,))))
-    holds(not (await journal.known(scope.tenant, [record.id]))[record.id].live, "an erased memory is live")
+    holds(
+        not (await journal.find_registered(scope.tenant, [record.id]))[record.id].live,
+        "an erased memory is live",
+    )
 
 
 async def rejected_words_are_known_until_they_are_accepted(journal: Journal, _: Store) -> None:
     words = Words(tenant=a_name("tenant"), digest=a_name("digest").encode(), proposal=a_name("proposal"))
-    before = await journal.rejected_mark()
+    before = await journal.read_rejected_position()
     await journal.write(Act(rejected=(words,)))
-    holds(await journal.rejected_mark() != before, "a rejection leaves the mark as it was")
-    holds(words.digest in await journal.rejected_digests(), "a rejected digest is missing")
+    holds(await journal.read_rejected_position() != before, "a rejection leaves the mark as it was")
+    holds(words.digest in await journal.list_rejected_digests(), "a rejected digest is missing")
     await journal.write(Act(accepted=(words,)))
-    holds(words.digest not in await journal.rejected_digests(), "an accepted digest is still there")
-    same(await journal.words_key(), await journal.words_key())
+    holds(words.digest not in await journal.list_rejected_digests(), "an accepted digest is still there")
+    same(await journal.read_words_key(), await journal.read_words_key())
 
 
 async def a_recall_is_in_the_log_and_in_the_ledger(journal: Journal, _: Store) -> None:
@@ -206,13 +214,15 @@ async def a_recall_is_in_the_log_and_in_the_ledger(journal: Journal, _: Store) -
         for number in range(3)
     ]
     for note in notes:
-        journal.note(note)
-    same(await journal.recall(scope.tenant, notes[0].id), notes[0])
-    same(await journal.recalls(scope.tenant, memory="memory 1", limit=10), [notes[1]])
-    same(await journal.recalled(scope.tenant, NOW), [(NOW + 1, 1), (NOW + 2, 1)])
-    same(len(await journal.entries(Filters(tenant=scope.tenant, kind="recalled"))), 3)
+        journal.note_recall(note)
+    same(await journal.find_recall(scope.tenant, notes[0].id), notes[0])
+    same(await journal.list_recalls(scope.tenant, memory="memory 1", limit=10), [notes[1]])
+    same(await journal.count_recalled(scope.tenant, NOW), [(NOW + 1, 1), (NOW + 2, 1)])
+    same(len(await journal.filter_entries(Filters(tenant=scope.tenant, kind="recalled"))), 3)
     await journal.drop_queries(NOW + 1)
-    dropped = present(await journal.recall(scope.tenant, notes[0].id), "a recall whose query was dropped")
+    dropped = present(
+        await journal.find_recall(scope.tenant, notes[0].id), "a recall whose query was dropped"
+    )
     same((dropped.query, dropped.hits), ("", notes[0].hits))
 
 
@@ -223,7 +233,7 @@ async def an_erase_takes_proposals_and_the_id_of_the_user(journal: Journal, stor
     await journal.write(Act(entries=(_entry(scope, contents=contents_of(change)),)), change)
     proposal = replace(_proposal(scope), change=a_change(scope, ending(record)))
     await journal.write(Act(proposals=(proposal,)))
-    same(await journal.proposed(scope, [record.id]), frozenset({record.id}))
+    same(await journal.find_proposed(scope, [record.id]), frozenset({record.id}))
     holds(
         not await journal.forget_person((scope.tenant, str(scope.user)), actor="ana", at=NOW),
         "content is left",
@@ -232,9 +242,9 @@ async def an_erase_takes_proposals_and_the_id_of_the_user(journal: Journal, stor
     act = Act(entries=(_entry(scope, "erased", operation="forget"),), erased=((scope, record.id),))
     await journal.write(act, erasing)
     same(await store.get(scope, [record.id]), [])
-    left = present(await journal.proposal(scope.tenant, proposal.id), "a proposal after an erase")
+    left = present(await journal.find_proposal(scope.tenant, proposal.id), "a proposal after an erase")
     same((left.change, left.request), (None, None))
-    same(await journal.entries(Filters(tenant=scope.tenant, user=scope.user)), [])
+    same(await journal.filter_entries(Filters(tenant=scope.tenant, user=scope.user)), [])
     holds((await journal.audit(lambda db: examine(db, journal.signer))).ok, "the ledger does not verify")
 
 
@@ -338,7 +348,7 @@ async def a_run_is_repeated_with_its_events_and_reads(journal: Journal, _: Store
 
 async def the_status_counts_what_waits(journal: Journal, _: Store) -> None:
     scope, name = _scope(), a_name("store")
-    before = await journal.status()
+    before = await journal.read_status()
     change = a_change(scope, beginning(a_record(scope)))
     act = Act(
         entries=(_entry(scope),),
@@ -346,7 +356,7 @@ async def the_status_counts_what_waits(journal: Journal, _: Store) -> None:
         debts=(Debt(store=name, change=change, at=NOW),),
     )
     await journal.write(act)
-    after = await journal.status()
+    after = await journal.read_status()
     same((after.entries, after.proposals.count), (before.entries + 1, before.proposals.count + 1))
     same((after.debts[name].count, after.debts[name].since), (1, NOW))
 

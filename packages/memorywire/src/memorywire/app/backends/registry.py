@@ -220,7 +220,7 @@ class Backends:
 
     async def _creditors(self) -> Sequence[Edition]:
         try:
-            store_names = {debt.store for debt in await self._journal.debts()}
+            store_names = {debt.store for debt in await self._journal.list_outbox()}
             every = await self._definitions.list_editions(None)
         except StoreError:
             return []
@@ -262,7 +262,7 @@ class Backends:
         return backend
 
     async def _owed_to(self, name: str) -> Sequence[Change]:
-        return [debt.change for debt in await self._journal.debts(name)]
+        return [debt.change for debt in await self._journal.list_outbox(name)]
 
     def _build_entry(self, kind: str, tenant: str, by: str, digest: str | None, agent: str = "") -> Entry:
         return Entry(

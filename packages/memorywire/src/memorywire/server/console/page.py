@@ -273,7 +273,7 @@ class Page:
         visible = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
         if any("*" in one for one in patterns):
             with suppress(MemorywireError):
-                stored = await self.console.service.journal.tenants()
+                stored = await self.console.service.journal.list_tenants()
                 visible |= {one for one in (DEFAULT_TENANT, *stored) if names(patterns, one)}
         return sorted(visible)
 

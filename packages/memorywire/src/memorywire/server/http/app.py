@@ -76,7 +76,7 @@ async def _answers(service: Service) -> bool:
     try:
         async with asyncio.timeout(_SECONDS):
             await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
-            await service.journal.last_sequence()
+            await service.journal.read_last_sequence()
     except (MemorywireError, TimeoutError):
         return False
     return True
@@ -186,7 +186,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
 def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        context, books = service.container.context, await service.journal.status()
+        context, books = service.container.context, await service.journal.read_status()
         return Response(observer.metrics.text(books, context.names, context.clock()), media_type=_METRICS)
 
     return [

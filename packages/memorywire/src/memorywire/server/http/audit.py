@@ -43,21 +43,21 @@ async def entries(service: Service, caller: Caller, parameters: Mapping[str, Jso
         return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
     scope = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **scope, **rest)
-    rows = await service.finish(service.journal.entries(filters, before=before, limit=limit))
+    rows = await service.finish(service.journal.filter_entries(filters, before=before, limit=limit))
     documents = [_describe_entry(row) for row in rows if caller.hears_of(row.said["operation"])]
     return {"entries": documents, **_describe_next(rows, limit)}
 
 
 async def _find_about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
     """All entries about a change, a proposal or a recall that is the caller's."""
-    rows = await service.finish(service.journal.entries_about(caller.tenant, subject))
+    rows = await service.finish(service.journal.find_entries_about(caller.tenant, subject))
     return [_describe_entry(row) for row in rows if _is_for(row, caller)]
 
 
 async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
     """One entry, if it is about the caller's tenant and agents; else there is none."""
     caller.require(Right.REVIEW)
-    row = await service.finish(service.journal.entry(sequence))
+    row = await service.finish(service.journal.find_entry(sequence))
     if row is None or not _is_for(row, caller):
         raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
     return _describe_entry(row)
@@ -99,13 +99,13 @@ async def signed(service: Service, caller: Caller) -> dict[str, Json]:
 async def growth(service: Service, caller: Caller) -> list[tuple[int, str, int]]:
     """How often each operation was done a day, among the newest entries: (day, operation, count)."""
     caller.require(Right.REVIEW)
-    return await service.finish(service.journal.operations_by_day(caller.tenant, _NEWEST))
+    return await service.finish(service.journal.count_operations_by_day(caller.tenant, _NEWEST))
 
 
 async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
     """What stores have still to write of the caller's changes, oldest first."""
     caller.require(Right.REVIEW)
-    pending = await service.finish(service.journal.debts())
+    pending = await service.finish(service.journal.list_outbox())
     return [debt.summary() for debt in pending if _concerns(debt, caller)]
 
 

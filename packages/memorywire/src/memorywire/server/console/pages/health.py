@@ -74,7 +74,7 @@ async def _show_health(page: Page, state: Any = None) -> Response:
         "health.html",
         wired=capabilities,
         missing={one.name: sorted(frozenset(Feature) - one.features) for one in capabilities.stores},
-        stand=await service.finish(service.journal.status()) if page.caller.everywhere else None,
+        stand=await service.finish(service.journal.read_status()) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
         growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
