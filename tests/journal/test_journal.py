@@ -277,7 +277,7 @@ def test_a_store_elsewhere_shares_nothing_and_its_journal_has_a_file_of_its_own(
         await journal.write(Act(proposals=(a_proposal(),)))
         await journal.close()
         again = await open_journal(store, url, clock=HandClock())
-        kept = await again.proposal(SCOPE.tenant, "p1")
+        kept = await again.find_proposal(SCOPE.tenant, "p1")
         assert kept is not None
         assert (kept.state, kept.request) == (State.PENDING, a_proposal().request)
         await again.close()
