@@ -1,1 +1,1 @@
-"""The values every other room speaks in: memories, scopes, filters, changes, receipts, errors."""
+"""The values that all packages share: records, scopes, filters, changes, receipts, errors."""

@@ -1,4 +1,4 @@
-"""What comes back: receipts for writes, hits for recalls, an outcome for every store asked."""
+"""Answers: receipts of writes, hits of recalls, and an outcome for each store."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What one store did with one request; `error` is None when it did what was asked."""
+    """The result of a request in one store; `error` is None when it succeeded."""
 
     store: str
     count: int = 0
@@ -39,14 +39,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Redacted(Struct, frozen=True, kw_only=True):
-    """A secret that was taken out: its kind and where it stood, never the value."""
+    """A secret that was redacted: its kind and its place, never its value."""
 
     kind: str
     place: str
 
 
 class Remembered(Displayed, frozen=True, kw_only=True):
-    """The receipt of a remember; `rule` names what held it, `redacted` what was taken out of it."""
+    """The receipt of a remember; `rule` names the rule that held it, `redacted` the removed secrets."""
 
     id: str
     version: int
@@ -158,7 +158,7 @@ class Undone(Displayed, frozen=True, kw_only=True):
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """A memory that answers the query, how well, and who said so."""
+    """A memory that matches the query, with its score and the stores that returned it."""
 
     record: Record
     score: float
@@ -194,9 +194,9 @@ class NearMiss(Struct, frozen=True, kw_only=True):
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
-    """What a recall found; iterate it for its hits. Empty is a valid answer.
+    """The result of a recall; iterate it for its hits. It may be empty.
 
-    `notes` say in words what was asked for and hardly meant, such as a misspelt field of a filter.
+    `notes` are warnings about the request, such as a probable misspelling of a field in a filter.
     """
 
     recall_id: str
@@ -229,7 +229,7 @@ def _build_row(hit: Hit) -> tuple[object, ...]:
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """Memories in id order, to iterate; `next` is the `after` of the following page, None on the last."""
+    """A page of memories in id order; `next` is the `after` of the next page, None on the last one."""
 
     items: tuple[Record, ...]
     total: int

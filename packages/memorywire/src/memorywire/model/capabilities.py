@@ -1,4 +1,4 @@
-"""What is wired here, as one object from which every advertisement is projected."""
+"""The capabilities of a memory, and the documents that advertise them to other protocols."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ from memorywire.model.space import NO_SPACE, Space
 
 
 class Feature(StrEnum):
-    """What a store can do beyond keeping and finding records."""
+    """An optional feature of a store."""
 
     VECTOR = "vector"
     FTS = "fts"
@@ -35,10 +35,10 @@ class StoreCapabilities(Struct, frozen=True, kw_only=True):
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """What is wired. `overseen` when there is a journal, so that people can review, rule and ask why.
+    """What the configured parts can do. `overseen`: there is a journal, so people can review changes.
 
-    `together` is what several stores can do as one, if several are joined. `extracts` when conversations can
-    be read for facts, `hosting` when an OpenWOP host is open over it.
+    `together` are the features of several stores combined. `extracts` says that conversations can
+    be read for facts, `hosting` that an OpenWOP host is open.
     """
 
     stores: tuple[StoreCapabilities, ...]
@@ -50,7 +50,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What is advertised: it holds for whichever store a request reaches."""
+        """The features that every store has."""
         if self.together is not None:
             return self.together
         return frozenset.intersection(*(store.features for store in self.stores))
@@ -82,16 +82,16 @@ DIMENSIONS: Final = (
     "replay-snapshot",
     "retention",
 )
-"""All that RFC 0080 knows, in its order."""
+"""All dimensions of RFC 0080, in its order."""
 
 REPLAYABLE: Final = 2
-"""The edition of OpenWOP's execution model whose runs can be told again."""
+"""The version of OpenWOP's execution model whose runs can be replayed."""
 
 _SHAPES = ("scratchpad", "conversation", "longTerm")
 
 
 class Host(Struct, frozen=True, kw_only=True):
-    """What an OpenWOP host does besides keeping memories; each is claimed only where it is served."""
+    """Optional features of an OpenWOP host; each is advertised only where it is served."""
 
     max_entry_bytes: int = 65_536
     max_sources: int = 100  # of a compaction: its tags name every one of them
@@ -106,23 +106,23 @@ class Host(Struct, frozen=True, kw_only=True):
 
 
 def host_over(capabilities: Capabilities) -> Host:
-    """What a host serves over what is wired: runs, and what they do, need a store with history."""
+    """The features that a host over this memory has: runs need a store with history."""
     runs = Feature.HISTORY in capabilities.features
     model = REPLAYABLE if runs else 1
     return Host(compacts=runs, attributes=runs, consolidates=runs, execution_model=model)
 
 
 def probe(capabilities: Capabilities) -> dict[str, bool]:
-    """What the key-value and the layer contract ask before they ask anything else.
+    """The answer to the capability probe of the key-value and message layer contracts.
 
-    Whatever is false here is refused at every door. `stats` are of vectors, by provider and model.
+    What is false here is refused by every transport. `stats` describe vectors, by provider and model.
     """
     vectors = Feature.VECTOR in capabilities.features
     return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": capabilities.extracts}
 
 
 def openwop(capabilities: Capabilities) -> dict[str, Json]:
-    """What an OpenWOP host over what is wired provides, and whether one is open here."""
+    """The capabilities of an OpenWOP host over this memory, and whether one is open."""
     host = host_over(capabilities)
     memory, agents = openwop_memory(capabilities, host), openwop_agents(capabilities, host)
     dimensions = openwop_dimensions(memory, agents, host)
@@ -191,7 +191,7 @@ def openwop_dimensions(
 def degraded(
     shape: Mapping[str, Json], dimensions: tuple[str, ...], *, long_term: str = LONG_TERM
 ) -> tuple[str, ...]:
-    """What an agent's `memoryShape` asks for and is not there; empty when nothing is missing."""
+    """The dimensions that an agent's `memoryShape` needs and that are missing."""
     operations = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
     operations += [long_term] if shape.get("longTerm") is True else []
     return tuple(dimension for dimension in operations if dimension not in dimensions)

@@ -31,7 +31,7 @@ class Put(Struct, frozen=True, kw_only=True):
     """A version to begin. Its number is one more than the base's, else the write conflicts.
 
     Its vector is given, or copied from version `like` of the same id whose text is the same, or
-    absent; with `bare` it stays absent, else the corridor embeds what has none. `unique` refuses the put
+    absent; with `bare` it stays absent, otherwise the pipeline embeds the text. `unique` refuses the put
     (Duplicate) while another live, unexpired record of exactly the same scope says the same (`kv.saying`).
     """
 

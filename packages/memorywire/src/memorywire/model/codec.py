@@ -1,4 +1,4 @@
-"""Values of the model as JSON and back, driven by their type hints: to be kept, or sent to another house."""
+"""Encodes values of the model as JSON and decodes them by their type hints, for files and other servers."""
 
 import json
 import json.encoder
@@ -22,7 +22,7 @@ _encode, _decode = Encoder().encode, Decoder().decode
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What `json.loads` makes of text from outside; one that is nested too deep is a ValueError, too."""
+    """Parse JSON from outside; raises ValueError also where it is nested too deep."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -53,12 +53,12 @@ def loads(kind: type[T], text: str) -> T:
 def dump(value: Any) -> Any:
     """Plain JSON that `load` reads back to an equal value."""
     kind: type = type(value)
-    return value if kind in _PLAIN else _way(kind)(value)
+    return value if kind in _PLAIN else _choose_encoder(kind)(value)
 
 
 @cache
-def _way(kind: type) -> Callable[[Any], Any]:
-    """How values of a kind are written; worked out once."""
+def _choose_encoder(kind: type) -> Callable[[Any], Any]:
+    """Return the function that encodes values of this class."""
     if issubclass(kind, Enum):
         return attrgetter("value")
     if issubclass(kind, Struct):
@@ -91,7 +91,7 @@ def _hints(kind: type) -> Mapping[str, Any]:
 def load(hint: Any, data: Any) -> Any:
     """The value that the hint describes."""
     if isinstance(data, dict):
-        kind = _named(hint, data.get(_KIND))
+        kind = _find_class(hint, data.get(_KIND))
         return data if kind is None else _load_value(kind, data)
     origin = get_origin(hint)
     if origin is tuple:
@@ -113,8 +113,8 @@ def _load_value(kind: type, data: Mapping[str, Any]) -> Any:
     return kind(**{name: load(hints[name], inner) for name, inner in data.items() if name != _KIND})
 
 
-def _named(hint: Any, name: Any) -> type | None:
-    """The class of that name among those the hint allows; free-form JSON names none."""
+def _find_class(hint: Any, name: Any) -> type | None:
+    """Return the class of that name among those the hint allows, or None for free-form JSON."""
     choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
     fitting = (kind for kind in choices if issubclass(kind, Struct) and name in (None, kind.__name__))
     return next(fitting, None)

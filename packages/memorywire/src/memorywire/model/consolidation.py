@@ -1,4 +1,4 @@
-"""How memory is put in order: what stays how long, how much one run may do, and what it may spend."""
+"""Settings of consolidation: retention, and limits on the work and the cost of a run."""
 
 from collections.abc import Mapping
 
@@ -17,9 +17,9 @@ _MILLION = 1_000_000
 
 
 class Retention(Struct, frozen=True, kw_only=True):
-    """How many days an unused memory of each kind stays, and how many of each kind one user may have.
+    """For each type, how many days an unused memory stays and how many memories one user may have.
 
-    A kind that is not named stays forever, and in any number; so does what is pinned, by `metadata.pinned` or
+    A type that is not listed has no limit; neither has a memory that is pinned by `metadata.pinned` or
     by one of the tags `pins`.
     """
 
@@ -29,12 +29,12 @@ class Retention(Struct, frozen=True, kw_only=True):
     pins: frozenset[str] = frozenset({PIN})
 
     def pinned(self, record: Record) -> bool:
-        """Whether somebody said that this memory stays as it is."""
+        """Whether the memory is pinned."""
         return not self.pins.isdisjoint(record.tags) or record.metadata.get(PIN) is True
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much one run may do: so many memories, this share of them (but never fewer than ten), so long."""
+    """Limits of one run: the number of changes, their share of all memories (at least ten), and seconds."""
 
     changes: int = 500
     ratio: float = 0.4
@@ -45,9 +45,9 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """What one run may spend on a model: so many tokens, and no more than `cost` at `price` a million.
+    """Limits of what one run may spend on a model: tokens, and `cost` at `price` per million tokens.
 
-    Without a price nobody can say what it costs, and only the tokens count.
+    Without a price only the tokens are limited.
     """
 
     tokens: int = 50_000
@@ -58,13 +58,13 @@ class Spending(Struct, frozen=True, kw_only=True):
         return None if self.price is None else self.price * tokens / _MILLION
 
     def allows(self, tokens: int) -> bool:
-        """Whether a run may come to so many tokens."""
+        """Whether a run may use this many tokens."""
         costs = self.costs(tokens)
         return tokens <= self.tokens and (costs is None or self.cost is None or costs <= self.cost)
 
 
 class ConsolidationSettings(Struct, frozen=True, kw_only=True):
-    """All that is set about dreaming. `model` is an endpoint or `off`, with its `key`.
+    """Settings of consolidation. `model` is an endpoint or `off`, with its `key`.
 
     A server looks through what sessions noted every `promote` seconds, and dreams each day at `night`, in
     minutes after midnight UTC; None switches either off.

@@ -1,4 +1,4 @@
-"""A definition of a backend: where memories of some agents are kept, said once and named by its content."""
+"""A backend definition: where the memories of some agents are stored. Its digest identifies it."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _LONGEST_HEALTH = 86_400
 
 
 class TenancyKind(StrEnum):
-    """How tenants are told apart there: by a key of their own, or by a prefix under one shared key."""
+    """How tenants are separated: by a key each, or by a prefix under one shared key."""
 
     KEY_PER_TENANT = "key_per_tenant"
     SHARED_KEY_WITH_PREFIX = "shared_key_with_prefix"
@@ -29,14 +29,14 @@ class TenancyKind(StrEnum):
 class Tenancy(Struct, frozen=True, kw_only=True):
     """`pattern` is the name of the variable with a tenant's key, or the prefix of its agents.
 
-    It has the tenant in it: without that all tenants would fall together, so there is no default.
+    It must contain the tenant, otherwise tenants would share their memories; so there is no default.
     """
 
     kind: TenancyKind
     pattern: str
 
     def prefix(self, tenant: str) -> str:
-        """What stands before an agent's name there. The tenant has no slash in it, so no two can meet."""
+        """The prefix of an agent's name. A tenant contains no slash, so no two prefixes collide."""
         return f"{self.pattern.replace(_TENANT, quote(tenant, safe=''))}/"
 
     def variable(self, tenant: str) -> str:
@@ -50,7 +50,7 @@ class Definition(Struct, frozen=True, kw_only=True):
 
     `fallback` lets what an agent had here before answer while the backend does not; `health_seconds` is how
     often it is asked how it is, 0 for never. `preview` says that an adapter may be used whose contract with
-    the product nobody has verified.
+    the product is not verified.
     """
 
     name: str

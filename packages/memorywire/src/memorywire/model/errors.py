@@ -46,7 +46,7 @@ from typing import ClassVar
 class MemorywireError(Exception):
     """A problem with a stable `code`, a sentence, and, where known, the field and the fix.
 
-    A traceback shows both below the sentence, so whoever meets it there knows what to do.
+    A traceback shows both below the sentence.
     """
 
     code: ClassVar[str] = "internal"
@@ -159,7 +159,7 @@ class Refused(MemorywireError):
 
 
 class ApprovalPending(MemorywireError):
-    """A person has to agree first; `proposal_id` names what they are asked."""
+    """A person must approve first; `proposal_id` names the proposal."""
 
     code = "approval_pending"
 
@@ -171,7 +171,7 @@ class ApprovalPending(MemorywireError):
 
 
 class BudgetExceeded(MemorywireError):
-    """`retry_after` is the wait in seconds; None when the whole budget is less than was asked for."""
+    """`retry_after` is the wait in seconds; None when the request exceeds the whole budget."""
 
     code = "budget_exceeded"
 
@@ -215,7 +215,7 @@ class EmbedderNotConfigured(CapabilityUnsupported):
 class StoreError(MemorywireError):
     code = "store_error"
     asked = True
-    """Whether the store was asked at all; one that is left alone for a while was not."""
+    """Whether the request reached the store; it does not while the store is suspended after failures."""
 
 
 class StoreUnavailable(StoreError):

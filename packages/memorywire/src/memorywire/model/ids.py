@@ -1,4 +1,4 @@
-"""UUIDv7 identities: sortable by time, minted once, in the engine."""
+"""UUIDv7 ids, which sort by time."""
 
 import hashlib
 import os
@@ -17,23 +17,23 @@ _PLACES = 42  # of the last 62 bits the first 20 are for the place, these for wh
 _REST = (1 << _PLACES) - 1
 
 VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
-"""What a digit of an id becomes of which two bits are given (RFC 9562, section 4.1)."""
+"""The hexadecimal digit with the two variant bits set (RFC 9562, section 4.1)."""
 
 
-def _written(bits: int) -> str:
+def _format_uuid(bits: int) -> str:
     """The 128 bits of a UUID in its usual form."""
     digits = f"{bits:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def part_of(whole: str, place: int) -> str:
-    """The id for the part at this place of something minted: always the same, and sorted by place."""
+    """The id of part number `place` of a minted id; deterministic, and sorted by number."""
     head = int(whole.replace("-", ""), 16) >> 62 << 62
     tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
-    return _written(head | place << _PLACES | tail)
+    return _format_uuid(head | place << _PLACES | tail)
 
 
-def _minted(moment: int, counter: int, random_bytes: bytes) -> str:
+def _mint(moment: int, counter: int, random_bytes: bytes) -> str:
     time, tail = f"{moment & 0xFFFF_FFFF_FFFF:012x}", random_bytes.hex()
     return f"{time[:8]}-{time[8:]}-7{counter:03x}-{VARIANT[tail[0]]}{tail[1:4]}-{tail[4:]}"
 
@@ -55,15 +55,15 @@ class IdMint:
     def __call__(self) -> str:
         with self._lock:
             moment, counter = self._advance(self._clock())
-        return _minted(moment, counter, self._entropy(_TAIL_BYTES))
+        return _mint(moment, counter, self._entropy(_TAIL_BYTES))
 
     def many(self, count: int) -> list[str]:
-        """That many ids of one moment, with one draw of random bits."""
+        """Mint this many ids at one moment, with one draw of random bits."""
         entropy = BytesIO(self._entropy(_TAIL_BYTES * count))
         now = self._clock()
         with self._lock:
             places = [self._advance(now) for _ in range(count)]
-        return [_minted(moment, counter, entropy.read(_TAIL_BYTES)) for moment, counter in places]
+        return [_mint(moment, counter, entropy.read(_TAIL_BYTES)) for moment, counter in places]
 
     def _advance(self, now: int) -> tuple[int, int]:
         if now > self._last:

@@ -1,4 +1,4 @@
-"""The key-value contract as values: whose keys, what is set, what is kept, what is found."""
+"""The values of the key-value contract: owners, entries, settings and answers."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ _KINDS = frozenset(OwnerKind)
 
 
 class Indexing(StrEnum):
-    """What finds an entry: key, value and text; only the text that was given for it; or no search at all."""
+    """What is indexed of an entry: key, value and text; only its text; or nothing."""
 
     ALL = "all"
     TEXT = "text"
@@ -53,7 +53,7 @@ SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """Whose keys: an agent's, a user's across all agents, or the tenant's. Keys of two owners never meet."""
+    """The owner of keys: an agent, a user across all agents, or the tenant. Owners never share keys."""
 
     kind: OwnerKind
     id: str
@@ -79,7 +79,7 @@ class Owner(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _whose(tenant: str, kind: str, id: str) -> str:
-    """How the text begins from which the address of a key is made: a JSON list of all that it is of."""
+    """The beginning of the JSON list that the id of a key is hashed from."""
     return f"{_listed([tenant, kind, id])[:-1]}, "
 
 
@@ -126,7 +126,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """The receipt of a set. A `staged` value is not there until a person agreed; `value` is the sum, of an
+    """The receipt of a set. A `staged` value is stored once a person approves; `value` is the sum, of an
     incr; `redacted` names the secrets that were replaced by markers."""
 
     key: str
@@ -183,7 +183,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 class Searched(Struct, frozen=True, kw_only=True):
     """Matches, best first. `dimension` is that of the vector that asked; `repeats` counts the entries that
-    say the same as a better one, whatever was done about them."""
+    duplicate a better one, also if they were removed."""
 
     matches: tuple[Match, ...]
     dimension: int
@@ -234,9 +234,9 @@ def is_entry(record: Record) -> bool:
 
 
 def is_mark(mark: Json) -> bool:
-    """Whether this is the mark of an entry: anybody may put something else under that name."""
+    """Whether this is the mark of an entry; users may store other values under that name."""
     return (
-        (type(mark) is dict or isinstance(mark, Mapping))  # the second takes long to ask
+        (type(mark) is dict or isinstance(mark, Mapping))  # the first check is the faster one
         and isinstance(mark.get("of"), str)
         and mark["of"] in _KINDS
         and isinstance(mark.get("key"), str)

@@ -1,4 +1,4 @@
-"""The message layer as values: turns of a conversation go in, facts come out, events tell when."""
+"""The values of the message layer: turns of a conversation, the facts read from them, and events."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ MARK = "layer"
 
 
 class Kind(StrEnum):
-    """What a memory is to the layer: read out of a conversation, a turn of one, or told by anybody else."""
+    """The origin of a memory: extracted from a conversation, a turn of one, or any other."""
 
     FACT = "fact"
     TURN = "turn"
@@ -27,7 +27,7 @@ class EventState(StrEnum):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """What somebody said. `name` is who they are, `at` when they said it, as far as that is known."""
+    """A message of a conversation. `name` is the speaker and `at` the time, where known."""
 
     role: str
     content: str
@@ -36,7 +36,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """Turns in their order, and what is known about all of them; to be read for facts, or kept as said."""
+    """Turns in order, with their metadata. `infer` extracts facts; otherwise each turn is stored."""
 
     turns: tuple[Turn, ...]
     infer: bool = True
@@ -45,12 +45,12 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
     @property
     def last_at(self) -> int | None:
-        """When the last turn was said whose moment is known."""
+        """The latest known time of a turn."""
         return max((turn.at for turn in self.turns if turn.at is not None), default=None)
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One sentence that a conversation gives away."""
+    """A sentence that was extracted from a conversation."""
 
     text: str
     type: MemoryType = MemoryType.SEMANTIC
@@ -59,9 +59,9 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """What became of a conversation that was added: `memories` are what it led to, `held` what waits.
+    """The state of a conversation that was added: `memories` are its results, `held` waits for a person.
 
-    `found` are the facts that were read out of it, until they are memories.
+    `found` are the extracted facts, until they are stored.
     """
 
     id: str
@@ -87,7 +87,7 @@ class FoundFact(Struct, frozen=True, kw_only=True):
 
 
 class FoundFacts(Struct, frozen=True, kw_only=True):
-    """What answers a question, best first; empty, with verdict `no_match`, when nothing does."""
+    """The facts that match a query, best first; empty, with verdict `no_match`, when none does."""
 
     facts: tuple[FoundFact, ...]
     verdict: Verdict

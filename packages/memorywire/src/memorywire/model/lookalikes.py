@@ -1,4 +1,4 @@
-"""Characters that hide or that pose as others, by Unicode's own tables, and texts with both undone."""
+"""Invisible and confusable characters, by Unicode's tables, and texts without them."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def plain_face(char: str) -> str:
 
 
 def is_hidden(char: str) -> bool:
-    """Whether nobody sees the character, or sees it only as a mark on another one."""
+    """Whether the character is invisible or only a mark on another one."""
     return ord(char) in ignorable() or unicodedata.category(char) in _HIDDEN or char in _BLANKS
 
 
@@ -59,7 +59,7 @@ class Faces(dict[int, str]):
 
 
 class Skeleton(dict[int, str | None]):
-    """For `str.translate`: equal for texts that look alike, whatever hides between their characters.
+    """For `str.translate`: equal for texts that look alike, also with invisible characters in them.
 
     Hidden characters and white space go; the others become their ASCII face, in lower case, with one letter
     for all that look like it (`0` and `O`, `1`, `I`, `l` and `|`).
@@ -69,10 +69,10 @@ class Skeleton(dict[int, str | None]):
 
     def __missing__(self, code: int) -> str | None:
         char = chr(code)
-        self[code] = None if char.isspace() or is_hidden(char) else self._folded(plain_face(char))
+        self[code] = None if char.isspace() or is_hidden(char) else self._fold(plain_face(char))
         return self[code]
 
-    def _folded(self, face: str) -> str:
+    def _fold(self, face: str) -> str:
         lower = face.lower()
         return lower.translate(self._ALIKE) if len(lower) == 1 else face
 

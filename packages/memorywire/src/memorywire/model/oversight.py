@@ -1,4 +1,4 @@
-"""Looking over a memory: who has one, what is in it, when it was used, and whether that helped."""
+"""Oversight: surveys of memories and recalls, rules, recovery from a bad source, and scans."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Sc
 
 
 class Helped(StrEnum):
-    """What somebody says of a memory that a recall handed out."""
+    """The rating of a memory that a recall returned."""
 
     USEFUL = "useful"
     WRONG = "wrong"
@@ -27,7 +27,7 @@ class Agents(Struct, frozen=True, kw_only=True):
 
 
 class Facets(Struct, frozen=True, kw_only=True):
-    """How the memories that `list` would give are spread over the values of their fields."""
+    """Count the values of the fields of the memories that `list` would return."""
 
     scope: Scope
     filter: Filter = EVERYTHING
@@ -36,7 +36,7 @@ class Facets(Struct, frozen=True, kw_only=True):
 
 
 class Recalls(Struct, frozen=True, kw_only=True):
-    """The newest recalls, before the one named `before`; only those that handed out `memory_id`, if named."""
+    """The newest recalls, before the one named `before`; only those that returned `memory_id`, if given."""
 
     reach: Reach
     memory_id: str | None = None
@@ -45,7 +45,7 @@ class Recalls(Struct, frozen=True, kw_only=True):
 
 
 class Feedback(Struct, frozen=True, kw_only=True):
-    """Whether a memory that a recall handed out was any good."""
+    """Rate a memory that a recall returned."""
 
     reach: Reach
     recall_id: str
@@ -79,7 +79,7 @@ class FacetCounts(Struct, frozen=True, kw_only=True):
 
 
 class RecallSummary(Struct, frozen=True, kw_only=True):
-    """A recall without what it handed out; the query is gone once a memory it found was erased."""
+    """A recall without its hits; the query is removed once a memory that it found is erased."""
 
     recall_id: str
     scope: Scope
@@ -95,7 +95,7 @@ class RecallPage(Struct, frozen=True, kw_only=True):
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What was said of a memory that a recall handed out, by whom, and when."""
+    """A rating of a memory that a recall returned, with its author and time."""
 
     memory_id: str
     helped: Helped
@@ -109,7 +109,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class SetRules(Struct, frozen=True, kw_only=True):
-    """The whole ordered list that is to be in force, if edition `if_edition` still is."""
+    """Replace all rules, in order, if edition `if_edition` is still in force."""
 
     rules: tuple[Json, ...]
     if_edition: int | None = None
@@ -140,7 +140,7 @@ class Why(Struct, frozen=True, kw_only=True):
 
 
 class RuleEdition(Struct, frozen=True, kw_only=True):
-    """What was in force from `at` on, until the next edition."""
+    """The rules in force from `at` until the next edition."""
 
     number: int
     at: int
@@ -149,7 +149,7 @@ class RuleEdition(Struct, frozen=True, kw_only=True):
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
-    """A rule nobody has activated, and the proposals whose decisions speak for it."""
+    """A learned rule that is not active, and the proposals whose decisions support it."""
 
     rule: Json
     evidence: tuple[str, ...]
@@ -175,10 +175,10 @@ class RuleBook(Struct, frozen=True, kw_only=True):
 
 
 class RuleTrial(Struct, frozen=True, kw_only=True):
-    """What a rule would have done: so many of `total` matched, so many of those with another verdict.
+    """What a rule would have done: how many of `total` changes match, and how many would get another verdict.
 
-    `sample` are the newest that matched. `degraded` names conditions of which the past tells nothing, and
-    `older_changes` when there were more than were looked at.
+    `sample` are the newest matches. `degraded` names conditions that cannot be checked in hindsight, and
+    `older_changes` when there were more changes than were examined.
     """
 
     rule: str
@@ -192,9 +192,9 @@ class RuleTrial(Struct, frozen=True, kw_only=True):
 
 
 class Reverted(Struct, frozen=True, kw_only=True):
-    """What a learned rule had let pass is taken back, and the rule is switched off.
+    """The receipt for reverting the changes that a learned rule allowed; the rule is disabled.
 
-    `kept_ids` are changes that could not be taken back, because memory has moved since.
+    `kept_ids` are changes that could not be reverted because the memories have changed since.
     """
 
     rule: str
@@ -208,7 +208,7 @@ class Reverted(Struct, frozen=True, kw_only=True):
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """A memory as a recall gave it; without `memory` it was erased since."""
+    """A memory as a recall returned it; without `memory` it has been erased."""
 
     id: str
     version: int
@@ -218,7 +218,7 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 class Reasons(Struct, frozen=True, kw_only=True):
-    """What a recall answered, and from what; the query is gone once a memory it found was erased."""
+    """The answer of a recall and its origin; the query is removed once a memory that it found is erased."""
 
     recall_id: str
     scope: Scope
@@ -246,11 +246,11 @@ Oversight: TypeAlias = (
     | Recalls
     | Feedback
 )
-"""What people ask, and agents do not: a door for agents need not serve it."""
+"""Requests of people. A server for agents need not offer them."""
 
 
 class Cause(StrEnum):
-    """How a memory came to depend on the source; `directive` is one that does not, but gives orders."""
+    """Why a memory is affected: it depends on the source, or (`directive`) it contains an instruction."""
 
     SOURCE = "source"
     DERIVED = "derived_from"
@@ -261,7 +261,7 @@ class Cause(StrEnum):
 
 
 class Deed(StrEnum):
-    """What is done about a memory. What is `gone` had ended already; what is `kept` corrects the source."""
+    """The action on a memory. `gone` had already ended; `kept` corrects the source."""
 
     ENDED = "ended"
     ROLLED_BACK = "rolled_back"
@@ -272,7 +272,7 @@ class Deed(StrEnum):
 
 
 class Recover(Struct, frozen=True, kw_only=True):
-    """Everything since then whose source reads like the pattern (`*` stands for anything)."""
+    """Remove everything since then whose source matches the pattern (`*` matches any text)."""
 
     scope: Scope
     source: str
@@ -281,7 +281,7 @@ class Recover(Struct, frozen=True, kw_only=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is done about one memory and why: `via` is the memory it came through, `signs` of a directive."""
+    """The action on one memory and its cause; `via` is the memory it derives from."""
 
     id: str
     deed: Deed
@@ -316,7 +316,7 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Scanned(Struct, frozen=True, kw_only=True):
-    """How many memories were read, and what stands in them."""
+    """How many memories were read, and the findings in them."""
 
     memories: int
     secrets: tuple[Kept, ...] = ()
@@ -324,7 +324,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
 
 
 class Cleared(Struct, frozen=True, kw_only=True):
-    """What became of the secrets of one memory: a new version without them, or the problem that kept them."""
+    """The result of removing secrets from a memory: a new version, or the problem that prevented it."""
 
     id: str
     status: Status | None = None

@@ -1,4 +1,4 @@
-"""A change that waits for a person: what was asked, what it would do, why it was held, what was decided."""
+"""Proposals: changes that wait for a person, their review and decision."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,7 +12,7 @@ from memorywire.model.requests import Request
 
 
 class State(StrEnum):
-    """Where a proposal stands; only `pending` and `stale` wait for somebody."""
+    """The state of a proposal; only `pending` and `stale` ones wait for a decision."""
 
     PENDING = "pending"
     STALE = "stale"
@@ -35,7 +35,7 @@ A pending proposal that was planned again is pending again, and so is one whose 
 
 
 class Risk(StrEnum):
-    """How much could go wrong with a change: `high` if it says more than a memory should, or erases."""
+    """The risk of a change: `high` if it contains secrets or instructions, or erases content."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -57,10 +57,10 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """A held change. No store knows of it.
+    """A change that waits for a decision. Stores do not see it.
 
     `request` is what a new plan starts from when the memories it read have moved; `change` is what the
-    reviewer sees and what is committed. Both are gone once what they say was erased.
+    reviewer sees and what is committed. Both are removed once their content is erased.
     `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
     rules can be learned from. `proposer` is the credential behind the `caller`, where that is another name.
     """
@@ -97,7 +97,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
     @property
     def erases(self) -> bool:
-        """Whether approving it erases content for good, which nothing takes back."""
+        """Whether approving it erases content, which cannot be undone."""
         return self.change is not None and bool(self.change.erase)
 
     @property
@@ -125,7 +125,7 @@ class Debt(Struct, frozen=True, kw_only=True):
     position: int = 0
 
     def summary(self) -> dict[str, Json]:
-        """Everything but what the change says."""
+        """The proposal without its request and change."""
         return {
             "store": self.store,
             "change_id": self.change.id,
@@ -139,7 +139,7 @@ class Debt(Struct, frozen=True, kw_only=True):
 
 
 class RecallNote(Struct, frozen=True, kw_only=True):
-    """What a recall answered: ids, versions and scores. The query leaves with the memories it found."""
+    """The hits of a recall: ids, versions and scores. The query is erased with the memories it found."""
 
     id: str
     at: int
@@ -228,7 +228,7 @@ class ProposalPage(Struct, frozen=True, kw_only=True):
 
 
 class Reviewed(Struct, frozen=True, kw_only=True):
-    """A proposal as a reviewer needs it: the difference it makes, what is similar, `seen` to answer with."""
+    """A proposal for review: its diff, similar memories, and `seen`, the digest to decide with."""
 
     proposal: Proposal
     diff: Mapping[str, Json]
@@ -240,7 +240,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 class Decided(Struct, frozen=True, kw_only=True):
     """The receipt of a decision; without `change_id` nothing entered memory.
 
-    `erased` is True when it erased content for good, which nothing takes back.
+    `erased` is True when it erased content, which cannot be undone.
     """
 
     proposal_ids: tuple[str, ...]
@@ -254,10 +254,10 @@ class Decided(Struct, frozen=True, kw_only=True):
 
 
 AGENT = "agent:"
-"""How the name of a program begins that acts for a model. It proposes changes and decides none."""
+"""The prefix of the name of a program that acts for a model. It may propose changes, not decide them."""
 
 UNVERIFIED = "person:unverified"
-"""How the name of a person begins whom nothing identified but the connection that carried the answer."""
+"""The prefix of the name of a person who is identified by the connection alone."""
 
 
 def is_agent(name: str) -> bool:

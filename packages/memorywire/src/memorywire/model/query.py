@@ -1,4 +1,6 @@
-"""What a store is asked to rank, and what it answers."""
+"""Queries: which memories a request selects, what a store ranks, and what it returns.
+
+`Where.matches` defines every filter, for every store."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -114,7 +116,7 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 def _last_used(record: Record) -> int:
-    """Being written counts as use, so that a fresh memory is never the idle one."""
+    """Being written counts as use, so a new memory is not idle."""
     return max(record.created_at, record.recalled_at or 0)
 
 
@@ -150,7 +152,7 @@ def _holds(operator: Operator, actual: Json, operand: Json) -> bool:
         case Operator.PREFIX:
             return isinstance(actual, str) and actual.startswith(operand)
         case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-            return _ordered(operator, actual, operand)
+            return _is_ordered(operator, actual, operand)
 
 
 def _equal(actual: Json, operand: Json) -> bool:
@@ -176,7 +178,7 @@ def _contains(actual: Json, operand: Json) -> bool:
     return isinstance(actual, list) and _equal(actual, operand)
 
 
-def _ordered(operator: Operator, actual: Json, operand: Json) -> bool:
+def _is_ordered(operator: Operator, actual: Json, operand: Json) -> bool:
     """Order holds only between two numbers or two strings; anything else is simply not ordered."""
     if not (_is_number(actual) and _is_number(operand)) and not (
         isinstance(actual, str) and isinstance(operand, str)
@@ -198,17 +200,17 @@ def _is_number(value: Json) -> bool:
 
 
 DAMAGED_VECTORS = "damaged_vectors"
-"""The signal by which a store says that it left out so many vectors because they are damaged."""
+"""The signal with the number of damaged vectors that a store skipped."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
     """Words and their vector (float32, little endian), inside a `Where`.
 
-    `times` are stretches the words speak of: from, up to but not including, in epoch milliseconds.
-    `names` are words that may name somebody, `nameless` is the vector of the other words, if there are any.
-    `aside` are index terms by which the text only asks: they count among its terms, but no memory earns them.
-    `ago` says that it counts back from now to its times, by words that are aside.
-    `settled` says that it asks about something past, which no later word on it changes.
+    `times` are the intervals that the text mentions: start, and end (exclusive), in epoch milliseconds.
+    `names` are words that may be names, `nameless` is the vector of the text without them.
+    `aside` are boilerplate terms of the question: they count as terms, but no memory scores by them.
+    `ago` says that the times are relative to now.
+    `settled` says that the question is about the past, so newer memories do not replace older ones.
     """
 
     where: Where

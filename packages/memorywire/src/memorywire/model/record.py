@@ -18,16 +18,16 @@ Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that m
 DEFAULT_TENANT = "default"
 
 ENTRY_TEXT = ""
-"""No key is empty, so in the content of an entry of a key this name holds the text it is found by."""
+"""Keys are never empty, so this name is free to hold the indexed text in the content of an entry."""
 
 ENTRY_FORM, ENTRY_FORM_AT = "8", 14
 """RFC 9562: the digit of an id that follows a rule of one's own, as those of keys do, and its place."""
 
-_SILENT = frozenset({int, float, bool, type(None)})  # what has no words
+_SILENT = frozenset({int, float, bool, type(None)})  # values without words
 
 _in_order = json.JSONEncoder(sort_keys=True).encode
 
-# Written out because strftime would speak the machine's language.
+# Not strftime, which depends on the locale.
 _MONTHS = "January February March April May June July August September October November December".split()
 
 
@@ -47,7 +47,7 @@ class Standing(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far the origin of a memory is believed. What is derived is never believed more than its origins."""
+    """How far the source of a memory is trusted. A derived memory is trusted no more than its sources."""
 
     UNTRUSTED = "untrusted"
     STANDARD = "standard"
@@ -63,7 +63,7 @@ DEMOTED_FACTOR = 0.25
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Whose memory: a tenant's agent, and one of its users or (None) all of them."""
+    """The owner of memories: an agent of a tenant, and one of its users or (None) all of them."""
 
     agent: str
     user: str | None = None
@@ -107,12 +107,12 @@ class Record(Struct, frozen=True, kw_only=True):
 
     @property
     def moment(self) -> int:
-        """When it happened, as far as anybody said; else when it was first kept."""
+        """When it happened, if known; otherwise when it was created."""
         return self.created_at if self.occurred_at is None else self.occurred_at
 
     @property
     def speaker(self) -> str | None:
-        """Who said it, by the convention that `metadata.speaker`, else `metadata.role`, names them."""
+        """The speaker, by convention `metadata.speaker`, otherwise `metadata.role`."""
         if not self.metadata:
             return None
         for name in ("speaker", "role"):
@@ -122,7 +122,7 @@ class Record(Struct, frozen=True, kw_only=True):
 
     @property
     def person(self) -> str | None:
-        """The name of who said it, where `metadata.speaker` gives one; a role is no name."""
+        """The name in `metadata.speaker`, if there is one; a role does not count."""
         name = self.metadata.get("speaker")
         return name if isinstance(name, str) else None
 
@@ -137,21 +137,21 @@ class Record(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The words to index: the content, behind its time and its speaker where they are known."""
+        """The text to index: time and speaker, where known, then the content."""
         speaker, words = self.speaker, self._indexed_words
         if speaker:
             words = f"{speaker}: {words}"
-        return words if self.occurred_at is None else f"{_spoken(self.occurred_at)}{words}"
+        return words if self.occurred_at is None else f"{_format_time(self.occurred_at)}{words}"
 
     @property
     def meaning(self) -> str:
-        """The words to embed: the content, behind the name of who said it. Times and roles blur a vector."""
+        """The text to embed: the speaker's name and the content. Times and roles would blur the vector."""
         person, words = self.person, self._indexed_words
         return f"{person}: {words}" if person else words
 
     @property
     def _indexed_words(self) -> str:
-        """The words that searches may use: all of them, unless an entry of a key was set with fewer."""
+        """The words to search: all of them, unless an entry of a key was set with an index of less."""
         if self.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] != ENTRY_FORM or isinstance(self.content, str):
             return self.words
         mark = self.metadata.get("kv")
@@ -163,16 +163,16 @@ class Record(Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """Equal for memories that say the same thing: type, normalised content and event time."""
-        content, moment = _normalised(self.content), self.occurred_at
-        if type(content) is str:  # spelled as the encoder would, for most memories are words
+        content, moment = _normalise(self.content), self.occurred_at
+        if type(content) is str:  # the same text as the encoder's, but faster; most memories are text
             text = f'["{self.type}", {quoted(content)}, {"null" if moment is None else moment}]'
         else:
             text = _in_order([self.type, content, moment])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _spoken(moment: int) -> str:
-    """The time as people say it, in brackets; nothing for a moment no calendar has."""
+def _format_time(moment: int) -> str:
+    """Format a time in words, in brackets; empty for a time outside the calendar."""
     if not 0 <= moment < END_OF_CALENDAR:
         return ""
     at = datetime.fromtimestamp(moment // 1000, UTC)
@@ -180,7 +180,7 @@ def _spoken(moment: int) -> str:
     return f"[{at.hour % 12 or 12}:{at.minute:02} {half} on {at.day} {_MONTHS[at.month - 1]}, {at.year}] "
 
 
-def _normalised(content: Json) -> Json:
+def _normalise(content: Json) -> Json:
     if isinstance(content, str):
         return " ".join((content if content.isascii() else unicodedata.normalize("NFC", content)).split())
     return content
@@ -189,7 +189,7 @@ def _normalised(content: Json) -> Json:
 def _gather(value: Json, words: list[str]) -> None:
     if isinstance(value, str):
         words.append(value)
-    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
+    elif type(value) is dict or isinstance(value, Mapping):  # the first check is the faster one
         for key, inner in value.items():
             words.append(key)
             if type(inner) is str:

@@ -1,4 +1,4 @@
-"""The requests as values; every default here is proven equal to the schema's by a test."""
+"""The requests of the wire. A test compares every default with the schema."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ from memorywire.model.record import Json, MemoryType, Scope, Trust
 
 
 class Fusion(StrEnum):
-    """How the rankings of several stores become one; LEGS: those by vector and by text inside one store."""
+    """How rankings of several stores are fused; LEGS fuses the vector and text rankings of one store."""
 
     RRF = "rrf"
     MAX = "max"

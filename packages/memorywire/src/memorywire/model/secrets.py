@@ -1,4 +1,4 @@
-"""Secrets in URLs: found, masked for display, and read from the environment."""
+"""Secrets in URLs and values: found, masked for display, and read from the environment."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,10 +34,10 @@ def mask_url(url: str) -> str:
     if parts is None or _has_unquoted_password(url, parts):
         head, separator, rest = url.partition("://")
         return f"{head}{separator}{MASK}@{rest.rpartition('@')[2]}" if "@" in rest else url
-    query = _OPTION.sub(_masked_option, parts.query)
-    fragment = _OPTION.sub(_masked_option, parts.fragment)
+    query = _OPTION.sub(_mask_option, parts.query)
+    fragment = _OPTION.sub(_mask_option, parts.fragment)
     login, at, host = parts.netloc.rpartition("@")
-    netloc = f"{_masked_login(parts.scheme, login)}{at}{host}"
+    netloc = f"{_mask_login(parts.scheme, login)}{at}{host}"
     if (netloc, query, fragment) == (parts.netloc, parts.query, parts.fragment):
         return url  # reassembling would rewrite `sqlite://` and the like
     head, _, _ = url.partition("//")
@@ -93,14 +93,14 @@ def _has_unquoted_password(url: str, parts: SplitResult) -> bool:
     return bool(colon) and "@" not in parts.netloc and not port.isdigit() and "@" in url
 
 
-def _masked_login(scheme: str, login: str) -> str:
+def _mask_login(scheme: str, login: str) -> str:
     user, colon, password = login.partition(":")
     if colon:
         return f"{user}:{MASK if _is_literal(password) else password}"
     return MASK if scheme not in _NAMES_USER and _is_literal(user) else user
 
 
-def _masked_option(option: re.Match[str]) -> str:
+def _mask_option(option: re.Match[str]) -> str:
     secret = _is_secret_name(option[1]) and _is_literal(option[2])
     return f"{option[1]}={MASK}" if secret else option[0]
 
@@ -124,7 +124,7 @@ def _is_literal(value: str) -> bool:
 
 
 def path_of(path: str) -> Path:
-    """The path of a URL: `/~/` begins one in the home of whoever asks, `/./` and `/../` one from here."""
+    """The path of a URL: `/~/` begins in the user's home, `/./` and `/../` in the current folder."""
     if path.startswith("/~/"):
         return Path(path[1:]).expanduser()
     if path.startswith(("/./", "/../")):

@@ -1,4 +1,4 @@
-"""The identity of an embedding space: two vectors compare only when these are equal."""
+"""The identity of an embedding space: only vectors of equal spaces can be compared."""
 
 from msgspec import Struct
 
@@ -17,4 +17,4 @@ class Space(Struct, frozen=True, kw_only=True):
 
 
 NO_SPACE = Space(model="none", revision="0", dimension=1)
-"""Of a memory that is to keep no vectors."""
+"""The space of a memory without vectors."""

@@ -1,10 +1,10 @@
-"""A number with its noun, as people say it."""
+"""Helpers for text: plurals, cells of spreadsheets, and splitting."""
 
 from collections.abc import Iterator
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """`1 memory`, `2 memories`; `several` is given where it is not made by an ending."""
+    """Format a number with its noun: `1 memory`, `2 memories`; `several` is an irregular plural."""
     if number == 1:
         return f"1 {one}"
     return f"{number} {_several(one) if several is None else several}"
@@ -16,7 +16,7 @@ def _several(one: str) -> str:
 
 _MARK = "'"
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a formula may begin with; the last four are the wide forms, which some programs read alike."""
+"""The first characters of formulas; the last four are full-width forms, which some programs accept."""
 
 
 def as_cell(text: str) -> str:
@@ -35,7 +35,7 @@ def _begins_formula(text: str) -> bool:
 
 
 CONTENT_CHARS_MAX = 65_536
-"""What the content of a memory may have, when it is text."""
+"""The most characters that the content of a memory may have, when it is text."""
 
 _BLANKS = (" ", "\n")
 

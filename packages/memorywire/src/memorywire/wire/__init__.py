@@ -1,1 +1,1 @@
-"""The door: JSON is checked and becomes values here, and answers become JSON again."""
+"""The wire format: validates and decodes requests, encodes answers."""

@@ -1,4 +1,4 @@
-"""JSON ends here: checked payloads become requests, answers become plain JSON."""
+"""The operations, and their requests and answers from and to JSON."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -178,7 +178,7 @@ def _ids(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-# To the schema 2.0 is an integer, so what must be an int here is made one.
+# JSON Schema accepts 2.0 as an integer; these fields must be int.
 _INTEGERS = (
     "as_of",
     "days",
@@ -197,7 +197,7 @@ _INTEGERS = (
     "quorum_k",
 )
 
-_TYPES = {kind.value: kind for kind in MemoryType}  # to ask the enumeration itself takes longer
+_TYPES = {kind.value: kind for kind in MemoryType}  # faster than calling the enumeration
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_INTEGERS, int),
@@ -229,7 +229,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "rules": lambda tables: tuple(_rule(table) for table in tables),
 }
 
-_NULLABLE = frozenset({"approval_url", "error"})  # v0 says null where it could have been silent
+_NULLABLE = frozenset({"approval_url", "error"})  # v0 encodes these as null instead of leaving them out
 
 
 def encode(answer: object) -> Json:
@@ -249,11 +249,11 @@ def encode(answer: object) -> Json:
 
 def encode_record(record: Record) -> dict[str, Json]:
     """A record as the wire shows it: the scope as `agent_id` and `user_id`."""
-    document = _owned(record)
+    document = _encode_owned(record)
     return {"id": document.pop("id"), **document}
 
 
-def _owned(value: Any) -> dict[str, Json]:
+def _encode_owned(value: Any) -> dict[str, Json]:
     """A value with its scope spelt out as `agent_id` and `user_id`."""
     document = _encode_fields(value)
     del document["scope"]
@@ -267,8 +267,8 @@ _INTERNAL = ("request", "change", "features", "key", "proposer")
 
 
 def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
-    """What it would touch and why it waits, with only the beginning of what it says."""
-    document = _owned(proposal)
+    """The proposal with the memories it affects, and only a preview of its content."""
+    document = _encode_owned(proposal)
     for internal in _INTERNAL:
         document.pop(internal, None)
     for name in ("secrets", "instructions"):
@@ -286,7 +286,7 @@ def _encode_reviewed(review: Reviewed) -> dict[str, Json]:
     """The proposal under review, with the request as it could be sent again, if it can be edited."""
     document = _encode_fields(review)
     if isinstance(review.proposal.request, Remember):
-        request = _owned(review.proposal.request)
+        request = _encode_owned(review.proposal.request)
         document["request"] = {name: value for name, value in request.items() if value != []}
     return document
 
@@ -341,7 +341,7 @@ def _encode_change(change: Change) -> dict[str, Json]:
 
 
 def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
-    """Projected from what is wired and from the schemas, so that no bound is written down twice."""
+    """Build the answer from the configured parts and the schemas, so that each limit is written once."""
     return {
         "spec": spec.VERSION,
         "operations": [*_list_operations(capabilities), "capabilities"],
@@ -387,6 +387,6 @@ _ENCODERS: Mapping[type, Callable[[Any], Json]] = {
     Capabilities: _encode_capabilities,
     Proposal: _encode_proposal,
     Reviewed: _encode_reviewed,
-    Reasons: _owned,
-    RecallSummary: _owned,
+    Reasons: _encode_owned,
+    RecallSummary: _encode_owned,
 }

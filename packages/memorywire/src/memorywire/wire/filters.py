@@ -1,4 +1,4 @@
-"""The filter language: JSON in, a typed filter out. The schema has already refused what is not one."""
+"""The filter language: decodes a valid filter, and warns of probable misspellings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from memorywire.model.record import Json
 
 
 def check_moment(value: Json, field: str) -> None:
-    """Raise InvalidRequest when this number can only be meant in seconds."""
+    """Raise InvalidRequest if this number is certainly in seconds instead of milliseconds."""
     if isinstance(value, int | float) and SECONDS.start <= value < SECONDS.stop:
         raise in_seconds(field)
 
@@ -34,33 +34,33 @@ def decode_filter(document: Mapping[str, Json], place: str = "filter") -> Filter
 def _decode_entry(key: str, value: Json, place: str) -> Filter:
     match key:
         case "and":
-            return And(_each(value, place))
+            return And(_decode_each(value, place))
         case "or":
-            return Or(_each(value, place))
+            return Or(_decode_each(value, place))
         case "not":
             return Not(decode_filter(value, place))
-    path = _path(key)
+    path = _build_path(key)
     if not isinstance(value, Mapping):
-        return _compared(path, Operator.EQ, value, place)
+        return _build_comparison(path, Operator.EQ, value, place)
     comparisons = tuple(
-        _compared(path, Operator(name), operand, f"{place}.{name}") for name, operand in value.items()
+        _build_comparison(path, Operator(name), operand, f"{place}.{name}") for name, operand in value.items()
     )
     return comparisons[0] if len(comparisons) == 1 else And(comparisons)
 
 
-def _each(filters: Sequence[Mapping[str, Json]], place: str) -> tuple[Filter, ...]:
+def _decode_each(filters: Sequence[Mapping[str, Json]], place: str) -> tuple[Filter, ...]:
     return tuple(decode_filter(part, f"{place}.{at}") for at, part in enumerate(filters))
 
 
-def _compared(path: tuple[str, ...], operator: Operator, operand: Json, place: str) -> Compare:
+def _build_comparison(path: tuple[str, ...], operator: Operator, operand: Json, place: str) -> Compare:
     if path[0] in _MOMENTS:
         for value in operand if isinstance(operand, list) else (operand,):
             check_moment(value, place)
     return Compare(path, operator, operand)
 
 
-def _path(key: str) -> tuple[str, ...]:
-    """The path of a record field; a name that is none reads inside the metadata."""
+def _build_path(key: str) -> tuple[str, ...]:
+    """Return the path of a record field; any other name is a path inside the metadata."""
     if key in FIELDS:
         return (key,)
     steps = tuple(key.split("."))
@@ -72,7 +72,7 @@ _ALIKE = 0.7  # `user` is taken for user_id, `sorce` for source
 
 
 def doubts(filter: Json) -> tuple[str, ...]:
-    """A sentence for each such name: it is looked for in the metadata, and nobody is stopped."""
+    """Return a warning for each name in the filter that is nearly the name of a record field."""
     return tuple(
         f"the filter looks for {name} in the metadata; did you mean the field {suggestion}?"
         for name, suggestion in dict(_doubtful(filter)).items()

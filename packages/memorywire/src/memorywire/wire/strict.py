@@ -1,4 +1,4 @@
-"""JSON as this wire accepts it: no duplicate keys, no depth bombs, nothing a store could not keep."""
+"""Strict JSON: no duplicate keys, limited depth and size, only values that every store can keep."""
 
 import json
 import math
@@ -21,7 +21,7 @@ _FIXES = {
     "set is not a JSON value": "give a list",
     "tuple is not a JSON value": "give a list",
 }
-"""What a caller in Python means by values that JSON has no form for."""
+"""Fixes for Python values that JSON cannot represent."""
 
 
 def parse(data: bytes | str) -> Json:
@@ -48,7 +48,7 @@ def parse(data: bytes | str) -> Json:
 
 
 def check(value: Json) -> None:
-    """Refuse what JSON cannot say, or a store could not keep, in a value that came from anywhere."""
+    """Raise InvalidRequest for a value that JSON cannot represent or a store cannot keep."""
     if _is_sound(value, 1):
         return
     for path, fault in _faults(value, (), 1):
@@ -56,7 +56,7 @@ def check(value: Json) -> None:
 
 
 def _is_sound(value: Json, depth: int) -> bool:
-    """Whether the value has no fault, as most have none; where the fault is, is looked for later."""
+    """Whether the value has no fault. Faster than `_faults`, which finds the place."""
     if depth > MAX_DEPTH:
         return False
     kind = type(value)

@@ -1,4 +1,4 @@
-"""Schema validation at the door, with compiled validators and one problem per request."""
+"""Validates requests by their schemas and describes the most telling problem."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -57,15 +57,15 @@ def check(operation: str, payload: Json) -> None:
         raise problem_of(faults, spec.schema(name))
     if operation == "remember" and "metadata" in payload and is_mark(payload["metadata"].get(MARK)):
         raise InvalidRequest(
-            "metadata that says which key a memory is the value of is written with the key",
+            f"metadata.{MARK} is reserved for key-value entries",
             field=f"metadata.{MARK}",
             fix="set the key, or give the metadata another name",
         )
 
 
 def check_query(query: Json) -> None:
-    """Raise what a recall would raise about this query, for doors that ask in another form."""
-    check("recall", {"agent_id": "anybody", "query": query})
+    """Raise InvalidRequest for a query that a recall would refuse."""
+    check("recall", {"agent_id": "agent", "query": query})
 
 
 def is_blank(text: str) -> bool:
@@ -84,29 +84,29 @@ def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
 
 def _describe(fault: Fault) -> InvalidRequest:
     path = [str(step) for step in fault.path]
-    where = _dotted(path)
+    where = _join_path(path)
     match fault.keyword:
         case "anyOf" | "oneOf":
             return _closest(fault, path)
         case "additionalProperties":
-            return _unexpected(path, fault)
+            return _describe_unknown(path, fault)
         case "required":
-            field = _dotted([*path, *fault.names])
+            field = _join_path([*path, *fault.names])
             return InvalidRequest(f"{field} is required", field=field)
         case "falseSchema":
             return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
         case "not" if fault.schema["not"].get("$ref", "").endswith(_SECONDS):
             return in_seconds(where)
     message = _EMPTY if _is_emptiness(fault) else _SAYINGS.get(fault.keyword, "is not valid")
-    return InvalidRequest(f"{where or 'the request'} {message}{_bound(fault)}", field=where or None)
+    return InvalidRequest(f"{where or 'the request'} {message}{_format_limit(fault)}", field=where or None)
 
 
-def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
+def _describe_unknown(path: list[str], fault: Fault) -> InvalidRequest:
     """A key that is not known: an operator inside a condition, a field everywhere else."""
     name, fields = fault.names[0], fault.schema.get("properties", {})
     if fields.keys() != {*Operator}:
         return unknown_field(name, list(fields), path)
-    field = _dotted([*path, name])
+    field = _join_path([*path, name])
     names = ", ".join(Operator)
     fix = _spelling(name, list(Operator)) or f"use one of: {names}"
     return InvalidRequest(f"{field} is not an operator; there are {names}", field=field, fix=fix)
@@ -114,7 +114,7 @@ def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
 
 def unknown_field(name: str, fields: list[str], path: Sequence[str] = ()) -> InvalidRequest:
     """The problem of a field that is not among the known ones, with the one that may be meant."""
-    field = _dotted([*path, name])
+    field = _join_path([*path, name])
     fix = f"there are: {', '.join(fields)}" if fields else None
     return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, fields) or fix)
 
@@ -127,12 +127,12 @@ def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
         return _describe(replace(deepest, path=(*fault.path, *deepest.path)))
     missing = [name for inner in faults if inner.keyword == "required" for name in inner.names]
     if missing:
-        names = [_dotted([*path, name]) for name in missing]
+        names = [_join_path([*path, name]) for name in missing]
         return InvalidRequest(f"give {', '.join(names)}, or both", field=names[0])
-    return InvalidRequest(f"{_dotted(path)} is none of the allowed forms", field=_dotted(path) or None)
+    return InvalidRequest(f"{_join_path(path)} is none of the allowed forms", field=_join_path(path) or None)
 
 
-def _bound(fault: Fault) -> str:
+def _format_limit(fault: Fault) -> str:
     bound = fault.schema[fault.keyword]
     if _is_emptiness(fault):
         return ""
@@ -160,7 +160,7 @@ def _meaning(field: str, schema: Json) -> str | None:
     for depth, step in enumerate(steps, start=1):
         schema = schema.get("properties", {}).get(step, {})
         if "description" in schema:
-            shape = f"{_dotted(steps[:depth])}: {schema['description']}"
+            shape = f"{_join_path(steps[:depth])}: {schema['description']}"
     return shape
 
 
@@ -169,5 +169,5 @@ def _is_emptiness(fault: Fault) -> bool:
     return fault.keyword in _AT_LEAST and fault.schema[fault.keyword] == 1
 
 
-def _dotted(steps: Iterable[str]) -> str:
+def _join_path(steps: Iterable[str]) -> str:
     return ".".join(steps)

@@ -1,4 +1,4 @@
-"""What each keyword of JSON Schema 2020-12 looks at in a value, as far as the wire format uses it."""
+"""The checks of the JSON Schema 2020-12 keywords that the wire format uses."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 _SPACE = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_ESCAPED = r"\\u[0-9a-fA-F]{4}|\\[\\^$.*+?()\[\]{}|/]"
+_ESCAPES = r"\\u[0-9a-fA-F]{4}|\\[\\^$.*+?()\[\]{}|/]"
 _PIECE = re.compile(
     r"(?P<end>\$)"
     r"|(?P<space>\\s)"
-    rf"|(?P<any_of>\[(?!\^?\])\^?(?:(?<!-)\\s(?!-[^\]])|{_ESCAPED}|\\-|[^\\\[\]])+\])"
-    rf"|{_ESCAPED}"
+    rf"|(?P<any_of>\[(?!\^?\])\^?(?:(?<!-)\\s(?!-[^\]])|{_ESCAPES}|\\-|[^\\\[\]])+\])"
+    rf"|{_ESCAPES}"
     r"|\((?:\?[:=!]|(?!\?))|[)|^]"
     r"|(?:[*+?]|\{\d+(?:,\d*)?\})(?![*+?{])"
     r"|[^\\.*+?(){}\[\]|^$]"
@@ -32,12 +32,12 @@ def searching(pattern: str) -> Callable[[str], object]:
         piece = _PIECE.match(pattern, at)
         if piece is None:
             raise ValueError(f"{pattern} has something from place {at} on that is not known here")
-        translated += _translated(piece)
+        translated += _translate(piece)
         at = piece.end()
     return re.compile(translated).search
 
 
-def _translated(piece: re.Match[str]) -> str:
+def _translate(piece: re.Match[str]) -> str:
     if piece["end"]:
         return "\\Z"
     if piece["space"]:
@@ -111,7 +111,7 @@ class Compiler(Protocol):
 
 
 Part: TypeAlias = tuple[Sequence[str], Check]
-"""What is to be looked at in values of some kinds."""
+"""A check, and the types of values that it applies to."""
 
 Build: TypeAlias = Callable[[Mapping[str, Any], Compiler, str], Iterator[Part]]
 
@@ -146,7 +146,7 @@ def _constant(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]
     yield _ANY, lambda value: FINE if _same(value, constant) else faults
 
 
-def _sized(low: str, high: str, kinds: Sequence[str]) -> Build:
+def _check_size(low: str, high: str, kinds: Sequence[str]) -> Build:
     def build(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
         least, most = schema.get(low, 0), schema.get(high, inf)
 
@@ -160,7 +160,7 @@ def _sized(low: str, high: str, kinds: Sequence[str]) -> Build:
     return build
 
 
-def _ranged(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+def _check_range(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
     least, most = schema.get("minimum", -inf), schema.get("maximum", inf)
     below = schema.get("exclusiveMinimum", -inf)
 
@@ -261,7 +261,7 @@ def _all_differ(value: Sequence[Any]) -> bool:
     return not any(_same(one, other) for at, one in enumerate(value) for other in value[:at])
 
 
-def _required(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+def _check_required(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
     names = {name: _missing(name, schema) for name in schema["required"]}
 
     def check(value: Mapping[str, Any]) -> Faults:
@@ -350,11 +350,13 @@ KEYWORDS: Mapping[str, Build] = {
     "items": _items,
     "uniqueItems": _unique,
     "propertyNames": _property_names,
-    "required": _required,
+    "required": _check_required,
     "dependentRequired": _dependent,
-    **dict.fromkeys(("minLength", "maxLength"), _sized("minLength", "maxLength", _TEXT)),
-    **dict.fromkeys(("minItems", "maxItems"), _sized("minItems", "maxItems", _LIST)),
-    **dict.fromkeys(("minProperties", "maxProperties"), _sized("minProperties", "maxProperties", _OBJECT)),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum"), _ranged),
+    **dict.fromkeys(("minLength", "maxLength"), _check_size("minLength", "maxLength", _TEXT)),
+    **dict.fromkeys(("minItems", "maxItems"), _check_size("minItems", "maxItems", _LIST)),
+    **dict.fromkeys(
+        ("minProperties", "maxProperties"), _check_size("minProperties", "maxProperties", _OBJECT)
+    ),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum"), _check_range),
     **dict.fromkeys(("properties", "patternProperties", "additionalProperties"), _members),
 }

@@ -39,7 +39,9 @@ class Shapes:
         if shape is None:
             document, _, pointer = address.partition("#")
             self._begun.add(address)
-            shape = self._compiled[address] = self.of(_pointed(self._read(document), pointer), document)
+            shape = self._compiled[address] = self.of(
+                _resolve_pointer(self._read(document), pointer), document
+            )
         return shape
 
     def of(self, schema: Schema, home: str) -> Shape:
@@ -49,7 +51,8 @@ class Shapes:
             return Shape(dict.fromkeys(KINDS, lambda _: faults))
         parts = list(self._parts(schema, home))
         return Shape(
-            (kind, _joined([one for kinds, one in parts if name in kinds])) for kind, name in KINDS.items()
+            (kind, _join_checks([one for kinds, one in parts if name in kinds]))
+            for kind, name in KINDS.items()
         )
 
     def refer(self, address: str) -> Shape:
@@ -88,7 +91,7 @@ class _Later(Shape):
         return self.faults
 
 
-def _pointed(document: Schema, pointer: str) -> Schema:
+def _resolve_pointer(document: Schema, pointer: str) -> Schema:
     from urllib.parse import unquote
 
     for step in pointer.split("/")[1:]:
@@ -97,7 +100,7 @@ def _pointed(document: Schema, pointer: str) -> Schema:
     return document
 
 
-def _joined(checks: Sequence[Check]) -> Check:
+def _join_checks(checks: Sequence[Check]) -> Check:
     """One check that makes all of these, one after the other."""
     if len(checks) == 1:
         return checks[0]
