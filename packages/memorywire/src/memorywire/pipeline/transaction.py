@@ -28,7 +28,7 @@ What it costs: a write to a store elsewhere takes two journal writes more than t
 """
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -86,78 +86,69 @@ class Transaction:
         written.
         """
         changes = await embed_changes([write.change for write in writes], self._context)
-        if self._journal is None:
+        journal, store = self._journal, self._store
+        if journal is None:
             return await self._commit_unrecorded(changes)
-        if isinstance(self._store, SupportsReplicas):
-            commit_to = partial(self._commit_to_replicas, self._store)
-            return await gather_results(map(commit_to, writes, changes))
-        if not self._journal.shares(self._store):
+        if isinstance(store, SupportsReplicas):
+            return await gather_results(map(partial(self._commit_to_replicas, store), writes, changes))
+        if not journal.shares(store):
             return await gather_results(map(self._commit_outbox_first, writes, changes))
-        if len(writes) > 1:
-            return await self._commit_group(writes, changes)
+        results = await self._commit_proposals(writes) if any(change.erase for change in changes) else {}
+        group = [at for at in range(len(writes)) if at not in results]
+        acts = [writes[at].act for at in group]
+        start = self._now()
         try:
-            return [await self._commit_shared(writes[0], changes[0])]
+            sequences = await journal.commit(acts, [changes[at] for at in group]) if group else []
         except MemorywireError as problem:
-            return [problem]
+            sequences = [problem] * len(group)
+        self._record_time(len(group), start)
+        results |= zip(group, self._build_results([changes[at] for at in group], sequences), strict=True)
+        return [results[at] for at in range(len(writes))]
 
     async def _commit_unrecorded(self, changes: Sequence[Change]) -> list[Result]:
         store = self._store
-        if len(changes) > 1 and isinstance(store, SupportsBulkWrite):
-            return await self._time_group(changes, store.write_many(changes))
+        start = self._now()
+        if len(changes) == 1 or not isinstance(store, SupportsBulkWrite):
+            sequences = await gather_results([store.write(change) for change in changes])
+        else:
+            try:
+                sequences = await store.write_many(changes)
+            except MemorywireError as problem:
+                sequences = [problem] * len(changes)
+        self._record_time(len(changes), start)
+        return self._build_results(changes, sequences)
 
-        async def write(change: Change) -> CommitResult:
-            await store.write(change)
-            return build_committed(change.id, count_memories(change), self._context)
-
-        return await gather_results(map(write, changes))
-
-    async def _commit_group(self, writes: Sequence[Write], changes: Sequence[Change]) -> list[Result]:
-        """Commit all writes as one group; an erasing change may need no store, so it is committed alone."""
-        journal = self._context.governance.journal
-        grouped = [at for at, change in enumerate(changes) if not change.erase]
-        erasing = [at for at, change in enumerate(changes) if change.erase]
+    async def _commit_proposals(self, writes: Sequence[Write]) -> dict[int, Result]:
+        """The results of writes that only erase ids of proposals, so that no store needs to write them."""
         results: dict[int, Result] = {}
-        if grouped:
-            group = [changes[at] for at in grouped]
-            work = journal.commit([writes[at].act for at in grouped], group)
-            results |= zip(grouped, await self._time_group(group, work), strict=True)
-        alone = await gather_results([self._commit_shared(writes[at], changes[at]) for at in erasing])
-        results |= zip(erasing, alone, strict=True)
-        return [results[at] for at in range(len(writes))]
+        for at, write in enumerate(writes):
+            if write.change.erase and await self._erases_proposals_only(write.change):
+                results[at] = await catch(self._write_act_only(write))
+        return results
 
-    async def _time_group(
-        self, changes: Sequence[Change], work: Awaitable[Sequence[int | Exception]]
-    ) -> list[Result]:
-        """The results of a group that is written by `work`; when that fails, it fails for all of them."""
-        context = self._context
-        now = asyncio.get_running_loop().time
-        start = now()
-        sequences: Sequence[int | Exception]
-        try:
-            sequences = await work
-        except MemorywireError as problem:
-            sequences = [problem] * len(changes)
-        seconds = now() - start
-        for _ in changes:
-            context.took(self._store.name, seconds)
-        usual = build_committed("", 1, context)
-        return [
-            sequence if isinstance(sequence, Exception) else _name_result(usual, change, context)
-            for change, sequence in zip(changes, sequences, strict=True)
-        ]
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
-    async def _commit_shared(self, write: Write, change: Change) -> CommitResult:
-        """Case 1: one transaction of the database that both share."""
-        context, journal = self._context, self._context.governance.journal
-        if change.erase and await self._erases_proposals_only(change):
-            return await self._write_act_only(write)
-        now = asyncio.get_running_loop().time
-        start = now()
-        try:
-            await journal.write(write.act, change)
-        finally:
-            context.took(self._store.name, now() - start)
-        return build_committed(change.id, count_memories(change), context)
+    def _record_time(self, count: int, start: float) -> None:
+        """Report how long a group took, once for each of its changes."""
+        seconds = self._now() - start
+        for _ in range(count):
+            self._context.took(self._store.name, seconds)
+
+    def _build_results(self, changes: Sequence[Change], sequences: Sequence[int | Exception]) -> list[Result]:
+        """A result for each change, from its commit sequence or its problem."""
+        usual = build_committed("", 1, self._context)
+        results: list[Result] = []
+        for change, sequence in zip(changes, sequences, strict=True):
+            if isinstance(sequence, Exception):
+                results.append(sequence)
+            elif len(change.put) == 1 and not change.end and not change.erase:
+                results.append(
+                    CommitResult(status=usual.status, outcomes=usual.outcomes, change_id=change.id)
+                )
+            else:
+                results.append(build_committed(change.id, count_memories(change), self._context))
+        return results
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
         """Case 2: an outbox entry, then the store, then the act with the acknowledgement."""
@@ -211,12 +202,6 @@ class Transaction:
             return False
         proposed_ids = await self._context.governance.journal.find_proposed(change.scope, change.erase)
         return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self._context)
-
-
-def _name_result(usual: CommitResult, change: Change, context: Context) -> CommitResult:
-    if len(change.put) == 1 and not change.end:
-        return CommitResult(status=usual.status, outcomes=usual.outcomes, change_id=change.id)
-    return build_committed(change.id, count_memories(change), context)
 
 
 async def gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
