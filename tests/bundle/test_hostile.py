@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.migrate.bundle import validate_bundle
 from memorywire.migrate.bundle_lines import parse_line, seal_line
 from memorywire.model.errors import InvalidRequest

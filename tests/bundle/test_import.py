@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.migrate.run_import import ImportRequest, import_memories
 from memorywire.migrate.undo import undo_import
 from memorywire.model.errors import NotFound

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.migrate.bundle import read_bundle_changes
 from memorywire.migrate.bundle_lines import parse_line
 from memorywire.migrate.sanitize import is_unit_vector

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Browser, expect
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope

@@ -11,7 +11,7 @@ import pytest
 from memorywire import Memory
 from memorywire.app import Rules
 from memorywire.app.backends import name_of
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.answers import Status
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Forbidden, StoreUnavailable

@@ -6,7 +6,7 @@ from memorywire.consolidate.probes import Probe
 from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.runs import list_runs, load_run, undo_run
 from memorywire.consolidate.steps import Pass, Result
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.model.change import EndReason
 from memorywire.model.consolidation import Limits
 from memorywire.model.errors import NotFound

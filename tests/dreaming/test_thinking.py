@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorywire.consolidate.run import ConsolidationRun, build_run, dream
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.model.consolidation import ConsolidationSettings, Limits, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import State, Verb

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.webhooks import Webhook, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.webhooks import Letter, Webhook, Webhooks, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt

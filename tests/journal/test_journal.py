@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.journal import ledger
+from memorywire.journal.acts import Act, Edition, Wanted
 from memorywire.journal.audit import contradicted
-from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry, contents_of
 from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import LONGEST_UNSIGNED_MS

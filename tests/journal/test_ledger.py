@@ -12,11 +12,11 @@ from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, fields, replace
 
 from memorywire.journal.audit import contradicted
-from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import (
     Entry,
     build_draft,
     build_drafts,
+    canonical,
     commitment,
     contents_of,
     record_digest,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import DecodeError
 
-from memorywire.journal.canonical import canonical
+from memorywire.journal.entries import canonical
 from memorywire.model.codec import read_json, write_json
 from memorywire.model.record import MemoryType
 

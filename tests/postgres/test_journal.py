@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from memorywire.journal import ledger
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal

@@ -12,7 +12,7 @@ import pytest
 
 from memorywire.cli.command import COMMANDS
 from memorywire.client.remote import BlockingClient, Client
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Change, EndReason
 from memorywire.model.errors import (
     CapabilityUnsupported,

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.journal import Journal
 from memorywire.model.change import Change
 from tests.sqlite import governed

@@ -10,7 +10,7 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict, StoreBusy
 from memorywire.stores.sqlite.connection import RetryPolicy, configure

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import Container
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.journal.journal import Journal
 from memorywire.journal.runs import Run, RunEvent, RunRead, Runs, RunStatus
 from memorywire.model.capabilities import Edition

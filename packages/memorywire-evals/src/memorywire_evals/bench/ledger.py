@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.journal import Journal
 from memorywire.journal.sqlite import SqliteBackend
 from memorywire.model.answers import Remembered

@@ -284,7 +284,7 @@ def open_demo(cli: CliContext) -> Iterator[CliContext]:
 
 async def _build_demo(settings: "Settings") -> str:
     """Create the demo data and return the text of the tour."""
-    from memorywire.journal.contract import Wanted
+    from memorywire.journal.acts import Wanted
     from memorywire.model.proposal import WAITING
     from memorywire.model.record import DEFAULT_TENANT
 

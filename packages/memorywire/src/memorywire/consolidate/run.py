@@ -31,7 +31,7 @@ from memorywire.consolidate.summaries import (
     group_repetitions,
     group_sessions,
 )
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Change
 from memorywire.model.consolidation import OFF, ConsolidationSettings, Limits, Retention
 from memorywire.model.errors import EmbedderNotConfigured

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from memorywire.consolidate.steps import DREAM
-from memorywire.journal.contract import Wanted
+from memorywire.journal.acts import Wanted
 from memorywire.model.answers import Undone
 from memorywire.model.change import Change, Version
 from memorywire.model.errors import NotFound

@@ -13,7 +13,7 @@ from memorywire.consolidate.likeness import Vectors, cosine, list_numbers, near_
 from memorywire.consolidate.passes import group_linked, merge_key
 from memorywire.consolidate.session import SHORT_TERM
 from memorywire.consolidate.steps import DREAM, Pass
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Spending

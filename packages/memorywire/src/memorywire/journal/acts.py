@@ -1,5 +1,17 @@
-"""Writes acts: proposals, outbox entries, rules, the register of memories, rejected words, and what an
-erase removes.
+"""Acts: what the journal writes in one transaction, all of it or none of it.
+
+An act holds entries of the ledger, proposals, outbox entries, rules, the register of memories, rejected
+words and what an erase removes. The last entry of an act also holds the digests of the rows that the act
+changed (`row_digests`), so that a later edit of a row is found.
+
+Theory of operation of the outbox. A store that is not in the journal's database cannot commit together with
+it. So the journal writes the change down first, as an outbox entry for that store (`Act.debts`). Then the
+store writes it. Then the act that acknowledges the entry (`Act.paid`) is written together with the entries
+of the ledger. A crash between two of these steps leaves the outbox entry, and the change is delivered
+again: stores recognise a change by its id, so a second delivery changes nothing. Entries have positions,
+and a store gets its changes in that order. An entry that failed gets a later `due_at`. With `Act.if_owed`
+an act conflicts when another process has acknowledged the entry, so that no delivery is recorded twice.
+`pipeline.transaction` and `pipeline.outbox` deliver; this module only stores.
 
 Every function works inside the caller's transaction.
 """
@@ -13,8 +25,7 @@ from msgspec.structs import replace
 
 from memorywire.journal import ledger, people, row_digests
 from memorywire.journal.backend import Row, Session, bind_scope
-from memorywire.journal.contract import Act, Edition, Known, Wanted
-from memorywire.journal.entries import Draft, build_drafts
+from memorywire.journal.entries import Draft, Entry, build_drafts
 from memorywire.journal.ledger import Person
 from memorywire.journal.row_digests import RowKey
 from memorywire.model.change import Change
@@ -22,7 +33,85 @@ from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict
 from memorywire.model.ids import Entropy
 from memorywire.model.proposal import Debt, Proposal, Risk, State
-from memorywire.model.record import Scope
+from memorywire.model.record import DEFAULT_TENANT, Json, Scope
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """What the register says of a memory, without asking any store.
+
+    `digest` is None for a memory that ended before its beginning was heard of.
+    """
+
+    scope: Scope
+    version: int
+    digest: str | None
+    live: bool
+
+
+class Edition(Struct, frozen=True, kw_only=True):
+    """The rules a person gave for a tenant, as they stand since `at`; its newest edition is in force.
+
+    Rules of the default tenant are in force for every tenant.
+    """
+
+    number: int
+    at: int
+    by: str
+    rules: tuple[Json, ...]
+    tenant: str = DEFAULT_TENANT
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """What a proposal says, as a keyed digest that tells nobody what it was."""
+
+    tenant: str
+    digest: bytes
+    proposal: str
+
+
+class Act(Struct, frozen=True, kw_only=True):
+    """What is written together, all of it or none of it.
+
+    A proposal that was there before must be one revision older there, else the act conflicts. `paid`
+    names debts that are settled, as (store, change id); with `if_owed` the act conflicts when somebody
+    else has settled one of them. `ruled` notes which changes a rule let pass, as
+    (scope, rule, change id). What is said of `erased` memories leaves the journal, and so do proposals that
+    would say the same as one of them: `unsaid` are its scope and the digest of its words.
+    `registered` is a change that the register of memories has to know. `rejected` are words that a person
+    does not want, `accepted` are words that are no longer among those.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    debts: tuple[Debt, ...] = ()
+    paid: tuple[tuple[str, str], ...] = ()
+    if_owed: bool = False
+    edition: Edition | None = None
+    ruled: tuple[tuple[Scope, str, str], ...] = ()
+    erased: tuple[tuple[Scope, str], ...] = ()
+    unsaid: tuple[tuple[Scope, str], ...] = ()
+    registered: Change | None = None
+    rejected: tuple[Words, ...] = ()
+    accepted: tuple[Words, ...] = ()
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`.
+
+    Those that one `rule` held, that say the `text`; in the order they came, or the worst and newest first.
+    """
+
+    tenant: str
+    agent: str | None = None
+    user: str | None = None
+    states: frozenset[State] = frozenset()
+    batch: str | None = None
+    rule: str | None = None
+    text: str | None = None
+    by_risk: bool = False
+    after: str | None = None
+    limit: int = 100
+
 
 _KEY_BYTES = 32
 _NEVER_AGAIN = 2**62  # no version follows this one

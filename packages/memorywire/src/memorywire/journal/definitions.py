@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from memorywire.journal.backend import Session, Work
-from memorywire.journal.canonical import canonical, canonical_bytes
-from memorywire.journal.entries import Entry
+from memorywire.journal.entries import Entry, canonical, canonical_bytes
 from memorywire.journal.journal import Journal
 from memorywire.journal.row_digests import definition_keys
 from memorywire.model.definition import Definition, Edition, definition_of

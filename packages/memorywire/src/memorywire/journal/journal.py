@@ -13,17 +13,17 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal import acts, ledger, people, recall_log, row_digests, status
+from memorywire.journal import acts, ledger, people, recall_log, row_digests
+from memorywire.journal.acts import Act, Edition, Known, Wanted
 from memorywire.journal.backend import JournalBackend, Session, Work, bind_scope
-from memorywire.journal.contract import Act, Edition, Known, Wanted
 from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import Event, Filters, Person, Row
 from memorywire.journal.recall_log import RecallBuffer
 from memorywire.journal.row_digests import RowKey
 from memorywire.journal.signer import Signer
-from memorywire.journal.status import Status
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError
@@ -31,8 +31,46 @@ from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.stores.contract import Store
 
-if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+if TYPE_CHECKING:
     from memorywire.journal.state import StateReport
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """How many wait, and since when the first of them does."""
+
+    count: int = 0
+    since: int | None = None
+
+    def age(self, now: int) -> float:
+        """How many seconds the first has waited; 0 when nothing waits."""
+        return 0.0 if self.since is None else max(0, now - self.since) / 1000
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """Of all tenants together: entries of the ledger, those not signed yet, waiting proposals,
+    outbox entries of each store, webhooks whose last try failed, and events that were given up."""
+
+    entries: int
+    unsigned: Queue
+    proposals: Queue
+    debts: Mapping[str, Queue]
+    webhooks_failing: int
+    dead_letters: int
+
+
+def read_status(db: Session) -> Status:
+    unsigned, since = ledger.count_unsigned(db)
+    ((waiting, first),) = db.rows("waiting_proposals_status")
+    ((failing, dead),) = db.rows("webhooks_status")
+    return Status(
+        entries=ledger.read_head(db)[0],
+        unsigned=Queue(count=unsigned, since=since),
+        proposals=Queue(count=waiting, since=first),
+        debts={store: Queue(count=count, since=at) for store, count, at in db.rows("outbox_status")},
+        webhooks_failing=failing,
+        dead_letters=dead,
+    )
+
 
 T = TypeVar("T")
 
@@ -305,7 +343,7 @@ class Journal:
 
     async def read_status(self) -> Status:
         """How much waits, and since when, of all tenants together."""
-        return await self.backend.read(status.read_status)
+        return await self.backend.read(read_status)
 
     async def list_tenants(self) -> list[str]:
         """Every tenant whose memory ever changed or was to be changed, by name."""

@@ -47,8 +47,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memorywire.journal.backend import JournalBackend, Session
-from memorywire.journal.canonical import canonical
-from memorywire.journal.entries import Draft, mark_of
+from memorywire.journal.entries import Draft, canonical, mark_of
 from memorywire.journal.merkle import HASH_BYTES, Edge, leaf_hash
 from memorywire.journal.signed_notes import Checkpoint
 from memorywire.journal.signer import Signer

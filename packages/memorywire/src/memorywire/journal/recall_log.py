@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.backend import Session, bind_scope
-from memorywire.journal.canonical import encoded
-from memorywire.journal.entries import Entry, build_draft
+from memorywire.journal.entries import Entry, build_draft, encoded
 from memorywire.journal.ledger import append
 from memorywire.model.codec import loads, write_json
 from memorywire.model.errors import InvalidRequest, StoreUnavailable

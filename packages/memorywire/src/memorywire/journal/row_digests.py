@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 from memorywire.journal import ledger
 from memorywire.journal.backend import Session
-from memorywire.journal.canonical import canonical, canonical_bytes
-from memorywire.journal.entries import Draft, Entry, build_draft
+from memorywire.journal.entries import Draft, Entry, build_draft, canonical, canonical_bytes
 from memorywire.model.record import Json, Scope
 
 KINDS = (

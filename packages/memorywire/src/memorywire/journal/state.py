@@ -12,8 +12,7 @@ from msgspec import Struct, field
 
 from memorywire.journal import ledger, row_digests
 from memorywire.journal.backend import Session
-from memorywire.journal.canonical import canonical, encoded
-from memorywire.journal.entries import commitment, digests_beside, mark_of, record_digest
+from memorywire.journal.entries import canonical, commitment, digests_beside, encoded, mark_of, record_digest
 from memorywire.journal.ledger import Row
 from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.migrate.conflicts import ConflictResolver, OnConflict, find_applied
 from memorywire.migrate.history import derive_id

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Edition, Wanted
+from memorywire.journal.acts import Edition, Wanted
 from memorywire.migrate.bundle_lines import decode_change, encode_change, parse_line, read_lines, seal_line
 from memorywire.migrate.evidence import export_ledgers, sign_bundle, verify_signature
 from memorywire.migrate.history import find_own_history_store, list_agents, read_changes

@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from memorywire.journal.acts import Act
 from memorywire.journal.audit import exported, verify_export, write_lines
-from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier

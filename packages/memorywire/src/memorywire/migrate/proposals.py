@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Edition
+from memorywire.journal.acts import Act, Edition
 from memorywire.journal.entries import Entry
 from memorywire.migrate.bundle import read_bundle_proposals, read_bundle_rules
 from memorywire.migrate.conflicts import ConflictResolver

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Base, Change, End, EndReason, Put, Version
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope

@@ -33,7 +33,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, NotFound

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from memorywire.journal.contract import Words
+from memorywire.journal.acts import Words
 from memorywire.journal.journal import Journal
 from memorywire.model.change import Put
 from memorywire.model.clock import DAY_MS, Clock

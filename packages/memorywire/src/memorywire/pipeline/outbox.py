@@ -33,7 +33,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.model.answers import Outcome, Status

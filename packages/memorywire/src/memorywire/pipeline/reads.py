@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.answers import Chain, ChangeLog, Page
 from memorywire.model.errors import NotFound

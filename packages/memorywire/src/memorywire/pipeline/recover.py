@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.oversight import Cause, Deed, Recover, Recovered, Step

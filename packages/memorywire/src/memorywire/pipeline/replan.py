@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.model.change import Change
 from memorywire.model.errors import Conflict, MemorywireError
 from memorywire.model.proposal import Proposal, State

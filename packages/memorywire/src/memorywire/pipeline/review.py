@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Wanted
+from memorywire.journal.acts import Act, Wanted
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Edition, Wanted
+from memorywire.journal.acts import Act, Edition, Wanted
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.model.change import Change, EndReason, Footprint

@@ -35,7 +35,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Act, Wanted
+from memorywire.journal.acts import Act, Wanted
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreError

@@ -11,7 +11,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.contract import Known
+from memorywire.journal.acts import Known
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError
 from memorywire.model.query import Scored, Where

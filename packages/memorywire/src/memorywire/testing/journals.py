@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from memorywire.journal.acts import Act, Edition, Wanted, Words
 from memorywire.journal.audit import examine
-from memorywire.journal.contract import Act, Edition, Wanted, Words
 from memorywire.journal.definitions import Definitions, hash_definition
 from memorywire.journal.entries import Entry, contents_of
 from memorywire.journal.ingest_queue import IngestQueue

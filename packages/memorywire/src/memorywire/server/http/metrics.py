@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from memorywire.app import Container
-from memorywire.journal.status import Queue, Status
+from memorywire.journal.journal import Queue, Status
 from memorywire.model.clock import Clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space

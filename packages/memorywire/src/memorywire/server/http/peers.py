@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memorywire.app import Container
-from memorywire.journal.contract import Act
+from memorywire.journal.acts import Act
 from memorywire.journal.operators import Right
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
