@@ -38,13 +38,13 @@ def test_duplicates_are_found_contradictions_are_not_merged_and_recall_gains(nam
 
 
 def test_other_peoples_data_is_held_against_its_own_labels(tmp_path: Path) -> None:
-    told = [
+    remember_next = [
         _point("Ana lives in Rome", day=1),
         _point("Ana moved to Oslo", day=2, updates="Ana lives in Rome"),
         _point("Ben works at Bosch", day=3),
         _point("Ben really works at Bosch", day=4),
     ]
-    (tmp_path / "halumem.jsonl").write_text(json.dumps({"sessions": [{"memory_points": told}]}))
+    (tmp_path / "halumem.jsonl").write_text(json.dumps({"sessions": [{"memory_points": remember_next}]}))
     found = asyncio.run(updates(tmp_path, embedder="minilm", clock=HandClock()))
     assert (found.updates, found.ended, found.others, found.merged_others) == (1, 1, 1, 1)
     assert found.precision == 0.5

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.runs import list_runs
-from tests.dreaming.bed import SCOPE, contents, opened, told
+from tests.dreaming.scope import SCOPE, contents, open_app, remember_next
 from tests.engine.stage import HandClock
 
 AWAKE = ["Ben lives in Rome", "Ben lives in Rome now", "Ben moved to Oslo", "Ana works at Bosch"]
@@ -15,7 +15,7 @@ RESTED = ["Ben moved to Oslo", "Ana works at Bosch"]
 
 DREAMER = """
 import asyncio, os, signal, sys
-from tests.dreaming.bed import SCOPE, opened
+from tests.dreaming.scope import SCOPE, opened
 from tests.engine.stage import NOON
 from memorywire.consolidate.run import ConsolidationRun, dream
 
@@ -52,16 +52,16 @@ def test_killed_at_any_look_at_the_clock_it_does_all_or_nothing_and_never_twice(
 
 async def _fill(url: str) -> None:
     clock = HandClock()
-    container = await opened(url, clock, policy="open")
+    container = await open_app(url, clock, policy="open")
     for text in AWAKE:
-        await told(container.context, clock, text)
+        await remember_next(container.context, clock, text)
     await container.close()
 
 
 async def _look(url: str, *, finish: bool = False) -> tuple[list[object], int]:
     clock = HandClock()
     clock.pass_days(20)
-    container = await opened(url, clock, policy="open")
+    container = await open_app(url, clock, policy="open")
     if finish:
         await dream(SCOPE, container.context, ConsolidationRun())
     found = await contents(container.context, clock), len(await list_runs(SCOPE, container.context))

@@ -269,9 +269,9 @@ _run = click.argument("run", metavar="RUN")
 def dream_command(
     cli: CliContext, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
 ) -> None:
-    """Consolidate memory: duplicates, contradictions, unused memories.
+    """Merge duplicates, resolve conflicts, archive old memories.
 
-    Merges duplicates, ends memories that a later one contradicts, and archives unused ones. Sure steps are
+    Ends memories that a later one contradicts, and archives those that were not used for long. Sure steps are
     one change, a run, which `dream undo RUN` takes back; the others are proposed. Nothing is deleted. A run
     that would make recall worse is discarded.
     """

@@ -1,4 +1,4 @@
-"""A house to dream in, on a store of its own, with a clock that a test moves by hand."""
+"""A container for consolidation tests, on its own store, with a clock that a test sets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,17 +22,17 @@ A = TypeVar("A")
 SCOPE = Scope(agent="dreamer")
 
 
-def asleep(
+def run_story(
     story: Callable[[Context, HandClock], Awaitable[A]],
     url: str = "sqlite://",
     policy: str = "open",
     **watched: Any,
 ) -> A:
-    """Run a story in a fresh house."""
+    """Run a story in a new container."""
 
     async def run() -> A:
         clock = HandClock()
-        container = await opened(url, clock, policy=policy, **watched)
+        container = await open_app(url, clock, policy=policy, **watched)
         try:
             return await story(container.context, clock)
         finally:
@@ -41,7 +41,7 @@ def asleep(
     return asyncio.run(run())
 
 
-async def opened(url: str, clock: HandClock, **watched: Any) -> Container:
+async def open_app(url: str, clock: HandClock, **watched: Any) -> Container:
     return await open_container(
         stores=(url,),
         embedder="minilm",
@@ -52,8 +52,8 @@ async def opened(url: str, clock: HandClock, **watched: Any) -> Container:
     )
 
 
-async def told(context: Context, clock: HandClock, text: str, **fields: Any) -> Remembered:
-    """Remember it, a day after the last."""
+async def remember_next(context: Context, clock: HandClock, text: str, **fields: Any) -> Remembered:
+    """Remember a text, a day after the last one."""
     clock.pass_days(1)
     kind = fields.pop("type", MemoryType.SEMANTIC)
     return await remember(Remember(scope=SCOPE, type=kind, content=text, **fields), context)

@@ -13,7 +13,7 @@ from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.search.embed import open_embedder
-from tests.dreaming.bed import SCOPE, asleep, told
+from tests.dreaming.scope import SCOPE, remember_next, run_story
 from tests.engine.stage import HandClock
 
 KEEP = Retention()
@@ -152,10 +152,10 @@ def test_a_statement_longer_than_any_that_was_fitted_is_for_a_person_to_judge() 
                 f"Sara is looking for ways to bring calm breathing {way} and rest into her working day, "
                 "so that the new job at the office leaves her enough strength for the evenings at home"
             )
-            await told(context, clock, text)
+            await remember_next(context, clock, text)
         done = await dream(SCOPE, context, ConsolidationRun())
         assert done.steps == ()
         [(_, step)] = done.proposed
         assert (step.name, step.sure) == (Pass.SEMANTIC, False)
 
-    asleep(story)
+    run_story(story)

@@ -12,7 +12,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Trust
 from memorywire.pipeline.context import Context
-from tests.dreaming.bed import SCOPE, asleep, decided, memories, told
+from tests.dreaming.scope import SCOPE, decided, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 from tests.layer.endpoint import Model, serving
 
@@ -46,9 +46,9 @@ def night(model: Model, speaks: str = "openai", **spending: Any) -> Consolidatio
 
 async def filled(context: Context, clock: HandClock) -> None:
     for text in SESSION:
-        await told(context, clock, text, session_id="monday")
+        await remember_next(context, clock, text, session_id="monday")
     for text in AGAIN:
-        await told(context, clock, text, type=MemoryType.EPISODIC)
+        await remember_next(context, clock, text, type=MemoryType.EPISODIC)
 
 
 @pytest.mark.parametrize("speaks", ["openai", "anthropic"])
@@ -74,7 +74,7 @@ def test_what_a_model_makes_of_memories_is_proposed_with_its_sources(speaks: str
         )
         assert procedure.derived_from == tuple(ids[text] for text in AGAIN)
 
-    asleep(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("verb", [None, Verb.APPROVE, Verb.REJECT])
@@ -88,28 +88,28 @@ def test_a_second_night_over_unchanged_memory_asks_nobody(verb: Verb | None) -> 
             second = (await dream(SCOPE, context, night(model))).document()
             assert len(model.asked) == 2
             assert (second["result"], second["proposed"], second["model"]["proposed"]) == ("calm", [], [])
-            await told(context, clock, "The import runs at six now", session_id="monday")
+            await remember_next(context, clock, "The import runs at six now", session_id="monday")
             third = await dream(SCOPE, context, night(model))
             assert len(model.asked) == 3  # the session has changed, the rest has not
             assert len(third.document()["model"]["proposed"]) == 1
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_later_summary_of_a_session_takes_the_place_of_the_earlier() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(context, clock, text, session_id="monday")
+            await remember_next(context, clock, text, session_id="monday")
         with serving(Model(says=sound)) as model:
             for again in ("", " It runs again."):
                 model.says = lambda question, again=again: {"summary": SUMMARY + again}
                 thought = (await dream(SCOPE, context, night(model))).document()["model"]
                 await decided(context, thought["proposed"][0]["proposal_id"], Verb.APPROVE)
-                await told(context, clock, "The import runs again", session_id="monday")
+                await remember_next(context, clock, "The import runs again", session_id="monday")
         summaries = [record.content for record in await memories(context, clock) if "summary" in record.tags]
         assert summaries == [f"{SUMMARY} It runs again."]
 
-    asleep(story)
+    run_story(story)
 
 
 GARBAGE: tuple[Any, ...] = (
@@ -124,7 +124,7 @@ GARBAGE: tuple[Any, ...] = (
 def test_garbage_from_a_model_changes_nothing_and_it_is_asked_again() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(context, clock, text, session_id="monday")
+            await remember_next(context, clock, text, session_id="monday")
         before = await memories(context, clock)
         with serving(Model()) as model:
             for count, garbage in enumerate(GARBAGE, start=1):
@@ -136,24 +136,26 @@ def test_garbage_from_a_model_changes_nothing_and_it_is_asked_again() -> None:
                 assert len(model.asked) == count
         assert await memories(context, clock) == before
 
-    asleep(story)
+    run_story(story)
 
 
 def test_names_and_numbers_that_no_source_has_are_not_proposed() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(context, clock, text, session_id="monday")
+            await remember_next(context, clock, text, session_id="monday")
         proposed = []
         with serving(Model()) as model:
             for words in ("failed, says Zoltan.", "failed 17 times.", "failed, says Mara."):
-                await told(context, clock, f"The question came back: {words[-6:]}", session_id="monday")
+                await remember_next(
+                    context, clock, f"The question came back: {words[-6:]}", session_id="monday"
+                )
                 model.says = lambda question, words=words: {"summary": f"The import {words}"}
                 thought = (await dream(SCOPE, context, night(model))).document()["model"]
                 assert thought["asked"] == 1
                 proposed.append(len(thought["proposed"]))
         assert proposed == [0, 0, 1]
 
-    asleep(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("status", [500, 302])
@@ -167,7 +169,7 @@ def test_a_model_that_fails_changes_nothing(status: int) -> None:
             assert f"HTTP {status}" in thought["problem"]
         assert await memories(context, clock) == before
 
-    asleep(story)
+    run_story(story)
 
 
 def test_nothing_to_say_is_asked_once() -> None:
@@ -179,7 +181,7 @@ def test_nothing_to_say_is_asked_once() -> None:
                 assert done["proposed"] == []
             assert len(model.asked) == 2
 
-    asleep(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,7 @@ def test_a_run_spends_no_more_than_it_may_and_says_what_is_left(spending: dict[s
             rest = (await dream(SCOPE, context, night(model, **spending))).document()["model"]
             assert (rest["asked"], rest["left"]) == (1, 0)  # another night goes on there
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_run_that_has_no_time_left_asks_nobody() -> None:
@@ -206,7 +208,7 @@ def test_a_run_that_has_no_time_left_asks_nobody() -> None:
             thought = (await dream(SCOPE, context, late)).document()["model"]
             assert (thought["asked"], thought["left"], model.asked) == (0, 2, [])
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_rehearsal_says_what_it_would_cost_and_asks_nobody() -> None:
@@ -219,7 +221,7 @@ def test_a_rehearsal_says_what_it_would_cost_and_asks_nobody() -> None:
             assert thought["tokens"] > 0
             assert thought["cost"] > 0
 
-    asleep(story)
+    run_story(story)
 
 
 def test_without_a_model_the_pass_says_that_it_is_off() -> None:
@@ -227,7 +229,7 @@ def test_without_a_model_the_pass_says_that_it_is_off() -> None:
         done = await dream(SCOPE, context, ConsolidationRun())
         assert done.document()["model"] == {"state": "off", "why": "no model is configured"}
 
-    asleep(story)
+    run_story(story)
     with pytest.raises(InvalidRequest) as caught:
         build_run(ConsolidationSettings(model="magic"))
     assert caught.value.field == "model"
@@ -236,8 +238,8 @@ def test_without_a_model_the_pass_says_that_it_is_off() -> None:
 def test_what_is_made_of_untrusted_memories_is_untrusted_and_the_question_marks_them_as_data() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(context, clock, text, session_id="web", trust=Trust.UNTRUSTED)
-        await told(context, clock, "Ana is on holiday", session_id="web")
+            await remember_next(context, clock, text, session_id="web", trust=Trust.UNTRUSTED)
+        await remember_next(context, clock, "Ana is on holiday", session_id="web")
         with serving(Model(says=sound)) as model:
             await dream(SCOPE, context, night(model))
             [(_, headers, asked)] = model.asked
@@ -251,4 +253,4 @@ def test_what_is_made_of_untrusted_memories_is_untrusted_and_the_question_marks_
         assert proposal.change is not None
         assert proposal.change.put[0].record.trust is Trust.UNTRUSTED
 
-    asleep(story)
+    run_story(story)

@@ -13,7 +13,7 @@ from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Standing, Trust
 from memorywire.pipeline.context import Context
-from tests.dreaming.bed import SCOPE, answers, asleep, contents, decided, memories, told
+from tests.dreaming.scope import SCOPE, answers, contents, decided, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 
 NIGHT = ConsolidationRun()
@@ -23,11 +23,11 @@ STORES = ("memory://", "sqlite://")
 @pytest.mark.parametrize("url", STORES)
 def test_duplicates_become_the_last_said_and_what_was_contradicted_ends(url: str) -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "Priya lives in Toronto", id="a")
-        await told(context, clock, "Priya really lives in Toronto", id="b")
-        await told(context, clock, "Carmen is employed by Siemens", id="c")
-        await told(context, clock, "Carmen works at Siemens", id="d")
-        await told(context, clock, "Priya moved to Montreal", id="e")
+        await remember_next(context, clock, "Priya lives in Toronto", id="a")
+        await remember_next(context, clock, "Priya really lives in Toronto", id="b")
+        await remember_next(context, clock, "Carmen is employed by Siemens", id="c")
+        await remember_next(context, clock, "Carmen works at Siemens", id="d")
+        await remember_next(context, clock, "Priya moved to Montreal", id="e")
         done = await dream(SCOPE, context, NIGHT)
         assert [(step.name, step.ids, step.kept) for step in done.steps] == [
             (Pass.NEAR, ("a",), "b"),
@@ -41,13 +41,13 @@ def test_duplicates_become_the_last_said_and_what_was_contradicted_ends(url: str
         last = (await context.historian("x").history(SCOPE, "b"))[-1]
         assert (last.reason, last.into) == (EndReason.SUPERSEDED, "e")
 
-    asleep(story, url)
+    run_story(story, url)
 
 
 def test_a_second_night_over_unchanged_memory_changes_nothing() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for text in ("Ben lives in Rome", "Ben lives in Rome now", "Ben moved to Oslo", "Ana is on the left"):
-            await told(context, clock, text)
+            await remember_next(context, clock, text)
         first = await dream(SCOPE, context, NIGHT)
         assert first.result is Result.COMMITTED
         before = await memories(context, clock)
@@ -55,13 +55,13 @@ def test_a_second_night_over_unchanged_memory_changes_nothing() -> None:
         assert (second.result, second.steps, second.proposed) == (Result.CALM, (), ())
         assert await memories(context, clock) == before
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_rehearsal_says_the_same_and_changes_nothing() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "Ben lives in Rome")
-        await told(context, clock, "Ben moved to Oslo")
+        await remember_next(context, clock, "Ben lives in Rome")
+        await remember_next(context, clock, "Ben moved to Oslo")
         before = await memories(context, clock)
         rehearsed = await dream(SCOPE, context, ConsolidationRun(dry_run=True))
         assert rehearsed.result is Result.REHEARSED
@@ -69,14 +69,14 @@ def test_a_rehearsal_says_the_same_and_changes_nothing() -> None:
         assert await list_runs(SCOPE, context) == []
         assert (await dream(SCOPE, context, NIGHT)).steps == rehearsed.steps
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "Ben lives in Rome", id="a")
-        await told(context, clock, "Ben lives in Rome now", id="b")
-        await told(context, clock, "Ben moved to Oslo", id="c")
+        await remember_next(context, clock, "Ben lives in Rome", id="a")
+        await remember_next(context, clock, "Ben lives in Rome now", id="b")
+        await remember_next(context, clock, "Ben moved to Oslo", id="c")
         before = await contents(context, clock)
         done = await dream(SCOPE, context, NIGHT)
         assert done.run is not None
@@ -93,7 +93,7 @@ def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
         with pytest.raises(NotFound):
             await undo_run(SCOPE, "no-such-run", context)
 
-    asleep(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
 )
 def test_recency_alone_does_not_beat_a_better_memory_so_a_person_decides(older: dict, later: dict) -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "Ben lives in Rome", id="a", source="user", **older)
-        await told(context, clock, "Ben moved to Oslo", id="b", source="web", **later)
+        await remember_next(context, clock, "Ben lives in Rome", id="a", source="user", **older)
+        await remember_next(context, clock, "Ben moved to Oslo", id="b", source="web", **later)
         done = await dream(SCOPE, context, NIGHT)
         assert done.steps == ()
         [(proposal, step)] = done.proposed
@@ -119,25 +119,25 @@ def test_recency_alone_does_not_beat_a_better_memory_so_a_person_decides(older: 
         await decided(context, proposal, Verb.APPROVE)
         assert await contents(context, clock) == ["Ben moved to Oslo"]
 
-    asleep(story)
+    run_story(story)
 
 
 def test_what_a_person_rejected_is_not_proposed_again() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "The bread is in the oven")
-        await told(context, clock, "The bread is in the fridge")
+        await remember_next(context, clock, "The bread is in the oven")
+        await remember_next(context, clock, "The bread is in the fridge")
         [(proposal, _)] = (await dream(SCOPE, context, NIGHT)).proposed
         await decided(context, proposal, Verb.REJECT)
         assert (await dream(SCOPE, context, NIGHT)).proposed == ()
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_strict_policy_turns_every_step_into_a_proposal() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         journal = context.governance.journal
         for text in ("Ben lives in Rome", "Ben lives in Rome now"):
-            receipt = await told(context, clock, text)
+            receipt = await remember_next(context, clock, text)
             if receipt.proposal_id:
                 await decided(context, receipt.proposal_id, Verb.APPROVE)
         done = await dream(SCOPE, context, NIGHT)
@@ -148,12 +148,12 @@ def test_a_strict_policy_turns_every_step_into_a_proposal() -> None:
         await decided(context, proposal.id, Verb.APPROVE)
         assert await contents(context, clock) == ["Ben lives in Rome now"]
 
-    asleep(story, policy="strict")
+    run_story(story, policy="strict")
 
 
 def test_a_run_that_would_make_recall_worse_is_discarded() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "The standup is at noon", id="old", type=MemoryType.EPISODIC)
+        await remember_next(context, clock, "The standup is at noon", id="old", type=MemoryType.EPISODIC)
         clock.pass_days(400)
         probes = (Probe("When is the standup?", frozenset({"old"})),)
         done = await dream(SCOPE, context, ConsolidationRun(probes=probes))
@@ -163,33 +163,33 @@ def test_a_run_that_would_make_recall_worse_is_discarded() -> None:
         assert kept.standing is Standing.ACTIVE
         assert (await dream(SCOPE, context, NIGHT)).result is Result.COMMITTED  # nobody asked for it
 
-    asleep(story)
+    run_story(story)
 
 
 def test_unused_events_are_archived_but_pinned_and_recalled_ones_stay() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        await told(context, clock, "We met the auditors", id="old", type=MemoryType.EPISODIC)
-        await told(
+        await remember_next(context, clock, "We met the auditors", id="old", type=MemoryType.EPISODIC)
+        await remember_next(
             context, clock, "We signed the lease", id="pin", type=MemoryType.EPISODIC, tags=("pinned",)
         )
-        await told(context, clock, "We moved the servers", id="used", type=MemoryType.EPISODIC)
-        await told(context, clock, "Rome is warm", id="fact")
+        await remember_next(context, clock, "We moved the servers", id="used", type=MemoryType.EPISODIC)
+        await remember_next(context, clock, "Rome is warm", id="fact")
         clock.pass_days(200)
         await answers(context, "who moved the servers?")
         done = await dream(SCOPE, context, NIGHT)
         assert [(step.name, step.ids) for step in done.steps] == [(Pass.RETENTION, ("old",))]
         assert {record.id for record in await memories(context, clock)} == {"pin", "used", "fact"}
 
-    asleep(story)
+    run_story(story)
 
 
 def test_a_run_touches_no_more_than_it_may_and_says_what_is_left() -> None:
     async def story(context: Context, clock: HandClock) -> None:
         for city in ("Rome", "Oslo", "Bern"):
-            await told(context, clock, f"The office in {city} closes at 6")
-            await told(context, clock, f"The office in {city} closes at 7")
+            await remember_next(context, clock, f"The office in {city} closes at 6")
+            await remember_next(context, clock, f"The office in {city} closes at 7")
         done = await dream(SCOPE, context, ConsolidationRun(limits=Limits(changes=2)))
         assert (len(done.steps), done.left) == (2, 1)
         assert len((await dream(SCOPE, context, NIGHT)).steps) == 1
 
-    asleep(story)
+    run_story(story)

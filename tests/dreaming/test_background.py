@@ -13,7 +13,7 @@ from memorywire.model.query import Where
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
 from memorywire.pipeline.remember import remember
-from tests.dreaming.bed import opened
+from tests.dreaming.scope import open_app
 from tests.engine.stage import HandClock
 
 ANA, BEN = Scope(tenant="acme", agent="ana"), Scope(tenant="zeta", agent="ben")
@@ -24,7 +24,7 @@ SAID = ("the parser is slow", "the slow parser again", "why is the parser slow")
 def tended(story: Callable[[Container, HandClock], Awaitable[None]]) -> None:
     async def run() -> None:
         clock = HandClock(MIDNIGHT + NIGHT * 60_000 - 10)  # the night is about to begin
-        container = await opened("sqlite://", clock, policy="open")
+        container = await open_app("sqlite://", clock, policy="open")
         try:
             await story(container, clock)
         finally:
@@ -38,7 +38,7 @@ async def until(true: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def told(container: Container, scope: Scope, text: str, **fields: object) -> None:
+async def remember_next(container: Container, scope: Scope, text: str, **fields: object) -> None:
     await remember(Remember(scope=scope, type=MemoryType.SEMANTIC, content=text, **fields), container.context)
 
 
@@ -52,7 +52,7 @@ def test_notes_of_every_tenant_are_taken_over() -> None:
     async def story(container: Container, clock: HandClock) -> None:
         for scope in (ANA, BEN):
             for text in SAID:
-                await told(container, scope, text, tags=(SHORT_TERM,), session_id="s")
+                await remember_next(container, scope, text, tags=(SHORT_TERM,), session_id="s")
         assert await list_scopes(container) == [ANA, BEN]
         tending = BackgroundWork(container, ConsolidationSettings(promote=0.01))
         assert tending.promotion.ended_at is None
@@ -69,8 +69,8 @@ def test_notes_of_every_tenant_are_taken_over() -> None:
 def test_a_night_is_dreamed_for_every_tenant_by_nobody_else_than_the_server() -> None:
     async def story(container: Container, clock: HandClock) -> None:
         for scope in (ANA, BEN):
-            await told(container, scope, "Eve lives in Rome")
-            await told(container, scope, "Eve really lives in Rome")
+            await remember_next(container, scope, "Eve lives in Rome")
+            await remember_next(container, scope, "Eve really lives in Rome")
         tending = BackgroundWork(container, ConsolidationSettings(promote=None, night=NIGHT))
         async with tending.run_in_background():
             await until(lambda: tending.runs.ended_at is not None)
