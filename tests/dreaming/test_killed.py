@@ -15,7 +15,7 @@ RESTED = ["Ben moved to Oslo", "Ana works at Bosch"]
 
 DREAMER = """
 import asyncio, os, signal, sys
-from tests.dreaming.scope import SCOPE, opened
+from tests.dreaming.scope import SCOPE, open_app
 from tests.engine.stage import NOON
 from memorywire.consolidate.run import ConsolidationRun, dream
 
@@ -29,7 +29,7 @@ class Deadly:
         return NOON + 10**9
 
 async def main():
-    container = await opened(sys.argv[1], Deadly(int(sys.argv[2])), policy="open")
+    container = await open_app(sys.argv[1], Deadly(int(sys.argv[2])), policy="open")
     await dream(SCOPE, container.context, ConsolidationRun())
     await container.close()
 
