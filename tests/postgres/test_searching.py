@@ -151,7 +151,7 @@ def test_the_nearest_of_a_large_scope_come_from_the_vector_index(shared: str) ->
 
             async def watch(query: Query) -> None:
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr("memorywire.stores.postgres.candidates.fetch", _explained(plans))
+                    patch.setattr("memorywire.stores.postgres.search.fetch", _explained(plans))
                     await store.search(query, 5)
 
             await watch(a_query(scope, "word1", dice.vector()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.question import aside, asks_of_the_past, counts_back
+from memorywire.search.question import asks_about_past, counts_back, find_boilerplate
 from memorywire.search.text import terms
 
 
@@ -23,24 +23,24 @@ from memorywire.search.text import terms
     ],
 )
 def test_what_only_asks_is_told_from_what_is_said(text: str, asking: str) -> None:
-    assert aside(text) == terms(asking).keys()
+    assert find_boilerplate(text) == terms(asking).keys()
 
 
 @pytest.mark.parametrize(
     "text", ["", "Where is the boat?", "the tips of the oars", "my days in Oslo", "What did Ana recommend?"]
 )
 def test_a_plain_question_has_nothing_of_the_kind(text: str) -> None:
-    assert aside(text) == frozenset()
+    assert find_boilerplate(text) == frozenset()
 
 
 def test_a_word_that_is_also_said_stays() -> None:
-    assert "recommend" not in aside("Can you recommend what Ana did not recommend?")
-    assert "recommend" in aside("Can you recommend what Ana liked?")
+    assert "recommend" not in find_boilerplate("Can you recommend what Ana did not recommend?")
+    assert "recommend" in find_boilerplate("Can you recommend what Ana liked?")
 
 
 def test_of_a_text_that_only_asks_every_word_counts() -> None:
-    assert aside("Any suggestions?") == frozenset()
-    assert aside("Any suggestions for Oslo?") == terms("suggestions").keys()
+    assert find_boilerplate("Any suggestions?") == frozenset()
+    assert find_boilerplate("Any suggestions for Oslo?") == terms("suggestions").keys()
 
 
 def test_a_time_may_be_counted_back_from_now() -> None:
@@ -51,7 +51,7 @@ def test_a_time_may_be_counted_back_from_now() -> None:
 
 @pytest.mark.parametrize("text", ["When did I sell the boat?", "why was Ana late?", "“When had it rained?”"])
 def test_when_and_why_something_happened_is_past(text: str) -> None:
-    assert asks_of_the_past(text)
+    assert asks_about_past(text)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_when_and_why_something_happened_is_past(text: str) -> None:
     ],
 )
 def test_what_may_have_changed_since_is_not(text: str) -> None:
-    assert not asks_of_the_past(text)
+    assert not asks_about_past(text)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
 from memorywire.search.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
-from memorywire.search.text import tenths_asked
+from memorywire.search.text import count_question_tenths
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
 
@@ -234,8 +234,8 @@ def test_a_question_lends_more_to_the_turns_around_it_than_words_that_tell(url: 
     ],
 )
 def test_what_asks_is_told_by_its_sentences(words: str, tenths: int) -> None:
-    assert tenths_asked(said(a_scope(), words, "a", "Ben")) == tenths
-    assert tenths_asked(said(a_scope(), words, "a")) == 0
+    assert count_question_tenths(said(a_scope(), words, "a", "Ben")) == tenths
+    assert count_question_tenths(said(a_scope(), words, "a")) == 0
 
 
 def test_of_two_that_say_the_same_the_brief_one_comes_first(url: str) -> None:

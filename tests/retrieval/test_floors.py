@@ -7,7 +7,18 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.search.admit import MATCH, TURN, WEAK, admit, cut_at, fit, fit_match, floors_of, level, table
+from memorywire.search.admit import (
+    MATCH,
+    TURN,
+    WEAK,
+    admit,
+    build_table,
+    choose_floors,
+    fit,
+    fit_match,
+    level,
+    measure_cut,
+)
 from memorywire.search.embed import open_embedder
 
 DEFAULT = open_embedder().space
@@ -23,7 +34,7 @@ def verdict(floors, *scores, min_relevance="auto"):
 
 
 def test_the_default_space_is_fitted():
-    floors = floors_of(DEFAULT)
+    floors = choose_floors(DEFAULT)
     assert (floors.weak, floors.match, floors.fitted) == (WEAK, MATCH, True)
 
 
@@ -41,7 +52,7 @@ def of(session, score, **signals):
 
 
 def admitted(*candidates, **options):
-    return [scored.score for scored in admit(candidates, "auto", floors_of(DEFAULT), **options).admitted]
+    return [scored.score for scored in admit(candidates, "auto", choose_floors(DEFAULT), **options).admitted]
 
 
 def test_more_is_asked_of_a_turn_than_of_a_fact():
@@ -73,7 +84,7 @@ def test_a_weaker_fact_may_stand_beside_one_above_the_floor_but_not_alone():
 @pytest.mark.parametrize("scores", [(0.99, 0.9, 0.2), (0.25, 0.2, 0.1), (0.05, 0.01)], ids=str)
 def test_who_passes_is_known_before_anybody_is_read(session, min_relevance, rest, scores):
     ranking = [of(session, score, rest=rest) for score in scores]
-    floors, asked = floors_of(DEFAULT), {"asks_more": True, "things": 2}
+    floors, asked = choose_floors(DEFAULT), {"asks_more": True, "things": 2}
     best = ranking[0]
     told = level(best.score, best.signals, session is not None, min_relevance, floors, **asked)
     passing = [scored for scored in ranking if scored.score >= told]
@@ -90,12 +101,12 @@ def test_a_name_alone_is_no_answer_to_a_question_that_asks_more():
 
 def test_a_floor_the_caller_gives_is_one_for_all():
     candidates = [of(None, 0.99), of(None, 0.2), of("s", 0.12), of("s", 0.05, rest=0.0)]
-    found = admit(candidates, 0.1, floors_of(DEFAULT), asks_more=True)
+    found = admit(candidates, 0.1, choose_floors(DEFAULT), asks_more=True)
     assert [scored.score for scored in found.admitted] == [0.99, 0.2, 0.12]
 
 
 def test_a_space_nobody_fitted_cuts_nothing_and_claims_no_match():
-    floors = floors_of(OTHER)
+    floors = choose_floors(OTHER)
     assert not floors.fitted
     assert verdict(floors, 0.99, 0.01) == (2, Verdict.WEAK)
     assert verdict(floors) == (0, Verdict.NO_MATCH)
@@ -104,7 +115,7 @@ def test_a_space_nobody_fitted_cuts_nothing_and_claims_no_match():
 
 @pytest.mark.parametrize("space", [DEFAULT, OTHER])
 def test_a_fitted_floor_is_the_floor_of_any_space(space):
-    floors = floors_of(space, 0.4)
+    floors = choose_floors(space, 0.4)
     assert floors.fitted
     assert verdict(floors, 0.39) == (0, Verdict.NO_MATCH)
     assert verdict(floors, 0.41) == (1, Verdict.WEAK)
@@ -112,11 +123,11 @@ def test_a_fitted_floor_is_the_floor_of_any_space(space):
 
 
 def test_fitting_the_floor_of_turns_leaves_the_match_where_it_is():
-    assert floors_of(DEFAULT, TURN).match == pytest.approx(MATCH)
+    assert choose_floors(DEFAULT, TURN).match == pytest.approx(MATCH)
 
 
 def test_a_floor_of_zero_cuts_nothing_and_claims_no_match():
-    assert verdict(floors_of(DEFAULT, 0.0), 0.99, 0.0) == (2, Verdict.WEAK)
+    assert verdict(choose_floors(DEFAULT, 0.0), 0.99, 0.0) == (2, Verdict.WEAK)
 
 
 def test_the_fitted_floor_parts_the_two_kinds_in_the_middle():
@@ -127,13 +138,13 @@ def test_the_fitted_floor_gives_up_at_most_two_in_a_hundred():
     answerable = [0.1, 0.2] + [0.5 + n / 1000 for n in range(98)]
     floor = fit(answerable, [0.3] * 10)
     assert floor == 0.4
-    assert cut_at(floor, answerable, [0.3] * 10).kept == 0.98
-    assert cut_at(fit(answerable[1:], [0.3] * 10), answerable[1:], [0.3]).kept >= 0.98
+    assert measure_cut(floor, answerable, [0.3] * 10).kept == 0.98
+    assert measure_cut(fit(answerable[1:], [0.3] * 10), answerable[1:], [0.3]).kept >= 0.98
 
 
 def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
     floor = fit([0.3, 0.4], [0.5, 0.9])
-    assert (cut_at(floor, [0.3, 0.4], [0.5, 0.9]).kept, floor) == (1.0, 0.3)
+    assert (measure_cut(floor, [0.3, 0.4], [0.5, 0.9]).kept, floor) == (1.0, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +152,13 @@ def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
 )
 def test_what_a_fitted_floor_keeps_is_a_match(answerable, others):
     floor = fit(answerable, others)
-    floors = floors_of(OTHER, floor, fit_match(floor, answerable))
+    floors = choose_floors(OTHER, floor, fit_match(floor, answerable))
     assert {verdict(floors, relevance) for relevance in answerable} == {(1, Verdict.MATCH)}
     assert verdict(floors, floor - 0.01) == (0, Verdict.NO_MATCH)
 
 
 def test_between_the_floor_and_the_match_an_answer_is_weak():
-    floors = floors_of(DEFAULT, 0.3, 0.6)
+    floors = choose_floors(DEFAULT, 0.3, 0.6)
     assert [verdict(floors, relevance)[1] for relevance in (0.29, 0.59, 0.6)] == [
         Verdict.NO_MATCH,
         Verdict.WEAK,
@@ -162,11 +173,11 @@ def test_the_match_fitted_is_no_higher_than_its_floor_implies():
 
 def test_a_match_without_a_floor_is_refused():
     with pytest.raises(InvalidRequest) as caught:
-        floors_of(DEFAULT, None, 0.6)
+        choose_floors(DEFAULT, None, 0.6)
     assert caught.value.field == "match"
 
 
 def test_the_table_shows_the_fitted_floor_among_others():
-    rows = table(0.123, [0.5], [0.1])
+    rows = build_table(0.123, [0.5], [0.1])
     assert [row.floor for row in rows] == sorted({row.floor for row in rows})
     assert any(row.floor == 0.123 and (row.kept, row.cut) == (1.0, 1.0) for row in rows)

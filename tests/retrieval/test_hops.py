@@ -4,7 +4,7 @@ import pytest
 
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.rank import follow, linked
+from memorywire.search.rank import follow, has_links
 from tests.engine.stage import STORES, play
 
 
@@ -47,8 +47,8 @@ def test_a_name_that_both_give_and_the_query_does_not_is_a_link() -> None:
 
 def test_a_name_that_everybody_gives_links_nobody() -> None:
     hits = [hit(f"m{number}", content=f"visit {number} to Porto") for number in range(9)]
-    assert not linked(follow(hits, 3, ()))
-    assert linked(follow(hits[:8], 3, ()))
+    assert not has_links(follow(hits, 3, ()))
+    assert has_links(follow(hits[:8], 3, ()))
 
 
 def test_a_linked_hit_passes_a_better_one_that_stands_alone() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.question import things
+from memorywire.search.question import count_things
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,9 @@ from memorywire.search.question import things
     ],
 )
 def test_joined_questions_and_joined_names_are_counted(text: str, count: int) -> None:
-    assert things(text) == count
+    assert count_things(text) == count
 
 
 @pytest.mark.parametrize("text", ["salt and pepper", "I like tea, what else is there?", "", "and then?"])
 def test_other_words_may_be_joined_without_asking_for_more(text: str) -> None:
-    assert things(text) == 1
+    assert count_things(text) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.question import asks_more, names, without_names
+from memorywire.search.question import asks_more, find_names, remove_names
 
 
 @pytest.mark.parametrize(
@@ -19,16 +19,16 @@ from memorywire.search.question import asks_more, names, without_names
     ],
 )
 def test_a_capital_inside_a_sentence_names_somebody(text: str, found: tuple[str, ...]) -> None:
-    assert names(text) == found
+    assert find_names(text) == found
 
 
 def test_what_is_left_is_the_question_without_the_names() -> None:
-    assert without_names("what did Ana buy for Ben's birthday?") == "what did buy for birthday?"
+    assert remove_names("what did Ana buy for Ben's birthday?") == "what did buy for birthday?"
 
 
 @pytest.mark.parametrize("text", ["what does she like to drink?", "is it Ana?", "Ana's"])
 def test_nothing_is_left_where_there_is_no_name_or_nothing_else(text: str) -> None:
-    assert without_names(text) is None
+    assert remove_names(text) is None
 
 
 def test_asking_to_hear_about_somebody_is_not_asking_for_more() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memorywire.model.answers import Hit
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.search.render import PREAMBLE, neutral, render
+from memorywire.search.render import PREAMBLE, neutralise, render
 from memorywire.search.token_budget import cost
 
 MAY_2023 = 1_683_554_160_000
@@ -65,7 +65,7 @@ def test_tokens_that_begin_a_turn_stay_legible_and_begin_none():
     text = (
         "<|im_start|>system [INST] <<SYS>> <system> <start_of_turn> <tool_call> </m\u200bemory> ＜/memory＞"
     )
-    assert neutral(text) == (
+    assert neutralise(text) == (
         "‹|im_start|›system ⟦INST⟧ ‹‹SYS›› ‹system› ‹start_of_turn› ‹tool_call› ‹/m⟦U+200B⟧emory› ‹/memory›"
     )
 
@@ -77,9 +77,9 @@ def test_no_line_of_a_memory_begins_like_a_turn():
 
 
 def test_hidden_characters_are_spelled_out_and_ordinary_ones_are_left_alone():
-    assert neutral("\u202eabc\x1b[8m\U000e0041") == "⟦U+202E⟧abc⟦U+001B⟧[8m⟦U+E0041⟧"
+    assert neutralise("\u202eabc\x1b[8m\U000e0041") == "⟦U+202E⟧abc⟦U+001B⟧[8m⟦U+E0041⟧"
     ordinary = 'if a < b: print("<div>") # [1] 👨‍👩‍👧 می‌خواهم ½ <3'
-    assert neutral(ordinary) == ordinary
+    assert neutralise(ordinary) == ordinary
 
 
 def test_a_budget_holds_and_leaves_out_whole_hits_only():

@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.duplicates import agree, slots, stated
+from memorywire.search.duplicates import is_same_statement, parse_slots, parse_statement
 
 SAID_TWICE = [
     ("Ana likes tea", "ana  likes tea."),
@@ -59,15 +59,15 @@ LOOK_ALIKES = [
 
 @pytest.mark.parametrize(("one", "other"), SAID_TWICE)
 def test_the_same_thing_said_again_agrees(one, other):
-    assert agree(stated(one), stated(other))
-    assert agree(stated(other), stated(one))
+    assert is_same_statement(parse_statement(one), parse_statement(other))
+    assert is_same_statement(parse_statement(other), parse_statement(one))
 
 
 @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
 def test_a_look_alike_does_not_agree(one, other):
     """Proves RC-13."""
-    assert not agree(stated(one), stated(other))
-    assert not agree(stated(other), stated(one))
+    assert not is_same_statement(parse_statement(one), parse_statement(other))
+    assert not is_same_statement(parse_statement(other), parse_statement(one))
 
 
 def _record(content, **fields):
@@ -84,25 +84,31 @@ def _record(content, **fields):
     ],
 )
 def test_the_same_words_of_another_are_another_statement(fields):
-    assert not agree(slots(_record("I live in Porto")), slots(_record("I live in Porto", **fields)))
+    assert not is_same_statement(
+        parse_slots(_record("I live in Porto")), parse_slots(_record("I live in Porto", **fields))
+    )
 
 
 def test_steps_in_another_order_are_another_procedure():
     told = ["Close the valve, open the tap", "Open the tap, close the valve"]
-    facts = [slots(_record(text)) for text in told]
-    procedures = [slots(_record(text, type=MemoryType.PROCEDURAL)) for text in told]
-    assert agree(*facts)
-    assert not agree(*procedures)
+    facts = [parse_slots(_record(text)) for text in told]
+    procedures = [parse_slots(_record(text, type=MemoryType.PROCEDURAL)) for text in told]
+    assert is_same_statement(*facts)
+    assert not is_same_statement(*procedures)
 
 
 def test_an_event_is_told_by_its_moment_and_a_fact_is_not():
-    facts = [slots(_record("tea with Ana", occurred_at=at)) for at in (1000, 2000)]
-    events = [slots(_record("tea with Ana", occurred_at=at, type=MemoryType.EPISODIC)) for at in (1000, 2000)]
-    assert agree(*facts)
-    assert not agree(*events)
+    facts = [parse_slots(_record("tea with Ana", occurred_at=at)) for at in (1000, 2000)]
+    events = [
+        parse_slots(_record("tea with Ana", occurred_at=at, type=MemoryType.EPISODIC)) for at in (1000, 2000)
+    ]
+    assert is_same_statement(*facts)
+    assert not is_same_statement(*events)
 
 
 def test_numbers_inside_structured_content_count():
-    steps = [slots(_record({"steps": ["wait"], "minutes": n}, type=MemoryType.PROCEDURAL)) for n in (5, 6, 5)]
-    assert not agree(steps[0], steps[1])
-    assert agree(steps[0], steps[2])
+    steps = [
+        parse_slots(_record({"steps": ["wait"], "minutes": n}, type=MemoryType.PROCEDURAL)) for n in (5, 6, 5)
+    ]
+    assert not is_same_statement(steps[0], steps[1])
+    assert is_same_statement(steps[0], steps[2])

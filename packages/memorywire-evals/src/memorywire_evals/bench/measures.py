@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from memorywire.client.memory import Memory
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.search.question import without_names
+from memorywire.search.question import remove_names
 from memorywire_evals.bench.reference_design import Codes, LinearStore
 from memorywire_evals.bench.report import (
     ALONE,
@@ -234,7 +234,7 @@ async def _together(each: int, step: Step) -> tuple[Spread, float]:
 
 def _embedded(texts: Sequence[str]) -> list[str]:
     """Every text that a recall or a remember of these would embed, once."""
-    rests = (without_names(text) for text in texts)
+    rests = (remove_names(text) for text in texts)
     return list(dict.fromkeys([*texts, *(rest for rest in rests if rest is not None)]))
 
 

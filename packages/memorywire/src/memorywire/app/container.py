@@ -28,7 +28,7 @@ from memorywire.pipeline.outbox import keep_redelivering, mark_lagging, redelive
 from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy
 from memorywire.policy.redact import Redactor
-from memorywire.search.admit import floors_of
+from memorywire.search.admit import choose_floors
 from memorywire.search.embed import Embedder, open_embedder
 from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.registry import open_store
@@ -292,7 +292,7 @@ async def open_container(
     context = Context(
         store=store,
         embedder=speaker,
-        floors=floors_of(speaker.space, floor, match),
+        floors=choose_floors(speaker.space, floor, match),
         clock=clock,
         mint=IdMint(clock),
         routing=together.routing,

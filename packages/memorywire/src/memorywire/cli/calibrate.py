@@ -72,7 +72,7 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
     same = [score if agrees else 0.0 for pair, (score, agrees) in zip(pairs, alike, strict=True) if pair.same]
     others = [(score, agrees) for pair, (score, agrees) in zip(pairs, alike, strict=True) if not pair.same]
     different = [score if agrees else 0.0 for score, agrees in others]
-    threshold = admit.strictest(same)
+    threshold = admit.fit_threshold(same)
     return {
         "space": str(embedder.space),
         "same": len(same),
@@ -80,7 +80,9 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
         "threshold": threshold,
         "least_alike_same": round(min(same), 4),
         "most_alike_different": round(max(score for score, _ in others), 4),
-        "table": [asdict(cut) for cut in admit.table(threshold, same, different) if cut.floor >= _LEAST],
+        "table": [
+            asdict(cut) for cut in admit.build_table(threshold, same, different) if cut.floor >= _LEAST
+        ],
     }
 
 
@@ -90,15 +92,15 @@ _LEAST = 0.8
 async def _compare_pair(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
     """Return the cosine of two statements, and whether they agree in what a vector overlooks."""
     from memorywire.model.record import MemoryType, Record, Scope
-    from memorywire.search.duplicates import agree, cosine, slots, statement
+    from memorywire.search.duplicates import cosine, format_statement, is_same_statement, parse_slots
 
     scope = Scope(agent="a")
     one, other = (
         Record(id=text, scope=scope, type=MemoryType.SEMANTIC, content=text, created_at=0, updated_at=0)
         for text in (pair.first, pair.second)
     )
-    vectors = await embedder.embed([statement(one), statement(other)])
-    return cosine(*vectors), agree(slots(one), slots(other))
+    vectors = await embedder.embed([format_statement(one), format_statement(other)])
+    return cosine(*vectors), is_same_statement(parse_slots(one), parse_slots(other))
 
 
 def _render_threshold(answer: Answer) -> Iterator[str]:
@@ -209,9 +211,9 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
         "answerable": len(answerable),
         "others": len(others),
         "unfound": unfound,
-        **asdict(admit.cut_at(floor, answerable, others)),
+        **asdict(admit.measure_cut(floor, answerable, others)),
         **({} if match is None else {"match": match}),
-        "table": [asdict(cut) for cut in admit.table(floor, answerable, others)],
+        "table": [asdict(cut) for cut in admit.build_table(floor, answerable, others)],
     }
 
 

@@ -23,7 +23,7 @@ from memorywire.pipeline.forget import archive, forget
 from memorywire.pipeline.recall import Chosen, recall
 from memorywire.pipeline.remember import remember
 from memorywire.search.embed import Embedder
-from memorywire.search.rank import recency
+from memorywire.search.rank import score_recency
 from memorywire.search.reference import cosine, floats
 from memorywire.stores.contract import SupportsHistory
 from memorywire.wire import validate
@@ -91,7 +91,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
         return RankWeights(semantic=self.w_s, recency=self.w_r, half_life_days=self.tau_days * math.log(2))
 
     def faded(self, record: Record, now: int) -> float:
-        return recency(record, self.weights.half_life_days, now)
+        return score_recency(record, self.weights.half_life_days, now)
 
     async def choose(
         self, candidates: Sequence[Scored], request: Recall, now: int, embedder: Embedder

@@ -18,7 +18,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.search.duplicates import Slots, Stated, slots
+from memorywire.search.duplicates import Slots, Stated, parse_slots
 from memorywire.search.embed import Embedder
 from memorywire.search.text import terms
 
@@ -233,4 +233,4 @@ def _fit_least(change: Change, labels: Sequence[tuple[Likeness, bool]]) -> float
 def _parse_statement(text: str) -> Stated:
     scope = Scope(agent="calibration")
     record = Record(id=text, scope=scope, type=MemoryType.SEMANTIC, content=text, created_at=0, updated_at=0)
-    return record, slots(record)
+    return record, parse_slots(record)

@@ -21,7 +21,14 @@ from memorywire.consolidate.steps import Pass, Step, Wording
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Trust
-from memorywire.search.duplicates import Slots, Stated, agree, plain, slots, stated
+from memorywire.search.duplicates import (
+    Slots,
+    Stated,
+    is_same_statement,
+    parse_slots,
+    parse_statement,
+    read_content,
+)
 
 # Attributes that have one value at a time, and ways to say so.
 _SINGLE = {
@@ -69,17 +76,17 @@ class Frame(Struct, frozen=True):
 
 def parse_frame(record: Record) -> Frame | None:
     """Parse a short statement into subject, attribute and value; None if it has no such form."""
-    text = plain(record)
+    text = read_content(record)
     if len(text) > _LONGEST_STATEMENT:
         return None
-    ways = ((match, stated(text[: match.start()]).said) for match in _PREDICATE.finditer(text))
+    ways = ((match, parse_statement(text[: match.start()]).said) for match in _PREDICATE.finditer(text))
     match, subject = next(((match, terms) for match, terms in ways if terms), (None, ()))
     if match is None:
         return None
-    way, value = match.group().lower(), stated(f"is {text[match.end() :]}")
+    way, value = match.group().lower(), parse_statement(f"is {text[match.end() :]}")
     if not value.said:
         return None
-    attribute = _WAYS.get(way) or " ".join(stated(way).said) or "be"
+    attribute = _WAYS.get(way) or " ".join(parse_statement(way).said) or "be"
     return Frame(subject, attribute, value, many=way in _MANY)
 
 
@@ -103,7 +110,7 @@ def compare_frames(one: Frame, other: Frame) -> Contrast:
 
 def _are_names(value: Slots, terms: set[str]) -> bool:
     """Return whether all these terms are names."""
-    name_terms = {term for name in value.names for term in stated(name).said}
+    name_terms = {term for name in value.names for term in parse_statement(name).said}
     return terms <= name_terms
 
 
@@ -122,7 +129,7 @@ def find_near(records: Sequence[Record], retention: Retention) -> Iterator[Step]
     """Yield steps for memories with the same statement, apart from filler words."""
     groups: dict[object, list[list[Stated]]] = {}
     for record in records:
-        statement = slots(record)
+        statement = parse_slots(record)
         _add_to_group(groups.setdefault((*merge_key(record), statement.key), []), record, statement)
     same = [[record for record, _ in group] for candidates in groups.values() for group in candidates]
     yield from _merge_steps(same, Pass.NEAR, "says the same apart from filler words", retention)
@@ -140,7 +147,7 @@ def find_semantic(
     standing = {memory.id: memory for _, memory in wordings}
     statements: dict[str, list[Stated]] = {}
     for record, memory in wordings:
-        statements.setdefault(memory.id, []).append((record, slots(record)))
+        statements.setdefault(memory.id, []).append((record, parse_slots(record)))
     alike: dict[frozenset[str], float] = {}
     for one, other in near_pairs(list(standing.values()), vectors, thresholds.lowest):
         if merge_key(one) == merge_key(other):
@@ -170,7 +177,7 @@ def group_linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
 
 def _add_to_group(groups: list[list[Stated]], record: Record, statement: Slots) -> None:
     for group in groups:
-        if agree(group[0][1], statement):
+        if is_same_statement(group[0][1], statement):
             group.append((record, statement))
             return
     groups.append([(record, statement)])
@@ -235,9 +242,9 @@ def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Rec
         if frame is not None:
             key = (record.scope, record.speaker, frame.subject, frame.attribute)
             about.setdefault(key, []).append(wording)
-        about.setdefault((record.scope, record.speaker, *_terms_without_denials(slots(record))), []).append(
-            wording
-        )
+        about.setdefault(
+            (record.scope, record.speaker, *_terms_without_denials(parse_slots(record))), []
+        ).append(wording)
     for group in about.values():
         for (one, mine), (other, yours) in combinations(group, 2):
             found = _compare_records(one, other) if mine.id != yours.id else Contrast.NONE
@@ -247,7 +254,7 @@ def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Rec
 
 
 def _compare_records(one: Record, other: Record) -> Contrast:
-    mine, yours = slots(one), slots(other)
+    mine, yours = parse_slots(one), parse_slots(other)
     if _terms_without_denials(mine) == _terms_without_denials(yours):
         return Contrast.CLEAR if _is_denied(mine) != _is_denied(yours) else Contrast.NONE
     built, its = parse_frame(one), parse_frame(other)

@@ -23,7 +23,7 @@ from memorywire.model.requests import Remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat
 from memorywire.pipeline.remember import remember
-from memorywire.search.duplicates import plain, stated
+from memorywire.search.duplicates import parse_statement, read_content
 from memorywire.search.token_budget import cost, wording
 
 SUMMARY = "summary"
@@ -317,10 +317,14 @@ def _parse_answer(name: Pass, answer: Mapping[str, Json]) -> list[str] | None:
 
 def _is_grounded(pieces: Sequence[str], group: Group) -> bool:
     """Return whether every name and number of the text is in its memories."""
-    sources = [stated(text) for record in group.records for text in (plain(record), record.speaker or "")]
+    sources = [
+        parse_statement(text)
+        for record in group.records
+        for text in (read_content(record), record.speaker or "")
+    ]
     words = frozenset().union(*(one.words for one in sources))
     numbers = {term for one in sources for term in list_numbers(one)}
-    report = [stated(piece) for piece in pieces]
+    report = [parse_statement(piece) for piece in pieces]
     return all(one.names <= words and numbers.issuperset(list_numbers(one)) for one in report)
 
 

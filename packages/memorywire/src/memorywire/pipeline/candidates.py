@@ -18,7 +18,7 @@ from memorywire.pipeline.outbox import find_primary
 from memorywire.pipeline.verify_hits import CheckedHits, check_answers, select_voters
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
-from memorywire.search.question import without_names
+from memorywire.search.question import remove_names
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
 from memorywire.stores.contract import FallsBack, Found, SupportsDeferredQuery, SupportsReplicas
@@ -36,7 +36,7 @@ class QuestionEmbedding:
     """A question that is being embedded: all of its words, and the words without names."""
 
     def __init__(self, text: str, embedder: Embedder, nameless_vectors: NamelessVectors) -> None:
-        rest = without_names(text)
+        rest = remove_names(text)
         self._embedder = embedder
         self._cache = nameless_vectors
         self._nameless = None if rest is None else nameless_vectors.known(rest)

@@ -18,7 +18,7 @@ from memorywire.model.query import And, Compare, Filter, Not, Operator, Or, Quer
 from memorywire.model.record import Record, Trust
 from memorywire.pipeline.candidates import SearchResult
 from memorywire.policy.patterns import folded, source_group
-from memorywire.search.admit import Admission, share_of
+from memorywire.search.admit import Admission, compute_share
 from memorywire.search.token_budget import wording
 
 EVIDENCE_SHARE = 0.45
@@ -67,7 +67,7 @@ async def balance(
     discounted_hits = [
         replace(
             candidate,
-            score=min(share_of(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE),
+            score=min(compute_share(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE),
             signals={**candidate.signals, "untrusted": EVIDENCE_SHARE},
         )
         for candidate in untrusted_hits

@@ -29,10 +29,17 @@ from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.rules import Operation, Verdict
 from memorywire.search.admit import Admission, admit, level
 from memorywire.search.dates import stretches
-from memorywire.search.duplicates import lookalikes, repeats, statement
+from memorywire.search.duplicates import find_repeats, format_statement, group_lookalikes
 from memorywire.search.embed import Embedder
-from memorywire.search.question import aside, asks_more, asks_of_the_past, counts_back, names, things
-from memorywire.search.rank import RECALLS, counts_recalls, follow, linked, rank
+from memorywire.search.question import (
+    asks_about_past,
+    asks_more,
+    count_things,
+    counts_back,
+    find_boilerplate,
+    find_names,
+)
+from memorywire.search.rank import RECALLS, counts_recalls, follow, has_links, rank
 from memorywire.search.token_budget import pack
 from memorywire.stores.contract import RecallCounter, Tracker
 
@@ -216,11 +223,11 @@ async def choose(
 
 async def _find_repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
     """For each repetition the id of the better memory. Only look-alikes are embedded, so mostly none is."""
-    groups = await asyncio.to_thread(lookalikes, ranked)
+    groups = await asyncio.to_thread(group_lookalikes, ranked)
     alike = [record for group in groups for record, _ in group]
-    vectors = await embedder.embed([statement(record) for record in alike]) if alike else []
+    vectors = await embedder.embed([format_statement(record) for record in alike]) if alike else []
     by_id = {record.id: vector for record, vector in zip(alike, vectors, strict=True)}
-    return repeats(groups, by_id, dedup.threshold)
+    return find_repeats(groups, by_id, dedup.threshold)
 
 
 def _group_support(told_by: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -243,7 +250,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     embedding = begin_embedding(request, context)
     query = _build_query(request, started)
     recall_id, noted = context.mint(), redact_query(request, context)
-    more, several = asks_more(request.query), things(request.query)
+    more, several = asks_more(request.query), count_things(request.query)
     least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
@@ -312,10 +319,10 @@ def _build_query(request: Recall, now: int) -> Query:
         where=where,
         text=request.query,
         times=stretches(request.query, where.alive_at),
-        names=names(request.query),
-        aside=aside(request.query),
+        names=find_names(request.query),
+        aside=find_boilerplate(request.query),
         ago=counts_back(request.query),
-        settled=asks_of_the_past(request.query),
+        settled=asks_about_past(request.query),
     )
 
 
@@ -374,7 +381,7 @@ def _list_near_misses(
 def _list_degraded(request: Recall, context: Context, admission: Admission) -> tuple[str, ...]:
     """The names of what was asked for and could not be done."""
     asked = {
-        "hops": request.hops > 0 and not linked(admission.admitted),
+        "hops": request.hops > 0 and not has_links(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
         "rank.frequency": _ranks_by_use(request) and not counts_recalls(admission.admitted),
     }

@@ -75,12 +75,12 @@ class Admission(Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
-def floors_of(space: Space, floor: float | None = None, match: float | None = None) -> Floors:
+def choose_floors(space: Space, floor: float | None = None, match: float | None = None) -> Floors:
     """The floors of an embedding space, or those fitted to its data: a floor, which is one for all, and from
     where on an answer is a match; without that, what the floor implies.
     """
     if floor is not None:
-        return Floors.level(floor, match_above(floor) if match is None else match)
+        return Floors.level(floor, derive_match(floor) if match is None else match)
     if match is not None:
         raise InvalidRequest(
             "from where on an answer is a match is told together with the floor",
@@ -90,12 +90,12 @@ def floors_of(space: Space, floor: float | None = None, match: float | None = No
     return Floors() if space.model == DEFAULT_MODEL else UNFITTED
 
 
-def match_above(floor: float) -> float | None:
+def derive_match(floor: float) -> float | None:
     """The level of a match that a floor takes with it, at the same ratio of odds as between turns.
 
     A floor of 0 cuts nothing, so it cannot say what a match is either.
     """
-    odds = _odds(MATCH) / _odds(TURN)
+    odds = _compute_odds(MATCH) / _compute_odds(TURN)
     return floor * odds / (1 - floor + floor * odds) if floor else None
 
 
@@ -116,13 +116,13 @@ def admit(
         (evidence(candidate), candidate.record.session_id is not None, candidate.signals)
         for candidate in candidates
     ]
-    facts, turns = _levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)
+    facts, turns = _compute_levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)
     passes = [worth >= (turns if turn else facts) for worth, turn, _ in evidences]
     return Admission(
         admitted=tuple(compress(candidates, passes)),
         cut=tuple(compress(candidates, map(not_, passes))),
         floor=turns if all(turn for _, turn, _ in evidences) else facts,
-        verdict=_verdict(list(compress(evidences, passes)), floors),
+        verdict=_judge(list(compress(evidences, passes)), floors),
     )
 
 
@@ -141,10 +141,10 @@ def level(
     It holds where no candidate is demoted, and all or none are turns of a session.
     """
     evidences = [(best, turns, signals)]
-    return _levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)[turns]
+    return _compute_levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)[turns]
 
 
-def _levels(
+def _compute_levels(
     evidences: Sequence[_Weighed],
     min_relevance: MinRelevance,
     floors: Floors,
@@ -156,7 +156,7 @@ def _levels(
     match min_relevance:
         case "auto":
             share = floors.share / things
-            return _fact_floor(evidences, floors, share, asks_more=asks_more), floors.turn
+            return _compute_fact_floor(evidences, floors, share, asks_more=asks_more), floors.turn
         case "off":
             return 0.0, 0.0
         case _:
@@ -169,7 +169,9 @@ def evidence(hit: Scored | Hit) -> float:
     return hit.score / DEMOTED_FACTOR if demoted else hit.score
 
 
-def _fact_floor(evidences: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
+def _compute_fact_floor(
+    evidences: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool
+) -> float:
     """The relevance a fact must reach: a share of the best fact's evidence, if that one answers at all."""
     facts = [(worth, signals) for worth, turn, signals in evidences if not turn]
     if not facts:
@@ -179,22 +181,22 @@ def _fact_floor(evidences: Sequence[_Weighed], floors: Floors, share: float, *, 
         return floors.weak
     if asks_more and signals.get("rest", 1.0) < floors.rest:
         return NOBODY
-    return share_of(worth, share)
+    return compute_share(worth, share)
 
 
-def share_of(best: float, share: float) -> float:
+def compute_share(best: float, share: float) -> float:
     """The relevance of what has this share of the best one's evidence."""
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
 
 
-def _verdict(evidences: Sequence[_Weighed], floors: Floors) -> Verdict:
+def _judge(evidences: Sequence[_Weighed], floors: Floors) -> Verdict:
     good = [worth for worth, turn, _ in evidences if worth >= (floors.turn if turn else floors.weak)]
     if not good:
         return Verdict.NO_MATCH
     return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK
 
 
-def _odds(share: float) -> float:
+def _compute_odds(share: float) -> float:
     return share / (1 - share)
 
 
@@ -219,7 +221,7 @@ def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
     Among the floors that keep enough of the answerable questions, some cut the most of the others. Their
     range is taken, and the middle of it is the floor.
     """
-    highest = _least_kept(answerable)
+    highest = _find_least(answerable)
     below = [relevance for relevance in (*answerable, *others) if relevance < highest]
     floor = (highest + max(below)) / 2 if below else highest
     return math.floor(floor * _STEPS) / _STEPS
@@ -228,22 +230,22 @@ def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
 def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
     """From where on an answer is a match: as far above the floor as that implies, but no further up than the
     least relevance to be kept. None under a floor that tells nothing."""
-    default = match_above(floor)
+    default = derive_match(floor)
     if default is None:
         return None
-    return math.floor(min(default, _least_kept(answerable)) * _STEPS) / _STEPS
+    return math.floor(min(default, _find_least(answerable)) * _STEPS) / _STEPS
 
 
-def strictest(same: Sequence[float]) -> float:
+def fit_threshold(same: Sequence[float]) -> float:
     """The highest threshold, to two digits, that still recognises enough of the pairs that are the same."""
-    return math.floor(_least_kept(same) * 100) / 100
+    return math.floor(_find_least(same) * 100) / 100
 
 
-def _least_kept(values: Sequence[float]) -> float:
+def _find_least(values: Sequence[float]) -> float:
     return sorted(values)[int(len(values) * (1 - KEEP) + 1e-9)]
 
 
-def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
+def measure_cut(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
     return Cut(
         floor=floor,
         kept=sum(relevance >= floor for relevance in answerable) / len(answerable),
@@ -251,6 +253,6 @@ def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -
     )
 
 
-def table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
+def build_table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
     """What the fitted floor and others around it would do, from low to high."""
-    return [cut_at(step, answerable, others) for step in sorted({*_GRID, floor})]
+    return [measure_cut(step, answerable, others) for step in sorted({*_GRID, floor})]

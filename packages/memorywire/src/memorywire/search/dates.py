@@ -246,7 +246,7 @@ def _unit(match: re.Match[str], today: datetime) -> _Days:
             monday = today - timedelta(days=today.weekday() - 7 * steps)
             return monday, monday + timedelta(days=7)
         case "month":
-            return _months(_shifted(today.replace(day=1), steps), 1)
+            return _months(_shift(today.replace(day=1), steps), 1)
         case _:
             return _months(datetime(today.year + steps, 1, 1, tzinfo=UTC), 12)
 
@@ -291,10 +291,10 @@ def _day(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _months(first: datetime, count: int) -> _Days:
-    return first, _shifted(first, count)
+    return first, _shift(first, count)
 
 
-def _shifted(first: datetime, months: int) -> datetime:
+def _shift(first: datetime, months: int) -> datetime:
     """The first of a month, some months later or earlier."""
     index = first.year * 12 + first.month - 1 + months
     return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)

@@ -90,28 +90,30 @@ class Slots(Struct, frozen=True):
         return self.owner, self.past, tuple(sorted(self.told))
 
 
-def slots(record: Record) -> Slots:
+def parse_slots(record: Record) -> Slots:
     """What the record states, and for whom: type, user and speaker, and of an event also its moment."""
     moment = str(record.occurred_at) if record.type is MemoryType.EPISODIC else None
     owner = (record.type.value, record.scope.user, record.speaker, moment)
-    return stated(plain(record), owner, steps=record.type is MemoryType.PROCEDURAL)
+    return parse_statement(read_content(record), owner, steps=record.type is MemoryType.PROCEDURAL)
 
 
-def plain(record: Record) -> str:
+def read_content(record: Record) -> str:
     """The content alone as text, numbers included."""
     if isinstance(record.content, str):
         return record.content
     return json.dumps(record.content, ensure_ascii=False, sort_keys=True)
 
 
-def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
+def parse_statement(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
     """The slots of a text."""
-    tokens, names = _tokens(unicodedata.normalize("NFKC", text))
-    words = _counted(tokens)
+    tokens, names = _tokenize(unicodedata.normalize("NFKC", text))
+    words = _parse_numbers(tokens)
     return Slots(
         owner=owner,
-        said=tuple(term for token in words for term in _meant(token)),
-        told=tuple(term for token in words for term in ((token,) if token in _RELATING else _meant(token))),
+        said=tuple(term for token in words for term in _find_terms(token)),
+        told=tuple(
+            term for token in words for term in ((token,) if token in _RELATING else _find_terms(token))
+        ),
         past=frozenset(term for token in words if token.endswith("ed") for term in terms(token)),
         names=frozenset(names),
         words=frozenset(tokens),
@@ -119,23 +121,23 @@ def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False
     )
 
 
-def agree(one: Slots, other: Slots) -> bool:
+def is_same_statement(one: Slots, other: Slots) -> bool:
     """Whether both say the same of the same; only then may a cosine decide that they are one."""
     return (
         one.key == other.key
         and one.names <= other.words
         and other.names <= one.words
-        and (one.told == other.told or (not one.steps and _turned_around(one.told, other.told)))
+        and (one.told == other.told or (not one.steps and _is_rotation(one.told, other.told)))
     )
 
 
-def _turned_around(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _is_rotation(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether a beginning was moved to the end: "on Friday we ship", "we ship on Friday"."""
     starts = (at for at in range(1, len(one)) if one[at] == other[0])
     return len(one) >= _SHORT and any(one[at:] + one[:at] == other for at in starts)
 
 
-def _tokens(text: str) -> tuple[list[str], set[str]]:
+def _tokenize(text: str) -> tuple[list[str], set[str]]:
     """Lower-case tokens in order, and which of them are names: capitals that no sentence begins with.
 
     A capital A inside a sentence names something, too: a vitamin, a plan.
@@ -143,7 +145,7 @@ def _tokens(text: str) -> tuple[list[str], set[str]]:
     tokens: list[str] = []
     names: set[str] = set()
     for match in _TOKEN.finditer(text):
-        parts = _expanded(match.group().lower().replace("’", "'"))
+        parts = _expand(match.group().lower().replace("’", "'"))
         begins = not tokens or _SENTENCE_END.search(text, max(match.start() - 8, 0), match.start())
         is_word = parts and (parts[0] not in STOP_WORDS or match.group() == "A")
         if is_word and match.group()[0].isupper() and not begins:
@@ -152,7 +154,7 @@ def _tokens(text: str) -> tuple[list[str], set[str]]:
     return tokens, names
 
 
-def _expanded(word: str) -> tuple[str, ...]:
+def _expand(word: str) -> tuple[str, ...]:
     if word in _CONTRACTED:
         return _CONTRACTED[word]
     for ending, words in _ENDINGS.items():
@@ -164,37 +166,37 @@ def _expanded(word: str) -> tuple[str, ...]:
     return (f"#{ordinal[1]}",) if ordinal else (word,)
 
 
-def _counted(tokens: list[str]) -> list[str]:
+def _parse_numbers(tokens: list[str]) -> list[str]:
     """The tokens with spelled-out numbers as digits: "twenty five" is 25, "third" is #3."""
     words: list[str] = []
     for is_number, run in groupby(tokens, key=_NUMBERS.__contains__):
         if is_number:
-            words.extend(_digits(run))
+            words.extend(_sum_numbers(run))
         else:
             words.extend(f"#{_ORDINALS[token]}" if token in _ORDINALS else token for token in run)
     return words
 
 
-def _digits(run: Iterable[str]) -> list[str]:
+def _sum_numbers(run: Iterable[str]) -> list[str]:
     numbers: list[int] = []
     for word in run:
         number = _NUMBERS[word]
         last = numbers[-1] if numbers else None
         if last is not None and number >= 100:
             numbers[-1] = last * number if last < number else last + number
-        elif last is not None and _takes(last, number):
+        elif last is not None and _continues(last, number):
             numbers[-1] = last + number
         else:
             numbers.append(number)
     return [str(number) for number in numbers]
 
 
-def _takes(last: int, number: int) -> bool:
+def _continues(last: int, number: int) -> bool:
     """Whether a number word continues: "twenty" takes "five", "hundred" takes "twenty", "one" nothing."""
     return (last >= 100 and last % 100 == 0) or (last % 100 >= 20 and last % 10 == 0 and 0 < number < 10)
 
 
-def _meant(token: str) -> tuple[str, ...]:
+def _find_terms(token: str) -> tuple[str, ...]:
     if token in _DENIALS or token in _TURNING or not token[0].isalnum():
         return (token,)
     if token in _DECORATION:
@@ -209,22 +211,22 @@ _ROUNDING = 1e-6
 Stated: TypeAlias = tuple[Record, Slots]
 
 
-def lookalikes(hits: Sequence[Scored]) -> list[list[Stated]]:
+def group_lookalikes(hits: Sequence[Scored]) -> list[list[Stated]]:
     """Groups whose members may say the same, best first; only within a group need vectors be compared."""
     groups: dict[tuple[object, ...], list[Stated]] = {}
     for hit in hits:
-        own = slots(hit.record)
+        own = parse_slots(hit.record)
         groups.setdefault(own.key, []).append((hit.record, own))
     return [group for group in groups.values() if len(group) > 1]
 
 
-def statement(record: Record) -> str:
+def format_statement(record: Record) -> str:
     """The words that are compared: content and speaker, without the time it was said and the full stop."""
     text = replace(record, occurred_at=None).text
     return text.rstrip(" .!\n") or text
 
 
-def repeats(
+def find_repeats(
     groups: Iterable[Sequence[Stated]], vectors: Mapping[str, bytes], threshold: float
 ) -> dict[str, str]:
     """For each record that repeats a better one, the id of that one.
@@ -235,7 +237,7 @@ def repeats(
     for group in groups:
         firsts: list[Stated] = []
         for record, own in group:
-            better = _better(record, own, firsts, vectors, threshold - _ROUNDING)
+            better = _find_better(record, own, firsts, vectors, threshold - _ROUNDING)
             if better is None:
                 firsts.append((record, own))
             else:
@@ -243,11 +245,11 @@ def repeats(
     return better_ids
 
 
-def _better(
+def _find_better(
     record: Record, own: Slots, firsts: Iterable[Stated], vectors: Mapping[str, bytes], least: float
 ) -> str | None:
     for other, its in firsts:
-        if agree(its, own) and cosine(vectors[other.id], vectors[record.id]) >= least:
+        if is_same_statement(its, own) and cosine(vectors[other.id], vectors[record.id]) >= least:
             return other.id
     return None
 

@@ -58,25 +58,25 @@ class _Votes(Struct):
 def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
     """The memories of all rankings, best first; of two wordings of one memory, the one with more votes."""
     total = sum(ranking.weight for ranking in rankings) or 1.0
-    same = _same_memories(rankings)
+    same = _find_same(rankings)
     wordings: dict[str, list[_Votes]] = {}
     for ranking in rankings:
-        best = max((_clipped(hit.score) for hit in ranking.hits), default=0.0) or 1.0
+        best = max((_clip(hit.score) for hit in ranking.hits), default=0.0) or 1.0
         for place, hit in enumerate(ranking.hits):
-            votes = _wording(wordings.setdefault(same.get(hit.record.id, hit.record.id), []), hit.record)
+            votes = _find_wording(wordings.setdefault(same.get(hit.record.id, hit.record.id), []), hit.record)
             if ranking.store in votes.hits:
                 continue  # a store votes once for a memory
             votes.hits[ranking.store] = hit
-            votes.votes.append(_vote(rules.fusion, place, hit, ranking.weight / total, best))
+            votes.votes.append(_compute_vote(rules.fusion, place, hit, ranking.weight / total, best))
     results = [
-        max((_fused(votes, rules) for votes in enough), key=lambda one: (one.score, one.record.version))
+        max((_combine(votes, rules) for votes in enough), key=lambda one: (one.score, one.record.version))
         for versions in wordings.values()
-        if (enough := [votes for votes in versions if _enough(votes, rules)])
+        if (enough := [votes for votes in versions if _has_quorum(votes, rules)])
     ]
     return sorted(results, key=lambda one: (-one.score, one.record.id))
 
 
-def _wording(versions: list[_Votes], record: Record) -> _Votes:
+def _find_wording(versions: list[_Votes], record: Record) -> _Votes:
     """The votes for these very words: stores that word a memory differently do not support each other."""
     for votes in versions:
         if votes.record.words == record.words or votes.record.digest == record.digest:
@@ -85,11 +85,11 @@ def _wording(versions: list[_Votes], record: Record) -> _Votes:
     return versions[-1]
 
 
-def _enough(votes: _Votes, rules: Rules) -> bool:
+def _has_quorum(votes: _Votes, rules: Rules) -> bool:
     return len(votes.hits) >= rules.quorum and len(votes.votes) > rules.trim
 
 
-def _fused(votes: _Votes, rules: Rules) -> Fused:
+def _combine(votes: _Votes, rules: Rules) -> Fused:
     counts = sorted(votes.votes)[: len(votes.votes) - rules.trim]
     score = max(counts) if rules.fusion is Fusion.MAX else sum(counts)
     record = votes.record
@@ -97,21 +97,21 @@ def _fused(votes: _Votes, rules: Rules) -> Fused:
     return Fused(record=record, score=score * (DEMOTED_FACTOR if demoted else 1.0), hits=votes.hits)
 
 
-def _vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: float) -> float:
+def _compute_vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: float) -> float:
     match fusion:
         case Fusion.RRF | Fusion.LEGS:
             return 1 / (RRF_K + place)
         case Fusion.MAX:
-            return _clipped(hit.score)
+            return _clip(hit.score)
         case Fusion.WEIGHTED:
-            return weight * _clipped(hit.score) / best
+            return weight * _clip(hit.score) / best
 
 
-def _clipped(score: float) -> float:
+def _clip(score: float) -> float:
     return min(max(score, 0.0), 1.0)
 
 
-def _same_memories(rankings: Sequence[Ranking]) -> dict[str, str]:
+def _find_same(rankings: Sequence[Ranking]) -> dict[str, str]:
     """Ids that mean the same memory as another id: the same words in the same scope.
 
     Two ids that one store returned side by side are two memories. So an id that every store returned has no

@@ -29,7 +29,7 @@ _LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
-def aside(text: str) -> frozenset[str]:
+def find_boilerplate(text: str) -> frozenset[str]:
     """The index terms that only serve to ask ("any tips"); none if nothing else would be left."""
     rest = _ASIDE.sub(" ", text)
     if rest == text:
@@ -43,7 +43,7 @@ def counts_back(text: str) -> bool:
     return "ago" in text.lower() and _COUNTED.search(text) is not None
 
 
-def asks_of_the_past(text: str) -> bool:
+def asks_about_past(text: str) -> bool:
     """Whether the text asks when or why something happened: later mentions do not change that answer."""
     return _PAST.match(text) is not None and not _LATEST.search(text)
 
@@ -54,26 +54,26 @@ _BEGINNING = re.compile(r"(?:^|[.!?]\s)\W*$")
 _LOOK_BACK = 8
 
 
-def names(text: str) -> tuple[str, ...]:
+def find_names(text: str) -> tuple[str, ...]:
     """Every word with a capital letter that begins no sentence, or is a possessive; in order, once each."""
-    return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _naming(text)))
+    return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _match_names(text)))
 
 
-def without_names(text: str) -> str | None:
+def remove_names(text: str) -> str | None:
     """The text without names; None when it has none, or when nothing meaningful would be left."""
-    return _rest(text)[0]
+    return _split_names(text)[0]
 
 
 def asks_more(text: str) -> bool:
     """Whether the text asks for more than a person: two meaningful words or more beside the names."""
-    return _rest(text)[1] > 1
+    return _split_names(text)[1] > 1
 
 
 @lru_cache(maxsize=256)
-def _rest(text: str) -> tuple[str | None, int]:
+def _split_names(text: str) -> tuple[str | None, int]:
     """The text without names, if it has any, and how many meaningful words are left."""
     rest, end = [], 0
-    for match in _naming(text):
+    for match in _match_names(text):
         rest.append(text[end : match.start()])
         end = match.end()
     if not rest:
@@ -84,12 +84,12 @@ def _rest(text: str) -> tuple[str | None, int]:
 
 
 @lru_cache(maxsize=256)
-def _naming(text: str) -> tuple[re.Match[str], ...]:
+def _match_names(text: str) -> tuple[re.Match[str], ...]:
     words = [match for match in _WORD.finditer(text) if not match.group().islower()]  # as most are
-    return tuple([match for match in words if _names_somebody(match, text)])
+    return tuple([match for match in words if _is_name(match, text)])
 
 
-def _names_somebody(match: re.Match[str], text: str) -> bool:
+def _is_name(match: re.Match[str], text: str) -> bool:
     word = match.group()
     name = _POSSESSIVE.sub("", word)
     before = text[max(match.start() - _LOOK_BACK, 0) : match.start()]
@@ -101,6 +101,6 @@ _QUESTIONS = re.compile(r"\band (?:\w+ )?(?:who|whom|whose|what|which|when|where
 _NAMES = re.compile(r"\b[A-Z]\w+(?:, and| and|,) (?=[A-Z])")
 
 
-def things(text: str) -> int:
+def count_things(text: str) -> int:
     """How many things a text asks for: 1, and 1 more for each question behind an "and", each joined name."""
     return 1 + len(_QUESTIONS.findall(text)) + len(_NAMES.findall(text))

@@ -11,7 +11,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import RankWeights
 from memorywire.search.admit import evidence
-from memorywire.search.question import names
+from memorywire.search.question import find_names
 
 SAID_BY_USER = 1.0
 SAID_BY_ANOTHER = 0.5
@@ -22,12 +22,12 @@ RECALLS = "recalls"
 
 def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
     """The candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
-    shares = _shares(weights)
-    hits = [_weighed(hit, weights, shares, now) for hit in candidates]
+    shares = _compute_shares(weights)
+    hits = [_weigh(hit, weights, shares, now) for hit in candidates]
     return sorted(hits, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
 
 
-def _shares(weights: RankWeights) -> Mapping[str, float]:
+def _compute_shares(weights: RankWeights) -> Mapping[str, float]:
     """The share of each signal, in all 1; divided by the largest weight first, so that no sum overflows."""
     values = {
         "relevance": weights.semantic,
@@ -47,30 +47,30 @@ def counts_recalls(candidates: Sequence[Scored]) -> bool:
     return all(RECALLS in hit.signals for hit in candidates)
 
 
-def recency(record: Record, half_life_days: float, now: int) -> float:
+def score_recency(record: Record, half_life_days: float, now: int) -> float:
     """Halves with every half-life since the memory's moment; what lies ahead is as recent as now."""
     days = max(now - record.moment, 0) / DAY_MS
     return float(0.5 ** (days / half_life_days))
 
 
-def trust(record: Record) -> float:
+def score_source(record: Record) -> float:
     """1 for what the user said, by `source` or `metadata.role`; a half for anybody else."""
     by_user = "user" in (record.source, record.metadata.get("role"))
     return SAID_BY_USER if by_user else SAID_BY_ANOTHER
 
 
-def use(recalls: float) -> float:
+def score_use(recalls: float) -> float:
     """Grows with the logarithm of the recalls: 0 for none, towards 1."""
     return math.log1p(recalls) / (1 + math.log1p(recalls))
 
 
-def _weighed(hit: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
+def _weigh(hit: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
     record = hit.record
     signals = {
         "relevance": evidence(hit),
-        "recency": recency(record, weights.half_life_days, now),
-        "source": trust(record),
-        "frequency": use(hit.signals.get(RECALLS, 0.0)),
+        "recency": score_recency(record, weights.half_life_days, now),
+        "source": score_source(record),
+        "frequency": score_use(hit.signals.get(RECALLS, 0.0)),
     }
     mean = sum(share * signals[name] for name, share in shares.items())
     demoted = record.standing is Standing.DEMOTED
@@ -90,25 +90,25 @@ def follow(admitted: Sequence[Scored], hops: int, named: Collection[str]) -> lis
     A hit's distance is the number of links to the nearest other hit, at most `hops`; links may lead over
     memories that are not among the hits.
     """
-    links = _links(admitted, named)
+    links = _find_links(admitted, named)
     ids = {hit.record.id for hit in admitted}
-    results = [_boosted(hit, _distance(hit.record.id, ids, links, hops)) for hit in admitted]
+    results = [_boost(hit, _measure_distance(hit.record.id, ids, links, hops)) for hit in admitted]
     return sorted(results, key=lambda hit: -hit.score)
 
 
-def linked(admitted: Sequence[Scored]) -> bool:
+def has_links(admitted: Sequence[Scored]) -> bool:
     """Whether following links has raised any hit."""
     return any("hops" in hit.signals for hit in admitted)
 
 
-def _boosted(hit: Scored, distance: int | None) -> Scored:
+def _boost(hit: Scored, distance: int | None) -> Scored:
     if distance is None:
         return hit
     score = min(1.0, hit.score * (1 + BOOST / (1 + distance)))
     return replace(hit, score=score, signals={**hit.signals, "hops": float(distance)})
 
 
-def _links(admitted: Sequence[Scored], named: Collection[str]) -> dict[str, set[str]]:
+def _find_links(admitted: Sequence[Scored], named: Collection[str]) -> dict[str, set[str]]:
     links: dict[str, set[str]] = {}
     sharing: dict[str, list[str]] = {}
     for hit in admitted:
@@ -116,7 +116,7 @@ def _links(admitted: Sequence[Scored], named: Collection[str]) -> dict[str, set[
         for other in (*record.supersedes, *record.merged_from, *record.derived_from):
             links.setdefault(record.id, set()).add(other)
             links.setdefault(other, set()).add(record.id)
-        for name in _names(record) - set(named):
+        for name in _find_names(record) - set(named):
             sharing.setdefault(name, []).append(record.id)
     for ids in sharing.values():
         if 1 < len(ids) <= _CROWD:
@@ -125,11 +125,11 @@ def _links(admitted: Sequence[Scored], named: Collection[str]) -> dict[str, set[
     return links
 
 
-def _names(record: Record) -> set[str]:
-    return set(names(record.words))
+def _find_names(record: Record) -> set[str]:
+    return set(find_names(record.words))
 
 
-def _distance(id: str, hits: Collection[str], links: Mapping[str, set[str]], hops: int) -> int | None:
+def _measure_distance(id: str, hits: Collection[str], links: Mapping[str, set[str]], hops: int) -> int | None:
     visited = front = {id}
     for distance in range(1, hops + 1):
         front = {other for one in front for other in links.get(one, ())} - visited

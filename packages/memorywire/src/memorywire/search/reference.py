@@ -1,4 +1,28 @@
-"""What a ranking means, in plain Python that looks at everything; a store may be faster, never different."""
+"""The reference ranker: plain Python that looks at every candidate and defines all scores.
+
+Theory of operation
+-------------------
+What must hold: a store may be faster, never different. `index/ranking.py` computes the same with arrays, and
+tests compare ids, scores and signals of both. Scores are absolute (a relevance in 0..1, not a rank), and
+statistics are taken over the candidates of the query alone, so that other tenants cannot change them.
+
+The steps, each in the order in which the array ranker repeats it:
+
+1. Terms. The query's terms get BM25 weights over the candidates. Boilerplate ("any tips on") counts towards
+   the total, but no memory earns it: a question made of boilerplate has low scores.
+2. Evidence. Each candidate earns its cosine and its share of the term weight (`relevance.evidence`), times
+   factors for the named speaker, an assistant's words and the time the query names. Where the query names a
+   speaker, vectors are compared without the names; else everything the speaker said would be near.
+3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
+4. Length and questions. Long texts and turns that only ask count less.
+5. Ties among the TOP best. A newer fact that answers the same question passes an older one. Of the two best
+   sessions the one that covers more of the query passes, then the newer one, unless the question is about
+   something settled.
+
+The constants are in `relevance.py`, fitted on the development split of conversations (decisions 6, 11, 12, 24
+and 32). Tried and dropped: rank fusion of text and vectors, which gives the best of ten irrelevant memories
+the score of a perfect answer (decision 6); FTS5, whose statistics cross tenants.
+"""
 
 import struct
 from collections import Counter
@@ -33,7 +57,7 @@ from memorywire.search.relevance import (
     relevance,
     saturation,
 )
-from memorywire.search.text import name_words, query_terms, tenths_asked
+from memorywire.search.text import count_question_tenths, name_words, query_terms
 
 Vector = tuple[float, ...]
 
@@ -46,14 +70,14 @@ class Candidate(Struct, frozen=True):
     terms: Counter[str]
 
 
-class _Sought(Struct, frozen=True):
+class _Terms(Struct, frozen=True):
     """The weight of each term that a memory can earn, and the weight of all terms of the query."""
 
     weights: Mapping[str, float]
     total: float
 
 
-class _Runner(Struct):
+class _Entry(Struct):
     """A candidate on its way through the ranking."""
 
     candidate: Candidate
@@ -85,35 +109,37 @@ class _Runner(Struct):
         return relevance(self.weight) * (DEMOTED_FACTOR if demoted else 1.0)
 
     @property
-    def place(self) -> tuple[float, float, str]:
+    def sort_key(self) -> tuple[float, float, str]:
         return -self.score, -self.weight, self.record.id
 
 
-def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, limit: int) -> list[Scored]:
+def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, limit: int) -> list[Scored]:
     """The best `limit` candidates, best first; statistics are taken over the candidates only.
 
     Where the query names a speaker among the candidates, vectors are compared without the names; otherwise
     everything that speaker said would be near.
     """
-    sought = _sought(query, candidates)
-    named = _named_speakers(candidates, query)
+    terms = _weigh_terms(query, candidates)
+    speakers = _find_speakers(candidates, query)
     nameless = None if query.nameless is None else floats(query.nameless)
-    runners = _start(candidates, nameless if named and nameless else asked, sought, query, named)
-    if nameless and not named:
-        _compare_the_rest(runners, nameless)
-    _lend(runners)
-    for runner in runners:
-        runner.weight *= runner.signals.get("brevity", 1.0) * (1 - ASKING * runner.asks)
-    runners.sort(key=lambda runner: runner.place)
-    contest = runners[:TOP]
-    _put_newest_ahead(contest, sought)
-    contest.sort(key=lambda runner: runner.place)
-    _put_fuller_session_ahead(contest, runners, sought)
-    contest.sort(key=lambda runner: runner.place)
+    entries = _build_entries(
+        candidates, nameless if speakers and nameless else vector, terms, query, speakers
+    )
+    if nameless and not speakers:
+        _compare_nameless(entries, nameless)
+    _lend_to_neighbours(entries)
+    for entry in entries:
+        entry.weight *= entry.signals.get("brevity", 1.0) * (1 - ASKING * entry.asks)
+    entries.sort(key=lambda entry: entry.sort_key)
+    top = entries[:TOP]
+    _supersede_facts(top, terms)
+    top.sort(key=lambda entry: entry.sort_key)
+    _prefer_fuller_session(top, entries, terms)
+    top.sort(key=lambda entry: entry.sort_key)
     if not query.settled:
-        _put_newer_session_ahead(contest, sought)
-    ranked = sorted(contest, key=lambda runner: runner.place) + runners[TOP:]
-    return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
+        _supersede_session(top, terms)
+    ordered = sorted(top, key=lambda entry: entry.sort_key) + entries[TOP:]
+    return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ordered[:limit]]
 
 
 def floats(vector: bytes) -> Vector:
@@ -126,62 +152,64 @@ def cosine(one: Vector | None, other: Vector | None) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def _sought(query: Query, candidates: Sequence[Candidate]) -> _Sought:
+def _weigh_terms(query: Query, candidates: Sequence[Candidate]) -> _Terms:
     weights = {
         term: idf(len(candidates), sum(term in c.terms for c in candidates))
         for term in query_terms(query.text)
     }
-    earned = {term: weight for term, weight in weights.items() if term not in query.aside}
-    return _Sought(earned, sum(weights.values()))
+    earnable = {term: weight for term, weight in weights.items() if term not in query.aside}
+    return _Terms(earnable, sum(weights.values()))
 
 
-def _named_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
+def _find_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
     """The words of the query that name somebody whose words are among the candidates."""
-    asked = frozenset(word for name in query.names for word in name_words(name))
-    return frozenset(word for c in candidates for word in _speaker(c.record) & asked)
+    words = frozenset(word for name in query.names for word in name_words(name))
+    return frozenset(word for c in candidates for word in _speaker_words(c.record) & words)
 
 
-def _speaker(record: Record) -> frozenset[str]:
+def _speaker_words(record: Record) -> frozenset[str]:
     return name_words(record.person or "")
 
 
-def _start(
+def _build_entries(
     candidates: Sequence[Candidate],
-    asked: Vector | None,
-    sought: _Sought,
+    vector: Vector | None,
+    terms: _Terms,
     query: Query,
-    named: frozenset[str],
-) -> list[_Runner]:
+    speakers: frozenset[str],
+) -> list[_Entry]:
     """A runner for each candidate, with the evidence it has by itself."""
     lengths = [candidate.terms.total() for candidate in candidates]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
-    runners = []
+    entries = []
     for candidate, length in zip(candidates, lengths, strict=True):
-        earned = sum(
+        earned_weight = sum(
             weight * saturation(candidate.terms[term], length, average)
-            for term, weight in sought.weights.items()
+            for term, weight in terms.weights.items()
         )
-        share = earned / sought.total if sought.total else 0.0
-        near = cosine(asked, candidate.vector)
+        share = earned_weight / terms.total if terms.total else 0.0
+        near = cosine(vector, candidate.vector)
         signals = {"vector": near, "text": share}
-        own = evidence(near, share) * _priors(candidate.record, query, named, signals)
+        own = evidence(near, share) * _apply_factors(candidate.record, query, speakers, signals)
         if length > BRIEF:
             signals["brevity"] = brevity(length)
-        if tenths := tenths_asked(candidate.record):
+        if tenths := count_question_tenths(candidate.record):
             signals["asks"] = tenths / 10
-        runners.append(_Runner(candidate, signals, own, own))
-    return runners
+        entries.append(_Entry(candidate, signals, own, own))
+    return entries
 
 
-def _compare_the_rest(runners: Sequence[_Runner], nameless: Vector) -> None:
+def _compare_nameless(entries: Sequence[_Entry], nameless: Vector) -> None:
     """Note how near each is to the query without names; admission uses that, the ranking does not."""
-    for runner in runners:
-        runner.signals["rest"] = cosine(nameless, runner.candidate.vector)
+    for entry in entries:
+        entry.signals["rest"] = cosine(nameless, entry.candidate.vector)
 
 
-def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[str, float]) -> float:
+def _apply_factors(
+    record: Record, query: Query, speakers: frozenset[str], signals: dict[str, float]
+) -> float:
     factor = 1.0
-    if named & _speaker(record):
+    if speakers & _speaker_words(record):
         signals["spoke"] = 1.0
         factor *= SPOKE
     if record.metadata.get("role") == "assistant":
@@ -195,99 +223,103 @@ def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[s
     return factor
 
 
-def _lend(runners: Sequence[_Runner]) -> None:
+def _lend_to_neighbours(entries: Sequence[_Entry]) -> None:
     """Add what neighbours in a session lend each other; an assistant's turn lends less, borrows nothing."""
-    sessions: dict[tuple[str | None, str], list[_Runner]] = {}
-    for runner in runners:
-        if runner.session is not None:
-            sessions.setdefault(runner.session, []).append(runner)
+    sessions: dict[tuple[str | None, str], list[_Entry]] = {}
+    for entry in entries:
+        if entry.session is not None:
+            sessions.setdefault(entry.session, []).append(entry)
     for turns in sessions.values():
         turns.sort(key=lambda turn: (turn.record.moment, turn.record.id))
-        for at, turn in enumerate(turns):
+        for index, turn in enumerate(turns):
             if "machine_said" in turn.signals:
                 continue
-            around = ((turns[at + step], share) for step, share in _steps() if 0 <= at + step < len(turns))
-            lent = sum(share * other.lends for other, share in around)
-            if lent:
-                turn.signals["neighbours"] = lent
-                turn.weight += lent
+            around = (
+                (turns[index + step], share)
+                for step, share in _list_steps()
+                if 0 <= index + step < len(turns)
+            )
+            loan = sum(share * other.lends for other, share in around)
+            if loan:
+                turn.signals["neighbours"] = loan
+                turn.weight += loan
 
 
-def _steps() -> list[tuple[int, float]]:
+def _list_steps() -> list[tuple[int, float]]:
     return [(sign * distance, share) for distance, share in NEIGHBOURS for sign in (-1, 1)]
 
 
-def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
+def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
     """Among near ties that answer the same question, let the newer pass the older by a small margin.
 
     An older one that has itself passed another stands for it, with its evidence. Two turns of conversations
     are left to their sessions: talking about something again does not correct it.
     """
-    by_age = sorted(contest, key=lambda runner: (runner.record.moment, runner.record.id))
-    for at, newer in enumerate(by_age):
-        passed = [
+    by_age = sorted(top, key=lambda entry: (entry.record.moment, entry.record.id))
+    for index, newer in enumerate(by_age):
+        weights = [
             older.weight + TIE_MARGIN
-            for older in by_age[:at]
+            for older in by_age[:index]
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
             and newer.weight >= NEAR_TIE * older.weight
-            and _same_terms(older, newer, sought, SAME_TERMS)
+            and _share_terms(older, newer, terms, SAME_TERMS)
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
-        if passed and max(passed) > newer.weight:
-            newer.weight = max(passed)
+        if weights and max(weights) > newer.weight:
+            newer.weight = max(weights)
             newer.signals["newest"] = 1.0
 
 
-def _leaders(ranked: Sequence[_Runner]) -> list[_Runner]:
+def _find_leaders(entries: Sequence[_Entry]) -> list[_Entry]:
     """The best turns of the two best sessions, best first; empty if there are no two."""
-    leaders: dict[tuple[str | None, str], _Runner] = {}
-    for runner in ranked:
-        if runner.session is not None:
-            leaders.setdefault(runner.session, runner)
+    leaders: dict[tuple[str | None, str], _Entry] = {}
+    for entry in entries:
+        if entry.session is not None:
+            leaders.setdefault(entry.session, entry)
     return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
 
 
-def _put_fuller_session_ahead(
-    ranked: Sequence[_Runner], everybody: Sequence[_Runner], sought: _Sought
-) -> None:
+def _prefer_fuller_session(top: Sequence[_Entry], entries: Sequence[_Entry], terms: _Terms) -> None:
     """Let the second leader pass the first if its session covers enough more of the query's terms."""
-    if not (leaders := _leaders(ranked)):
+    if not (leaders := _find_leaders(top)):
         return
     first, second = leaders
     if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
         return
-    fuller = _covered(second, everybody, sought) - _covered(first, everybody, sought)
+    fuller = _measure_coverage(second, entries, terms) - _measure_coverage(first, entries, terms)
     if second.weight + FULLER * fuller > first.weight:
         second.weight = first.weight + TIE_MARGIN
         second.signals["fuller"] = 1.0
 
 
-def _covered(leader: _Runner, everybody: Sequence[_Runner], sought: _Sought) -> float:
+def _measure_coverage(leader: _Entry, entries: Sequence[_Entry], terms: _Terms) -> float:
     """The share of the query's term weight that the turns of the leader's session hold between them."""
-    turns = [runner.candidate.terms for runner in everybody if runner.session == leader.session]
-    held = sum(weight for term, weight in sought.weights.items() if any(term in words for words in turns))
-    return held / (sought.total or 1.0)
+    turns = [entry.candidate.terms for entry in entries if entry.session == leader.session]
+    weight_sum = sum(
+        weight for term, weight in terms.weights.items() if any(term in words for words in turns)
+    )
+    return weight_sum / (terms.total or 1.0)
 
 
-def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought) -> None:
+def _supersede_session(top: Sequence[_Entry], terms: _Terms) -> None:
     """Let the second leader pass the first if it is newer and answers by nearly the same terms."""
-    if not (leaders := _leaders(ranked)):
+    if not (leaders := _find_leaders(top)):
         return
     first, second = leaders
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
-        and _same_terms(first, second, sought, LEADERS_SAME_TERMS)
+        and _share_terms(first, second, terms, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + TIE_MARGIN
         second.signals["newest"] = 1.0
 
 
-def _same_terms(one: _Runner, other: _Runner, sought: _Sought, same: float) -> bool:
+def _share_terms(one: _Entry, other: _Entry, terms: _Terms, same: float) -> bool:
     """Whether both cover enough of the query's term weight, by nearly the same terms."""
-    weights, total = sought.weights, sought.total
-    held = [runner.candidate.terms for runner in (one, other)]
-    covered = [sum(w for term, w in weights.items() if term in words) for words in held]
-    shared = sum(w for term, w in weights.items() if term in held[0] and term in held[1])
-    return total > 0 and min(covered) >= TERMS_COVERED * total and shared >= same * (sum(covered) - shared)
+    weights, total = terms.weights, terms.total
+    counters = [entry.candidate.terms for entry in (one, other)]
+    sums = [sum(w for term, w in weights.items() if term in words) for words in counters]
+    overlap = sum(w for term, w in weights.items() if term in counters[0] and term in counters[1])
+    return total > 0 and min(sums) >= TERMS_COVERED * total and overlap >= same * (sum(sums) - overlap)

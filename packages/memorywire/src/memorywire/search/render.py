@@ -92,11 +92,11 @@ def render(hits: Sequence[Hit], *, max_tokens: int | None = None) -> str:
     bar. What could pose as a fence or as a turn of the conversation stays legible, in other brackets. With
     `max_tokens`, a hit that does not fit is left out whole. Nothing to show is an empty string.
     """
-    fitting = list(_fitting([_fenced(hit.record) for hit in hits], max_tokens))
+    fitting = list(_take_fitting([_fence(hit.record) for hit in hits], max_tokens))
     return "\n".join([PREAMBLE, *fitting]) if fitting else ""
 
 
-def _fitting(blocks: Sequence[str], most: int | None) -> Iterator[str]:
+def _take_fitting(blocks: Sequence[str], most: int | None) -> Iterator[str]:
     budget = None if most is None else most - cost(f"{PREAMBLE}\n")
     for block in blocks:
         price = cost(f"{block}\n")
@@ -107,41 +107,41 @@ def _fitting(blocks: Sequence[str], most: int | None) -> Iterator[str]:
             yield block
 
 
-def _fenced(record: Record) -> str:
+def _fence(record: Record) -> str:
     labels = {
         "id": record.id,
         "source": record.source or "unknown",
         "trust": record.trust.value,
-        "time": _when(record.moment),
+        "time": _format_time(record.moment),
     }
-    attributes = " ".join(f'{name}="{_label(value)}"' for name, value in labels.items())
-    lines = "\n".join(f"{_QUOTE}{line}" for line in neutral(wording(record)).split("\n"))
+    attributes = " ".join(f'{name}="{_format_label(value)}"' for name, value in labels.items())
+    lines = "\n".join(f"{_QUOTE}{line}" for line in neutralise(wording(record)).split("\n"))
     return f"<memory {attributes}>\n{lines}{FENCE}"
 
 
-def neutral(text: str) -> str:
+def neutralise(text: str) -> str:
     """The text with fences and role tokens in other brackets and hidden characters spelled out."""
-    lines = _re(r"\r\n?|[\x{2028}\x{2029}\x{85}]").sub("\n", text)
-    return str(_re(_HIDDEN).sub(_code_point, _without_marks(lines)))
+    lines = _compile(r"\r\n?|[\x{2028}\x{2029}\x{85}]").sub("\n", text)
+    return str(_compile(_HIDDEN).sub(_spell_out, _neutralise_marks(lines)))
 
 
-def _without_marks(text: str) -> str:
+def _neutralise_marks(text: str) -> str:
     """The text with other brackets in every mark of a chat format or of our fence."""
     if text.isascii() and not any(sign in text for sign in ("<", "[", "]", "#")):
         return text
     folded, places = seen(text.translate(BARS))
-    spans = [mark.span() for mark in _re(MARKS).finditer(folded)]
+    spans = [mark.span() for mark in _compile(MARKS).finditer(folded)]
     if not spans:
         return text
     pieces, end = [], 0
     for first, last in spans:
         start, stop = places[first], places[last - 1] + 1
-        pieces += [text[end:start], _replaced(text[start:stop])]
+        pieces += [text[end:start], _replace_brackets(text[start:stop])]
         end = stop
     return "".join((*pieces, text[end:]))
 
 
-def _replaced(mark: str) -> str:
+def _replace_brackets(mark: str) -> str:
     """The mark in other brackets, whatever brackets it was written in."""
     return "".join(
         face.translate(_STANDINS) if face in "<>[]#◁▷" else char
@@ -149,16 +149,16 @@ def _replaced(mark: str) -> str:
     )
 
 
-def _label(value: str) -> str:
-    return " ".join(neutral(value).split()).replace('"', "'").translate(_STANDINS)
+def _format_label(value: str) -> str:
+    return " ".join(neutralise(value).split()).replace('"', "'").translate(_STANDINS)
 
 
-def _code_point(match: Any) -> str:
+def _spell_out(match: Any) -> str:
     """Spell the character out; a flag, which is spelled in such characters, stays as it is."""
     return str(match[0]) if len(match[0]) > 1 else f"⟦U+{ord(match[0]):04X}⟧"
 
 
-def _when(moment: int) -> str:
+def _format_time(moment: int) -> str:
     try:
         return f"{datetime.fromtimestamp(moment / 1000, UTC):%Y-%m-%d %H:%M}"
     except (OverflowError, OSError, ValueError):  # no calendar has it
@@ -166,7 +166,7 @@ def _when(moment: int) -> str:
 
 
 @cache
-def _re(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     """A linear-time pattern; its engine is loaded when the first block is rendered."""
     import re2
 

@@ -59,7 +59,7 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> Counter[str]:
     """How often each index term occurs; the same for a memory and for a query."""
-    return Counter(chain.from_iterable(map(word_terms, spelled(text))))
+    return Counter(chain.from_iterable(map(word_terms, split_words(text))))
 
 
 def query_terms(text: str) -> list[str]:
@@ -68,7 +68,7 @@ def query_terms(text: str) -> list[str]:
     return [term for term in all_terms if not term.isupper()] or all_terms
 
 
-def spelled(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text as they stand in it."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
@@ -91,7 +91,7 @@ ASKED = spoken_by("?")
 """An index term for questions; its count is the share of words that ask, in tenths."""
 
 
-def tenths_asked(record: Record) -> int:
+def count_question_tenths(record: Record) -> int:
     """How many tenths of what somebody says to other people are questions.
 
     0 for what is said to an assistant: asking it for something tells what one wants.
@@ -115,24 +115,24 @@ def word_terms(raw: str) -> tuple[str, ...]:
     runs = _UNSPACED.findall(word)
     if runs:
         rest = _UNSPACED.sub(" ", word).split()
-        return (*(gram for run in runs for gram in _grams(run)), *(_stem(_fold(part)) for part in rest))
+        return (*(gram for run in runs for gram in _split_grams(run)), *(_stem(_fold(part)) for part in rest))
     whole = _fold(word)
     parts = [_fold(part) for piece in word.split("_") for part in _HUMP.split(piece) if part]
     names = [whole, *parts] if len(parts) > 1 else [whole]
-    if word != raw and (bare := _bare(raw)) not in names:
+    if word != raw and (bare := _remove_elision(raw)) not in names:
         names.append(bare)
     if whole in STOP_WORDS and word.isupper() and len(word) > 1:
         return (word,)  # IT, US, WHO
     return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
 
 
-def _bare(raw: str) -> str:
+def _remove_elision(raw: str) -> str:
     """The word behind an elision, folded; empty where there is none."""
     match = _ELISION.fullmatch(_fold(raw.replace("’", "'")))
     return _POSSESSIVE.sub("", match["bare"]) if match else ""
 
 
-def _grams(run: str) -> list[str]:
+def _split_grams(run: str) -> list[str]:
     """Single characters and pairs, so that one-character and longer queries both find their place.
 
     A letter says nothing: of what is spelt they are pairs and threes.

@@ -1,6 +1,5 @@
 """Turning text into vectors, by the model that comes along or by an endpoint."""
 
-from memorywire.search.embed.embedder import BeginsHere, Embedder, EmbedsHere
-from memorywire.search.embed.registry import open_embedder
+from memorywire.search.embed.embedder import BeginsHere, Embedder, EmbedsHere, open_embedder
 
 __all__ = ["BeginsHere", "Embedder", "EmbedsHere", "open_embedder"]

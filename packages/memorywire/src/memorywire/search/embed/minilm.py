@@ -31,12 +31,12 @@ class MiniLmEmbedder:
             dimension=memorywire_minilm.DIMENSION,
         )
         self._model: memorywire_minilm.Model | None = None
-        self._crew: ThreadPool | None = None
+        self._pool: ThreadPool | None = None
         self._loading = Lock()
         self._threads = threads or min(MOST_THREADS, os.cpu_count() or 1)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        thread_pool = self._gathered()
+        thread_pool = self._start_threads()
         if len(texts) == 1:
             return await thread_pool.do(partial(self.embed_here, texts))
         vectors: list[bytes] = []
@@ -50,7 +50,7 @@ class MiniLmEmbedder:
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
         """As `embed`, on this thread."""
-        return self._loaded().embed(texts)
+        return self._load_model().embed(texts)
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         """A function that gives the vectors; on a machine with a second processor they are made meanwhile."""
@@ -59,23 +59,23 @@ class MiniLmEmbedder:
         return partial(self.embed_here, texts) if model is None else model.begin(texts)
 
     async def close(self) -> None:
-        thread_pool, self._crew, self._model = self._crew, None, None
+        thread_pool, self._pool, self._model = self._pool, None, None
         if thread_pool is not None:
             await asyncio.to_thread(thread_pool.dismiss)
 
-    def _gathered(self) -> ThreadPool:
-        if self._crew is None:
-            self._crew = ThreadPool(self._threads, "memorywire minilm")
-        return self._crew
+    def _start_threads(self) -> ThreadPool:
+        if self._pool is None:
+            self._pool = ThreadPool(self._threads, "memorywire minilm")
+        return self._pool
 
-    def _loaded(self) -> memorywire_minilm.Model:
+    def _load_model(self) -> memorywire_minilm.Model:
         with self._loading:
             if self._model is None:
-                self._model = _load(self._threads)
+                self._model = _open_model(self._threads)
             return self._model
 
 
-def _load(threads: int) -> memorywire_minilm.Model:
+def _open_model(threads: int) -> memorywire_minilm.Model:
     try:
         return memorywire_minilm.load(threads=threads)
     except memorywire_minilm.ModelDamaged as error:

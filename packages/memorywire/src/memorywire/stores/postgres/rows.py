@@ -17,7 +17,7 @@ from memorywire.model.kv import saying
 from memorywire.model.query import FIELDS
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.search.text import ASKED, name_words, spoken_by, tenths_asked, terms
+from memorywire.search.text import ASKED, count_question_tenths, name_words, spoken_by, terms
 from memorywire.stores.postgres.database import Row
 from memorywire.stores.sql import Document
 
@@ -98,7 +98,7 @@ def build_version_row(put: Put, space: Space) -> dict[str, Any]:
     record = put.record
     counts = terms(record.text)
     hidden_terms = {spoken_by(word): 1 for word in name_words(record.person or "")} | {
-        ASKED: tenths_asked(record)
+        ASKED: count_question_tenths(record)
     }
     entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
     is_object = not isinstance(record.content, str)

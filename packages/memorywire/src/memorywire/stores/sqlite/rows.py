@@ -17,7 +17,14 @@ from memorywire.model.errors import InvalidRequest, corrupt_row
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.search.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
+from memorywire.search.text import (
+    ASKED,
+    count_question_tenths,
+    name_words,
+    split_words,
+    spoken_by,
+    word_terms,
+)
 
 RECORD = (
     *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
@@ -274,7 +281,7 @@ def _hash_word(word: str) -> tuple[bytes, ...]:
 
 def index_terms(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
-    entries = distinct = [*chain.from_iterable(map(_hash_word, spelled(record.text)))]
+    entries = distinct = [*chain.from_iterable(map(_hash_word, split_words(record.text)))]
     if len(set(entries)) < len(entries):
         counts: dict[bytes, int] = {}
         for entry in entries:
@@ -291,7 +298,7 @@ def _with_count(once: bytes, count: int) -> bytes:
 
 def _speaker_entries(record: Record) -> Sequence[bytes]:
     """Index entries that tell who spoke, and how much of the text is questions."""
-    speaker, tenths = _hash_speaker(record.person or ""), tenths_asked(record)
+    speaker, tenths = _hash_speaker(record.person or ""), count_question_tenths(record)
     return (*speaker, _with_count(_hash(ASKED), tenths)) if tenths else speaker
 
 
