@@ -39,7 +39,7 @@ def test_a_change_is_undone_from_the_ledger(browser: Browser) -> None:
         _busy(stage)
         page = visit.open(f"{stage.url}/activity")
         page.get_by_role("button", name="Undo entry 2").click()
-        shows(page.locator("#notes"), "Taken back")
+        shows(page.locator("#notes"), "Undone")
         assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
 
 
@@ -50,8 +50,8 @@ def test_an_earlier_edition_of_the_rules_is_put_in_force_again(browser: Browser)
             stage.call("set_rules", rules=rules)
         page = visit.open(f"{stage.url}/policy")
         page.get_by_text("Edition 1,").click()
-        page.get_by_role("button", name="Put the rules of edition 1 in force again").click()
-        shows(page.locator("#notes"), "edition 1 are in force again")
+        page.get_by_role("button", name="Restore the rules of edition 1").click()
+        shows(page.locator("#notes"), "edition 1 are restored")
         assert stage.call("rules")["given"] == [rule]
         told = visit.open(f"{stage.url}/activity").locator("tbody tr").all_inner_texts()
         assert ["edition 3: salaries" in told[0], "edition 2: no rules" in told[1]] == [True, True]
@@ -61,10 +61,10 @@ def test_a_rule_that_cannot_be_kept_stays_on_the_page_with_what_is_wrong(browser
     with staged() as stage, visiting(browser) as visit:
         page = visit.open(f"{stage.url}/policy/rule")
         for text, wrong in (('{"name": "x" "verdict"}', "no JSON"), ('{"name": "x", "sorce": []}', "sorce")):
-            page.get_by_label("The rule").fill(text)
-            page.get_by_role("button", name="Put in force").click()
+            page.get_by_label("Rule (JSON)").fill(text)
+            page.get_by_role("button", name="Save and activate").click()
             page.get_by_role("alert").get_by_text(wrong).wait_for()
-            assert page.get_by_label("The rule").input_value() == text
+            assert page.get_by_label("Rule (JSON)").input_value() == text
         assert stage.call("rules")["given"] == []
 
 
@@ -107,27 +107,27 @@ def test_a_rule_is_added_tried_moved_switched_off_and_removed(browser: Browser) 
         _busy(stage)
         page = visit.open(f"{stage.url}/policy")
         page.get_by_role("link", name="Add a rule").click()
-        page.get_by_label("The rule").fill(
+        page.get_by_label("Rule (JSON)").fill(
             '{"name": "linz", "verdict": "hold", "content_contains": ["linz"]}'
         )
-        page.get_by_label("Agent to try it on").fill("a")
+        page.get_by_label("Agent for the back-test").fill("a")
         page.get_by_role("button", name="Back-test").click()
         shows(page.locator("#trial"), "1 of 2 changes")
-        page.get_by_role("button", name="Put in force").click()
+        page.get_by_role("button", name="Save and activate").click()
         shows(page.get_by_role("region", name="Your rules"), "linz")
         held = stage.call("remember", agent_id="a", type="semantic", content="Ben lives in Linz.")
         assert (held["status"], held["rule"]) == ("staged", "linz")
-        page.get_by_role("button", name="Switch off linz").click()
+        page.get_by_role("button", name="Disable linz").click()
         page.get_by_role("button", name="Remove linz").click()
-        expect(page.get_by_text("No rule of your own yet")).to_be_visible()
+        expect(page.get_by_text("No custom rules yet")).to_be_visible()
         expect(page.locator("details")).to_have_count(3)
 
 
 def test_a_rule_that_cannot_be_meant_is_refused_with_a_reason(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         page = visit.open(f"{stage.url}/policy/rule")
-        page.get_by_label("The rule").fill('{"name": "x", "verdict": "perhaps", "everything": true}')
-        page.get_by_role("button", name="Put in force").click()
+        page.get_by_label("Rule (JSON)").fill('{"name": "x", "verdict": "perhaps", "everything": true}')
+        page.get_by_role("button", name="Save and activate").click()
         shows(page.locator("main"), "verdict")
         assert stage.call("rules")["given"] == []
 
@@ -139,10 +139,10 @@ def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Brows
         assert "sqlite" in page.get_by_role("region", name="Stores").inner_text()
         assert "recall" in page.get_by_role("region", name="Latency").inner_text()
         assert page.locator(".chart rect").count() == 30
-        page.get_by_role("link", name="Check the stores now").click()
-        shows(page.locator("#check"), "fit for use")
-        page.get_by_role("button", name="Look for secrets").click()
-        shows(page.locator("main"), "memories were read")
+        page.get_by_role("link", name="Check stores").click()
+        shows(page.locator("#check"), "healthy")
+        page.get_by_role("button", name="Scan for secrets").click()
+        shows(page.locator("main"), "memories scanned")
         assert visit.complaints == []
 
 
@@ -154,8 +154,8 @@ def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(
         stage.server.run(journal.write(Act(debts=owed)))
         page = visit.open(f"{stage.url}/health")
         page.get_by_label("Why").last.fill("it was sold")
-        page.get_by_role("button", name="Write off").last.click()
-        shows(page.locator("#notes"), "right is not owed that change any more")
+        page.get_by_role("button", name="Discard").last.click()
+        shows(page.locator("#notes"), "The change will not be delivered to right")
         assert [debt.store for debt in stage.server.run(journal.list_outbox())] == ["left"]
 
 

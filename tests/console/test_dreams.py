@@ -26,9 +26,9 @@ def test_a_run_is_listed_read_whole_and_taken_back(stage: Stage, browser: Browse
         for words in ("Ben lives in Rome", "Ben really lives in Rome", "contradicts what was said later"):
             assert words in shown
         page.get_by_role("button", name="Undo this run").click()
-        page.get_by_text("Taken back by").wait_for()
+        page.get_by_text("Undone by").wait_for()
         assert page.get_by_role("button", name="Undo this run").count() == 0
-        assert "taken back" in visit.open(f"{stage.url}/dreams").locator("tbody").inner_text()
+        assert "undone" in visit.open(f"{stage.url}/dreams").locator("tbody").inner_text()
         assert not visit.complaints
     kept = {item["content"] for item in stage.call("list", agent_id="a")["items"]}
     assert kept == {"Ben lives in Rome", "Ben really lives in Rome", "Ben moved to Oslo"}

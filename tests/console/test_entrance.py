@@ -23,7 +23,7 @@ def test_with_operators_a_token_signs_in_and_out(stage: Stage, browser: Browser)
         assert page.title() == "Sign in · memorywire"
         page.get_by_label("Token", exact=True).fill("mw_wrong")
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("status").get_by_text("does not open the console").wait_for()
+        page.get_by_role("status").get_by_text("this token is not valid").wait_for()
         page = visit.sign_in(stage, olga.token)
         assert "operator:olga" in page.locator(".who").inner_text()
         page.get_by_role("button", name="Sign out").click()
@@ -103,7 +103,7 @@ def test_a_form_of_a_visit_that_ended_says_that_nothing_was_done_and_leads_back(
         visit.open(f"{stage.url}/inbox?q=tea")
         visit.context.clear_cookies()  # as after a restart, or two hours of silence
         page.get_by_role("button", name="Approve", exact=True).click()
-        page.get_by_role("alert").get_by_text("nothing was done").wait_for()
+        page.get_by_role("alert").get_by_text("the action was not performed").wait_for()
         page.get_by_label("Token", exact=True).fill(olga.token or "")
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url("**/console/inbox?q=tea")
@@ -118,13 +118,13 @@ def test_what_was_written_when_the_visit_ended_is_given_back_after_the_sign_in(
     with visiting(browser) as visit:
         page = visit.sign_in(stage, olga.token)
         page.keyboard.press("e")
-        page.get_by_label("What to remember instead").fill("Ana drinks <b>green</b> tea\nat seven")
+        page.get_by_label("New content").fill("Ana drinks <b>green</b> tea\nat seven")
         visit.context.clear_cookies()
-        page.get_by_role("button", name="Approve these words").click()
-        page.get_by_role("alert").get_by_text("What you wrote is given back then.").wait_for()
+        page.get_by_role("button", name="Save and approve").click()
+        page.get_by_role("alert").get_by_text("Your draft will be restored.").wait_for()
         page.get_by_label("Token", exact=True).fill(olga.token or "")
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_text("What you had sent was not done").wait_for()
+        page.get_by_text("The action was not performed").wait_for()
         given_back = page.locator("#notes pre").evaluate("pre => pre.lastChild.textContent")
         assert given_back == "Ana drinks <b>green</b> tea\nat seven"
         page.reload()
@@ -159,8 +159,8 @@ def test_the_link_of_a_receipt_leads_to_the_tenant_that_holds_it(stage: Stage, b
     with visiting(browser) as visit:
         page = visit.sign_in(stage, root.token)
         visit.open(f"{stage.url}{path}")
-        assert "you look at tenant default" in page.locator("main").inner_text()
-        page.get_by_role("button", name="Go to tenant acme").click()
+        assert "You are viewing tenant default" in page.locator("main").inner_text()
+        page.get_by_role("button", name="Switch to tenant acme").click()
         page.wait_for_url(f"**/console{path}")
         assert "of acme" in page.locator("article").inner_text()
         assert page.locator("#whose").input_value() == "acme"
@@ -189,7 +189,7 @@ def test_an_operator_of_several_tenants_sees_which_one_it_is_and_goes_to_another
         page = visit.sign_in(stage, root.token)
         assert page.locator("#whose").input_value() == "default"
         visit.open(f"{stage.url}/proposal?id={held['acme']}")
-        assert "You look at tenant default" in page.locator("main").inner_text()
+        assert "You are viewing tenant default" in page.locator("main").inner_text()
         page.locator("#whose").select_option("acme")
         page.wait_for_url("**/console/inbox")
         assert "of acme" in page.locator("#detail").inner_text()
@@ -206,7 +206,7 @@ def test_nobody_goes_to_a_tenant_that_is_not_theirs(stage: Stage, browser: Brows
         page = visit.open(f"{stage.url}/sign-in")
         page.get_by_label("Token", exact=True).fill(ben.token or "")
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("status").get_by_text("of several tenants").wait_for()
+        page.get_by_role("status").get_by_text("has several tenants").wait_for()
         page.get_by_label("Token", exact=True).fill(ben.token or "")
         page.get_by_label(re.compile("Tenant")).fill("acme")
         page.get_by_role("button", name="Sign in").click()
@@ -224,7 +224,7 @@ def test_nobody_is_offered_what_concerns_every_tenant_but_who_is_of_all(stage: S
         with visiting(browser) as visit:
             page = visit.sign_in(stage, stage.server.operator(name, "admin", tenants=tenants).token)
             sections = page.locator("#sections").inner_text()
-            checks = visit.open(f"{stage.url}/health").get_by_text("Check the stores now").count()
+            checks = visit.open(f"{stage.url}/health").get_by_text("Check stores").count()
             proofs = visit.open(f"{stage.url}/activity").get_by_text("Download checkpoint").count()
             offered.append(("Operators" in sections, checks, proofs))
     assert offered == [(True, 1, 1), (False, 0, 0)]

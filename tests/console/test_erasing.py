@@ -41,7 +41,7 @@ def test_a_key_asks_for_the_word_and_only_the_word_erases(erasing: Stage, browse
         assert kept(erasing) == []
         done = erasing.call("proposals", states=["approved"])["items"]
         page = visit.open(f"{erasing.url}/proposal?id={done[0]['id']}")
-        expect(page.get_by_role("button", name="Take the decision back")).to_have_count(0)
+        expect(page.get_by_role("button", name="Reopen")).to_have_count(0)
         assert not visit.complaints
 
 
@@ -53,13 +53,13 @@ def test_ticked_with_others_it_still_asks_for_the_word(erasing: Stage, browser: 
         expect(page.locator("#ticked")).to_have_text("2")
         page.keyboard.press("a")
         expect(page.get_by_label("Type erase to approve erasures")).to_be_focused()
-        page.get_by_role("button", name="Approve ticked").click()
+        page.get_by_role("button", name="Approve selected").click()
         expect(page.locator("#notes")).to_contain_text("for good")
         assert kept(erasing) == ["Ana pays by invoice"]
         for box in page.locator('.item input[name="id"]').all():
             box.check()
         page.get_by_label("Type erase to approve erasures").fill("erase")
-        page.get_by_role("button", name="Approve ticked").click()
+        page.get_by_role("button", name="Approve selected").click()
         offers_no_undo(page)
         assert kept(erasing) == ["Ben likes rain"]
 

@@ -55,14 +55,14 @@ def test_keys_alone_move_approve_reject_edit_and_take_back(four: Stage, browser:
         _note(page, "Approved.")
         assert _kept(four) == ["Ana drinks green tea in the morning", "Cleo reads at night"]
         page.keyboard.press("u")
-        _note(page, "Taken back.")
+        _note(page, "Undone.")
         assert _kept(four) == ["Ana drinks green tea in the morning"]
         expect(page.locator("#detail")).to_contain_text("Cleo reads at night")
         page.keyboard.press("e")
         page.keyboard.press("Control+a")
         page.keyboard.type("Cleo reads in the evening")
         page.keyboard.press("Control+Enter")
-        _note(page, "Approved with other words.")
+        _note(page, "Edited and approved.")
         assert "Cleo reads in the evening" in _kept(four)
         rejected = four.call("proposals", states=["rejected"])["items"]
         assert [item["decision"]["reason"] for item in rejected] == ["an attack"]
@@ -79,7 +79,7 @@ def test_ticked_proposals_are_decided_together_and_taken_back_together(four: Sta
         _note(page, "Approved: 2.")
         assert len(_waiting(four)) == 2
         page.keyboard.press("u")
-        _note(page, "Taken back.")
+        _note(page, "Undone.")
         assert len(_waiting(four)) == 4
         assert len(_kept(four)) == 1
         assert not visit.complaints
@@ -117,14 +117,14 @@ def test_everything_works_without_scripts(four: Stage, browser: Browser):
         _note(page, "Approved.")
         assert "Ben likes rain" in _kept(four)
         page.get_by_role("button", name="Undo").click()
-        _note(page, "Taken back.")
+        _note(page, "Undone.")
         page.get_by_text("Reject…").click()
-        page.get_by_label("Reason kept with the decision").fill("no")
+        page.get_by_label("Reason saved with the decision").fill("no")
         page.get_by_role("button", name="Reject", exact=True).click()
         _note(page, "Rejected.")
         page.locator(".item input").nth(0).check()
         page.locator(".item input").nth(1).check()
-        page.get_by_role("button", name="Reject ticked").click()
+        page.get_by_role("button", name="Reject selected").click()
         _note(page, "Rejected: 2.")
         page.locator("#theme").select_option("dark")
         page.get_by_role("button", name="Set").click()
@@ -153,7 +153,7 @@ def test_all_that_matches_is_decided_at_once_and_taken_back_at_once(four: Stage,
         assert len(_kept(four, "b")) == 30
         assert len(_waiting(four)) == 4
         page.get_by_role("button", name="Undo").click()
-        _note(page, "Taken back.")
+        _note(page, "Undone.")
         assert _kept(four, "b") == []
         assert len(_waiting(four)) == 34
 
@@ -163,7 +163,7 @@ def test_nothing_is_decided_at_once_that_was_not_shown(four: Stage, browser: Bro
         page = visit.open(f"{four.url}/inbox/all")
         four.hold("Dora came late")
         page.get_by_role("button", name="Reject 4").click()
-        _note(page, "what matches has changed meanwhile")
+        _note(page, "the matching proposals have changed")
         assert len(_waiting(four)) == 5
         page.get_by_role("button", name="Reject 5").click()
         _note(page, "Rejected: 5.")
@@ -244,7 +244,7 @@ def test_a_server_that_does_not_answer_is_told(four: Stage, browser: Browser):
         page = visit.open(four.url)
         page.route("**/decide", lambda route: route.abort())
         page.keyboard.press("a")
-        _note(page, "The server does not answer.")
+        _note(page, "The server does not respond.")
         page.unroute("**/decide")
         page.keyboard.press("a")
         _note(page, "Approved.")
@@ -266,13 +266,13 @@ def test_keys_can_be_turned_off(four: Stage, browser: Browser):
     with visiting(browser) as visit:
         page = visit.open(four.url)
         page.keyboard.press("?")
-        page.get_by_role("button", name="Turn keys off").click()
+        page.get_by_role("button", name="Turn shortcuts off").click()
         page.wait_for_selector('body[data-keys="off"]')
         page.keyboard.press("a")
         page.keyboard.press("?")
         expect(page.get_by_role("dialog")).to_be_visible()
         assert len(_waiting(four)) == 4
-        page.get_by_role("button", name="Turn keys on").click()
+        page.get_by_role("button", name="Turn shortcuts on").click()
         page.wait_for_selector('body[data-keys="on"]')
         page.keyboard.press("a")
         _note(page, "Approved.")
@@ -291,7 +291,7 @@ def test_a_reader_sees_no_inbox_and_a_reviewer_no_rules(stage: Stage, browser: B
         page.keyboard.press("a")
         _note(page, "Approved.")
         page.keyboard.press("u")
-        _note(page, "Taken back.")
+        _note(page, "Undone.")
         assert "right to manage" in visit.open(f"{stage.url}/suggestions").get_by_role("main").inner_text()
 
 
@@ -301,10 +301,10 @@ def test_decisions_alike_suggest_a_rule_that_can_be_put_in_force(stage: Stage, b
     with visiting(browser) as visit:
         page = visit.open(f"{stage.url}/inbox/all")
         page.get_by_role("button", name="Approve 5").click()
-        page.get_by_text("5 decisions speak for it").click()
+        page.get_by_text("5 matching decisions").click()
         expect(page.locator("details[open] li")).to_have_count(5)
-        page.get_by_role("button", name="Put it in force").click()
-        _note(page, "is in force")
+        page.get_by_role("button", name="Activate").click()
+        _note(page, "is active")
         assert [rule["learned"] for rule in stage.call("rules")["given"]] == [True]
 
 
@@ -324,6 +324,6 @@ def _decide_all_by_key(visit: Watched, stage: Stage) -> float:
     began: float = page.evaluate("performance.now()")
     for _ in range(100):
         page.keyboard.press("a")
-    expect(page.get_by_text("Nothing waits.")).to_be_visible(timeout=250_000)
+    expect(page.get_by_text("No pending proposals.")).to_be_visible(timeout=250_000)
     ended: float = page.evaluate("performance.now()")
     return (ended - began) / 1000

@@ -26,7 +26,7 @@ def test_who_looks_after_several_agents_chooses_one_of_theirs(stage: Stage, brow
         page.get_by_role("link", name="shop-ben").click()
         shows(page.locator(".items"), "News of shop-ben.")
         page.get_by_role("button", name="Approve", exact=True).click()
-        page.get_by_text("Nothing that waits matches").wait_for()
+        page.get_by_text("No pending proposals match").wait_for()
         page = visit.open(f"{stage.url}/activity")
         assert page.locator(".choices a").count() == 2
         page = visit.open(f"{stage.url}/inbox?agent=office")
@@ -55,8 +55,8 @@ def test_what_was_outdated_leads_to_the_memory_where_it_is_corrected(stage: Stag
         page.get_by_role("button", name="It was outdated").click()
         page.get_by_role("link", name="Open the memory").click()
         page.get_by_text("Correct…").click()
-        page.get_by_label("What is right").fill("Ana lives in Linz.")
-        page.get_by_role("button", name="Keep this instead").click()
+        page.get_by_label("Corrected content").fill("Ana lives in Linz.")
+        page.get_by_role("button", name="Save correction").click()
         shows(page.locator("#notes"), "Corrected")
     kept = stage.call("get", agent_id="a", id="home")
     assert (kept["content"], kept["version"], kept["tags"]) == ("Ana lives in Linz.", 2, ["home"])
@@ -68,8 +68,8 @@ def test_a_correction_of_what_was_changed_meanwhile_is_not_made(stage: Stage, br
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
         _remember(stage, "Ana lives in Wels.", id="home", if_version=1)
         page.get_by_text("Correct…").click()
-        page.get_by_label("What is right").fill("Ana lives in Linz.")
-        page.get_by_role("button", name="Keep this instead").click()
+        page.get_by_label("Corrected content").fill("Ana lives in Linz.")
+        page.get_by_role("button", name="Save correction").click()
         page.get_by_text("it was changed meanwhile").wait_for()
     assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Wels."
 

@@ -18,7 +18,7 @@ entries, listeners are woken by them, and look less often by themselves."""
 
 
 class Feed:
-    """The events of a house. Listeners share one look at the ledger, however many they are."""
+    """The events of a container. All listeners share one query of the ledger."""
 
     def __init__(self, container: Container, now: Callable[[], float] = time.monotonic) -> None:
         if container.journal is None:

@@ -163,7 +163,7 @@ class Procedure(_Walk):
     async def save(self) -> Remembered:
         """Keep the steps that were taken as the next version.
 
-        Raises Conflict when somebody else moved the procedure since it was loaded: load it again.
+        Raises Conflict if the procedure was changed since it was loaded: load it again.
         """
         with _explain_duplicate():
             return self._saved(await self._memory.remember(self._next_content(), **self._next_version()))

@@ -83,7 +83,7 @@ def drop_missing(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def refuse_local() -> NoReturn:
-    """Stands in for the house, which a client does not have: raises CapabilityUnsupported."""
+    """Raise CapabilityUnsupported: a client of a server has no container."""
     raise CapabilityUnsupported(
         "this needs the store itself, and only the server has it",
         field="store",

@@ -152,7 +152,10 @@ class MemorywireStore(BaseStore):
             return entry
         try:
             return self._keys.touch(entry.key) or entry
-        except (Conflict, CapabilityUnsupported):  # just written by somebody else, or kept by a server
+        except (
+            Conflict,
+            CapabilityUnsupported,
+        ):  # written at the same time by another client, or stored by a server
             return entry
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:

@@ -83,7 +83,7 @@ class MemorywireSession(SessionABC):
 
     async def _add(self, items: Sequence[Mapping[str, Json]]) -> None:
         if self._last is None:
-            await self._entries()  # the clock of whoever added before may have been ahead of ours
+            await self._entries()  # the clock of an earlier writer may have been ahead of ours
         self._last = max(self._clock_ns(), (self._last or 0) + 1)
         batch = f"{self._prefix}{self._last:0{_MOMENT_DIGITS}}-{secrets.token_hex(4)}"
         settings = [_setting(f"{batch}-{at:0{_PLACE_DIGITS}}", item) for at, item in enumerate(items)]

@@ -1,1 +1,1 @@
-"""The doors: HTTP, MCP and the console, all leading through the same dispatch."""
+"""The server: HTTP, MCP and the console, which all call the same dispatch."""

@@ -1,4 +1,4 @@
-"""Who comes in through a door: a credential becomes a caller with rights, a tenant and agents."""
+"""Authentication: a token becomes a caller with rights, a tenant and agents."""
 
 import asyncio
 import hashlib
@@ -97,13 +97,13 @@ class Caller(Struct, frozen=True, kw_only=True):
 ANYBODY = Caller(
     name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, everywhere=True, tenants=EVERYBODY
 )
-"""The one user of this machine, while nobody was named operator."""
+"""The local user of this machine, while there are no operators."""
 
 
 class Authenticator:
-    """Lets callers in, with tokens of ours or of the `provider`.
+    """Authenticates callers by tokens of operators or of the `provider`.
 
-    `trusting` lets the one local user in while there are no operators.
+    With `trusting`, the local user needs no token while there are no operators.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Authenticator:
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def trusts_links(self) -> bool:
-        """Whether a one-time link signs in: only while there is no other way to prove who somebody is."""
+        """Return whether a one-time link signs in: only while there are no operators and no provider."""
         return self._oidc is None and not await self._has_operators()
 
     async def _has_operators(self) -> bool:
@@ -169,7 +169,7 @@ class Authenticator:
         return match if match is not None and match[1].holds(now) else None
 
     def _note_use(self, token: Token) -> None:
-        """Note now and then, in the background, that a token was used; nobody waits for it."""
+        """Record in the background, at most once a minute, that a token was used."""
         now = self._clock()
         if not 0 <= now - self._used.get(token.id, token.used_at or 0) < _USED_EVERY_MS:
             self._used[token.id] = now
@@ -216,7 +216,7 @@ def _refuse_token() -> Unauthenticated:
     )
 
 
-# Only signatures that a public key checks: with a shared secret, whoever checks could sign.
+# Only signatures with a public key: a party that verifies a shared secret could also sign.
 _ALGORITHMS = ("ES256", "ES384", "EdDSA", "PS256", "RS256", "RS384", "RS512")
 _FRESH_SECONDS = 300.0
 _RETRY_SECONDS = 10.0  # tokens with invented key ids must not each cause a request to the provider

@@ -65,7 +65,7 @@ current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=No
 
 @contextmanager
 def spanned(operation: str) -> Iterator[Tell]:
-    """A span around one operation, if anybody collects spans and the conventions know it."""
+    """Open a span around one operation, if spans are collected and the conventions cover it."""
     trace = _tracing()
     if trace is None or operation not in SPANS:
         yield _nobody
@@ -167,7 +167,7 @@ class JsonLines(logging.Formatter):
 
 @contextmanager
 def json_logs(write: Callable[[str], None]) -> Iterator[None]:
-    """While this is entered, whatever the process logs is written as lines of JSON.
+    """While this context is open, the process writes its logs as JSON lines.
 
     That includes warnings, and errors that end a thread.
     """

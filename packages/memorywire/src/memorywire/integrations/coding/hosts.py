@@ -199,7 +199,7 @@ class Sessions:
         return [Spooled(path=path, session=_session_of(path)) for path, *_ in in_order]
 
     def tidy(self, before: int) -> None:
-        """Forget sessions that nobody has gone on with since that moment, in epoch milliseconds."""
+        """Delete sessions without activity since that moment, in epoch milliseconds."""
         for path in self._folder.glob("*.json"):
             if path.stat().st_mtime * 1000 < before:
                 path.unlink(missing_ok=True)
@@ -216,7 +216,7 @@ class Sessions:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether nobody else is taking in the spool right now; a lock, for the time of a `with`."""
+        """Yield whether this process holds the lock for processing the buffered lines."""
         import fcntl  # there is none on Windows, where the embedded journal does not run
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -274,7 +274,7 @@ def _digest(head: bytes) -> str:
 
 
 def _name(id: str) -> str:
-    """A file's name for whatever a host calls a session."""
+    """Return a file name for the session id of a host."""
     return hashlib.blake2b(id.encode(), digest_size=12).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""The console: pages on which people review, look and ask why. It asks the same door as everybody else."""
+"""The console: web pages to review proposals and inspect memories. It uses the same service as HTTP."""

@@ -1,4 +1,4 @@
-"""The console as an application that the HTTP door mounts; visitors come in with a cookie of their own."""
+"""The console as an application that the HTTP server mounts; viewers sign in with a cookie."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -89,7 +89,7 @@ def console_mount(
     tending: BackgroundWork | None = None,
     entropy: Entropy = os.urandom,
 ) -> Console:
-    """The console over an open house.
+    """Build the console over an open container.
 
     Where only this machine can come in (`local`) its user needs no token while there are no operators;
     elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
@@ -110,7 +110,7 @@ def console_mount(
     )
 
     async def entry(scope: Scope) -> Caller | None:
-        """The visitor of a cookie; the session is left where the page finds it."""
+        """Return the viewer of the session cookie; the session is kept in the state of the request."""
         scope["state"]["operation"] = "console"
         session = sessions.read(Request(scope).headers.get("cookie", ""))
         scope["state"].update(session=session or sessions.begin(), fresh=session is None)
@@ -137,7 +137,7 @@ def console_mount(
 
 
 async def viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
-    """The caller that the session stands for now; None when the door would not let them in."""
+    """Return the caller of the session; None if it is not valid any more."""
     if session is not None and session.local:
         if not await authenticator.trusts_links():
             return None
@@ -173,7 +173,7 @@ def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
 
 
 def _is_other_tenant(page: Page) -> bool:
-    """Whether the address is of another tenant than the visitor looks at, as in the link of a receipt."""
+    """Return whether the URL names another tenant than the viewer's, as a link in a receipt can."""
     tenant = page.query.get("tenant")
     return page.viewer is not None and tenant is not None and tenant != page.viewer.tenant
 
@@ -223,7 +223,7 @@ async def _read_own_form(page: Page) -> Form:
     form = await _read_any_form(page)
     if not page.console.sessions.is_token(page.session, form.get(PROOF) or ""):
         page.typed = form.typed
-        raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
+        raise Forbidden("this form belongs to another session", field=PROOF, fix="load the page again")
     return form
 
 
@@ -235,7 +235,7 @@ async def _read_any_form(page: Page) -> Form:
 
 
 def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
-    """Give the visitor a new session, or now and then a new seal for the old one."""
+    """Set the cookie of a new session, or renew that of an old one."""
     sessions, session = page.console.sessions, page.session
     current = session if fresh else sessions.renewed(session)
     if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
@@ -254,8 +254,8 @@ def _handle_unknown(console: ConsoleContext) -> Callable[[Request, Exception], A
 def _require_viewer(endpoint: Endpoint) -> Endpoint:
     async def check(request: Request) -> Response:
         if request.state.caller is None:
-            raise Unauthenticated("nobody is signed in", fix="sign in")
-        request.state.operation = "events"  # how long a visitor listens is not how long a page takes
+            raise Unauthenticated("you are not signed in", fix="sign in")
+        request.state.operation = "events"  # the duration of a stream is not the latency of a page
         request.state.asked = parameters_of("/v0/events", "GET").read(request)
         return await endpoint(request)
 

@@ -1,4 +1,4 @@
-"""A page in the making: who looks, what they ask through the door, and how the answer is shown."""
+"""A page: its viewer, the operations it calls, and its templates."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ from memorywire.server.http.endpoint import Service
 from memorywire.server.http.requests import read_bytes
 
 PROOF = "form_token"
-"""The field in which every form of ours says which visit it was made for."""
+"""The hidden field with the CSRF token of the session."""
 
 _WORDS = ("content", "rule", "reason", "why")
 """Fields that a person writes more than a word into."""
@@ -51,7 +51,7 @@ class Form(Struct, frozen=True):
 
     @property
     def typed(self) -> dict[str, str]:
-        """What somebody typed, and would have to type again if it were lost."""
+        """The long texts of the form, which the viewer would have to type again."""
         fields = {name: self.get(name) for name in _WORDS}
         return {name: words[:_MOST_WORDS] for name, words in fields.items() if words and words.strip()}
 
@@ -60,7 +60,7 @@ class Form(Struct, frozen=True):
 
 
 def whole(text: str, field: str, message: str) -> int:
-    """A number as an address or a form spells it; `said` is what the field is."""
+    """Parse a number of a URL or a form; `message` is the error otherwise."""
     if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
         raise InvalidRequest(message, field=field)
     return int(text)
@@ -118,7 +118,7 @@ class Section(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
 
-    With `of_agent`, a visitor limited to some agents first chooses one of them.
+    With `of_agent`, a viewer limited to some agents first chooses one of them.
     """
 
     path: str
@@ -141,7 +141,7 @@ class ConsoleContext(Struct, frozen=True, kw_only=True):
 
 
 class Page:
-    """One request of one visitor. It asks only through the door, as the visitor and nobody else."""
+    """One request of one viewer. All operations run with the rights of the viewer."""
 
     def __init__(
         self, request: Request, console: ConsoleContext, session: Session, viewer: Caller | None
@@ -151,13 +151,13 @@ class Page:
         self.session = session
         self.viewer = viewer
         self.typed: Mapping[str, str] = {}
-        """What the visitor wrote into the form that led here and did nothing."""
+        """The draft from a form that was not processed."""
 
     @property
     def caller(self) -> Caller:
         """Who looks; views that are not public have one."""
         if self.viewer is None:
-            raise Unauthenticated("nobody is signed in", fix="sign in")
+            raise Unauthenticated("you are not signed in", fix="sign in")
         return self.viewer
 
     @property
@@ -165,7 +165,7 @@ class Page:
         return self.console.service.container.context.clock()
 
     async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
-        """An operation of the wire, as the visitor; fields that are None or empty are left out."""
+        """Run an operation as the viewer; fields that are None or empty are left out."""
         fields = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
         return await self.console.service.call(operation, fields, self.caller)
 
@@ -182,7 +182,7 @@ class Page:
 
     @property
     def sections(self) -> list[Section]:
-        """Those that are open to the visitor."""
+        """The sections that the viewer may open."""
         return [one for one in self.console.sections if self.may(one.right, everywhere=one.everywhere)]
 
     @cached_property
@@ -192,14 +192,14 @@ class Page:
 
     @property
     def agent(self) -> str | None:
-        """The agent the address names; else the only one that is the visitor's, if it is only one."""
+        """The agent in the URL; else the viewer's agent, if there is only one."""
         agent = self.query.get("agent")
         only, *others = self.caller.agents
         return agent if agent is not None or others or "*" in only else only
 
     @property
     def limited(self) -> bool:
-        """Whether the visitor may see some agents only."""
+        """Whether the viewer is limited to some agents."""
         return self.caller.agents != EVERYBODY
 
     def link(self, path: str | None = None, /, **fields: Json) -> str:
@@ -241,7 +241,7 @@ class Page:
     def over_tls(self) -> bool:
         """Whether the browser speaks TLS, to us or to a proxy before us.
 
-        The header of a proxy is believed from anybody: a client that forges it only makes its own cookie
+        The proxy header is trusted from any client: one that forges it only makes its own cookie
         stricter.
         """
         protocol = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
@@ -266,7 +266,7 @@ class Page:
         return counts
 
     async def _tenants(self) -> list[str]:
-        """The tenants the visitor may look at; a pattern stands for all tenants that have memories here."""
+        """Return the tenants that the viewer may see; a pattern covers all tenants with memories."""
         if self.viewer is None:
             return []
         patterns = self.viewer.tenants
@@ -279,7 +279,7 @@ class Page:
 
 
 def own(address: str) -> str:
-    """The address, if it is a page of the console; a form cannot send a visitor elsewhere."""
+    """Return the address if it is a page of the console, else the start page (no open redirects)."""
     inside = address == PATH or address.startswith((f"{PATH}/", f"{PATH}?"))
     return address if inside and address.isprintable() and "\\" not in address else PATH
 

@@ -35,7 +35,7 @@ _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def environment() -> Environment:
-    """Everything is escaped; a name that nobody gave is an error, not an empty string."""
+    """Build the template environment: everything is escaped, and an undefined name is an error."""
     templates = Environment(
         loader=FunctionLoader(_source),
         autoescape=True,
@@ -144,7 +144,7 @@ WIDTH, HEIGHT = 600, 120
 
 
 class Column(Struct, frozen=True):
-    """One day: where its column stands, how high it is, and what it says to whoever cannot see it."""
+    """The bar of one day: its position, its height and its label."""
 
     x: float
     width: float

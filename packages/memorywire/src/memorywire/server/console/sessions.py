@@ -1,4 +1,4 @@
-"""Who is signed in, kept in a sealed cookie: nobody else can read it, write it or use it elsewhere."""
+"""Sessions in encrypted cookies, which only this server can read and write."""
 
 import hashlib
 import hmac
@@ -37,9 +37,9 @@ _MOST_BYTES = 4_000
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """A visit that lasts: `secret` is the token that opened it, `local` says that a one-time link did.
+    """A session: `secret` is the token that signed in, `local` marks a one-time link.
 
-    Without either it is the session of whoever needs no token, or of a stranger.
+    Without either, it belongs to the local user, or to a viewer who is not signed in.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Note(Struct, frozen=True, kw_only=True):
     fix: str | None = None
     undo: Mapping[str, Json] | None = None
     typed: Mapping[str, str] = field(default_factory=dict)
-    """What the visitor had written into a form that did nothing, by field."""
+    """The fields of a form that was not processed."""
     id: str = ""
 
 
@@ -108,7 +108,7 @@ class Sessions:
         return replace(session, issued=now) if now - session.issued >= _ROTATE_MS else None
 
     def keep(self, response: Response, session: Session, *, tls: bool) -> None:
-        """Give the visitor the sealed session; over TLS it never travels without."""
+        """Set the session cookie; with TLS it is marked secure."""
         cookie = self._box.encrypt(
             json.dumps(asdict(session)).encode(), self._entropy(SecretBox.NONCE_SIZE)
         ).hex()
@@ -170,7 +170,7 @@ class Sessions:
         return None if note is None else note.undo
 
     def put_aside(self, session: Session, draft: Mapping[str, str]) -> None:
-        """Keep what somebody typed whose session has ended, until they have signed in again."""
+        """Keep the draft of a viewer whose session has expired, until they sign in again."""
         if draft:
             self._aside[session.id] = self._clock(), draft
             _trim(self._aside, _MOST_ASIDE)

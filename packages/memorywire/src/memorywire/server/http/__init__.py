@@ -1,1 +1,1 @@
-"""The HTTP door: the wire's operations as routes, events as a stream, health and figures beside them."""
+"""The HTTP server: a route for each operation, a stream of events, health checks and metrics."""

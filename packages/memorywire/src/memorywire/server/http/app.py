@@ -1,4 +1,4 @@
-"""The application: every route, the mounts of other doors, and the guard before all of them."""
+"""The ASGI application: all routes, mounted applications, and the security middleware."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -53,7 +53,7 @@ def readyz_endpoint(service: Service) -> Endpoint:
     checking: asyncio.Task[bool] | None = None
 
     async def answers() -> bool:
-        """One check at a time, for all who ask meanwhile: anybody may, as often as they like."""
+        """Run one check at a time and share its result, because probes need no token."""
         nonlocal checking
         if checking is None or checking.done():
             checking = asyncio.create_task(_answers(service))
@@ -84,7 +84,7 @@ async def _answers(service: Service) -> bool:
 
 WRONG_METHOD = 405
 _ALIKE = 0.85
-_LONGEST_GUESS = 64  # of an address that nobody knows, anybody may send as much as they like
+_LONGEST_GUESS = 64  # unknown paths come from unauthenticated clients and can have any length
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -117,10 +117,11 @@ def build_app(
     observer: RequestObserver,
     provider: Provider | None = None,
 ) -> tuple[ASGIApp, Service]:
-    """The application over an open house, and the door to drain when it ends.
+    """Build the application over an open container; return it with the service to drain at the end.
 
-    `trusting` lets one local user in while there are no operators; `hosts` are the names the server
-    goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
+    With `trusting`, the local user needs no token while there are no operators. `hosts` are the accepted
+    names in `Host` headers; an empty set accepts any. Tokens of the `provider` are accepted besides our own.
+    `observer` sees every request.
     """
     hosting = replace(container, hosting=any(mount.hosting for mount in mounts))
     service = Service(hosting, limits or Limits())
@@ -258,7 +259,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """An error nobody foresaw: its name is for the log of the process, not for the caller."""
+    """Handle an unexpected error: its name goes to the log, not to the caller."""
     trace = current_trace.get()
     place = "" if trace is None else f", at trace_id {trace.id}"
     fault = MemorywireError("something went wrong here", fix=f"look into the log of the server{place}")

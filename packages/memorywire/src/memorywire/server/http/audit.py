@@ -27,7 +27,7 @@ _NEWEST = 20_000
 
 
 async def entries(service: Service, caller: Caller, parameters: Mapping[str, Json]) -> dict[str, Json]:
-    """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
+    """Return a page of the ledger, newest first, and the start of the next; requires the right to review."""
     caller.require(Right.REVIEW)
     caller.require_agent(parameters, optional=True)
     rest = dict(parameters)

@@ -191,7 +191,7 @@ def _recall(service: Service) -> Endpoint:
 
 def _event(service: Service) -> Endpoint:
     async def event(request: Request) -> Response:
-        """Ask what became of messages; an event of somebody else's agent is not there."""
+        """Return the state of added messages; raises NotFound for an event of another agent."""
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)

@@ -1,4 +1,4 @@
-"""Definitions of backends over HTTP, for whoever may manage: made, forked, retired, and bound to agents."""
+"""Definitions of backends over HTTP: create, fork, retire and bind them; requires the right to manage."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
@@ -56,7 +56,7 @@ def _endpoint(verb: Verb, service: Service) -> Endpoint:
         request.state.operation = "backend"
         book = service.container.backends
         if book is None:
-            raise unsupported("backends", "this house was opened without them")
+            raise unsupported("backends", "this server was started without backends")
         return as_json(await verb(request, service, caller, book))
 
     return endpoint

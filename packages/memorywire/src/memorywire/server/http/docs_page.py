@@ -1,4 +1,4 @@
-"""The description of the door, for programs and as a page for people; everything is served from here."""
+"""The OpenAPI document as JSON and as an HTML page."""
 
 import json
 from collections.abc import Iterator, Mapping

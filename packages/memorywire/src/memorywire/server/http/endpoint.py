@@ -72,7 +72,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Service:
-    """The house as seen from outside; work that was begun is finished, even if nobody waits any more."""
+    """Runs operations for callers. Work that was started finishes, even if the client has disconnected."""
 
     def __init__(self, container: Container, limits: Limits) -> None:
         if container.journal is None:
@@ -106,7 +106,7 @@ class Service:
         return replace(self.container, context=self.container.as_caller(caller.name, caller.principal))
 
     def opener(self, caller: Caller) -> Callable[[], Awaitable[Container]]:
-        """A function that gives the house to a face of memory, for this caller."""
+        """Return a function that returns the container for this caller."""
 
         async def container() -> Container:
             return self.as_caller(caller)
@@ -141,7 +141,7 @@ class Service:
     def _done(self, task: "asyncio.Future[Any]") -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # somebody has seen it, or nobody waits for it
+            task.exception()  # marks the error as retrieved: the client got it, or has disconnected
 
 
 def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
@@ -203,7 +203,7 @@ def wire_endpoint(route: Wire, service: Service) -> Endpoint:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who asks: the guard has let them in."""
+    """Return the authenticated caller."""
     caller: Caller = request.state.caller
     return caller
 

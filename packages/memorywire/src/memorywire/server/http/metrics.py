@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of requests, operations, stores, the embedder and the books. They name nobody."""
+"""Prometheus metrics of requests, operations, stores, the embedder and the journal, and the request log."""
 
 import json
 import sys
@@ -174,7 +174,7 @@ class RequestRecord(Struct):
 
 
 class RequestObserver:
-    """Counts, times and logs every visit."""
+    """Counts, times and logs every request."""
 
     def __init__(self, clock: Clock, log: Log | None = to_stderr) -> None:
         self.metrics = Metrics()
@@ -187,7 +187,7 @@ class RequestObserver:
             self._log(json.dumps({"at": self._clock(), "level": "error", "message": text}))
 
     def over(self, container: Container) -> Container:
-        """The house with its stores and its embedder timed; whoever opened it still closes it."""
+        """Return the container with its stores and embedder timed. The caller still closes the original."""
         embedder = _Timed(container.context.embedder, self.metrics)
         return replace(
             container, context=replace(container.context, watching=self.metrics.took, embedder=embedder)

@@ -27,7 +27,7 @@ from memorywire.server.http.metrics import RequestObserver
 from memorywire.server.http.quotas import Lease, Party, Quotas, Rates, WrongTokens, current_lease
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
-"""How an application recognises its own visitors; None is a stranger, whom it receives itself."""
+"""Authenticates the requests of a mounted application; None lets it handle the request unauthenticated."""
 
 Words: TypeAlias = Callable[[MemorywireError], Response]
 """How an application words a problem."""
@@ -50,7 +50,7 @@ _GRACE_SECONDS = 0.4
 class SecurityMiddleware:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
-    `entries` are paths below which an application lets visitors in by its own means, `words` those below
+    `entries` are paths below which an application authenticates requests itself, `words` those below
     which problems are told in the words of another contract. `names` says what logs call a path.
 
     What it lets in finds in `scope["state"]`, in mounted applications too: its `caller`, its `address`, the
@@ -207,7 +207,7 @@ class SecurityMiddleware:
         await asyncio.sleep(_GRACE_SECONDS)
 
     async def _is_welcome(self, scope: Scope) -> bool:
-        again = {**scope, "state": {}}  # an application that admits its own visitors notes them there
+        again = {**scope, "state": {}}  # a mounted application keeps its session there
         caller: Caller | None = scope["state"]["caller"]
         try:
             return await self._caller(again, Headers(scope=scope)) == caller
@@ -234,7 +234,7 @@ class _Stream:
         self.ended = False
 
     def was_ended(self) -> bool:
-        """Whether this cancelled the task, and nobody else did; the task then goes on."""
+        """Return whether only this object cancelled the task; the task then continues."""
         return self.ended and self._answering is not None and self._answering.uncancel() == 0
 
     def close(self) -> None:
@@ -287,7 +287,7 @@ def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuse pages of other sites, which could use their visitor's access; programs send no such header.
+    """Refuse requests from pages of other sites (CSRF). Programs send no Origin header.
 
     TLS that is terminated before us changes the scheme and keeps the host, so only the host is compared.
     """
@@ -299,7 +299,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def _is_navigation(method: str, headers: Headers) -> bool:
-    """Whether somebody just follows a link to one of our pages: that does nothing by itself."""
+    """Return whether the browser follows a link to one of our pages, which changes nothing."""
     return (
         method == "GET"
         and headers.get("sec-fetch-mode") == "navigate"

@@ -1,4 +1,4 @@
-"""The description of this door, OpenAPI 3.1, put together from the schemas and examples of the wire."""
+"""The OpenAPI 3.1 document, built from the schemas and examples of the wire format."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def _describe_parameter(name: str, place: str, text: str, **schema: Json) -> Par
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f]*$"}
 _IN_PATH: Mapping[str, Parameter] = {
-    "scope": _describe_parameter("scope", "path", "Whose keys.", enum=["agent", "user", "tenant"]),
+    "scope": _describe_parameter("scope", "path", "The kind of owner.", enum=["agent", "user", "tenant"]),
     "scope_id": _describe_parameter("scope_id", "path", "The agent, the user or the tenant.", **TEXT),
     "key": _describe_parameter("key", "path", "The key.", **TEXT),
     "event_id": _describe_parameter("event_id", "path", "The event.", **TEXT),
@@ -50,14 +50,14 @@ _IN_PATH: Mapping[str, Parameter] = {
 IF_MATCH = _describe_parameter(
     "If-Match",
     "header",
-    "The version that must be current, in quotes, as an ETag said it.",
+    "The version that must be current, in quotes, as in the ETag.",
     type="string",
     pattern='^"[0-9]{1,15}"$',
 )
 _LIST = (
-    _describe_parameter("prefix", "query", "Only keys that begin so.", type="string", maxLength=256),
+    _describe_parameter("prefix", "query", "Only keys with this prefix.", type="string", maxLength=256),
     _describe_parameter(
-        "after", "query", "Only keys behind this one: the `next` of the page before.", type="string"
+        "after", "query", "Only keys after this one: the `next` of the previous page.", type="string"
     ),
     _describe_parameter(
         "limit", "query", "At most this many.", type="integer", minimum=1, maximum=1000, default=100
@@ -72,83 +72,85 @@ ADDRESSES = (
         path=ENTRY,
         method="put",
         name="kv_set",
-        summary="Keep a value under a key.",
+        summary="Set the value of a key.",
         body=True,
         more=(IF_MATCH,),
     ),
     Address(path=ENTRY, method="post", name="kv_incr", summary="Add to the number under a key.", body=True),
-    Address(path=ENTRY, method="delete", name="kv_delete", summary="End the entry of a key."),
-    Address(path=ENTRIES, method="get", name="kv_list", summary="Entries by their keys.", more=_LIST),
-    Address(path=ENTRIES, method="post", name="kv_set_many", summary="Keep many values.", body=True),
+    Address(path=ENTRY, method="delete", name="kv_delete", summary="Delete a key."),
+    Address(path=ENTRIES, method="get", name="kv_list", summary="List entries by key.", more=_LIST),
+    Address(path=ENTRIES, method="post", name="kv_set_many", summary="Set many values.", body=True),
     Address(
         path="/v0/kv-search/{scope}/{scope_id}",
         method="post",
         name="kv_search",
-        summary="Entries by their meaning.",
+        summary="Search entries by meaning.",
         body=True,
     ),
     Address(
         path="/v0/kv-stats/{scope}/{scope_id}",
         method="get",
         name="kv_stats",
-        summary="What the entries amount to, and of which model their vectors are.",
+        summary="Count entries and bytes, and name the models of the vectors.",
     ),
     Address(
         path="/v0/kv-reembed/{scope}/{scope_id}",
         method="post",
         name="kv_reembed",
-        summary="Make the vectors that are missing.",
+        summary="Compute missing vectors.",
         body=True,
     ),
-    Address(path="/v0/layer/add", method="post", name="layer_add", summary="Take messages in.", body=True),
+    Address(path="/v0/layer/add", method="post", name="layer_add", summary="Add messages.", body=True),
     Address(
         path="/v0/layer/recall",
         method="post",
         name="layer_recall",
-        summary="Ask what conversations gave away.",
+        summary="Recall facts from conversations.",
         body=True,
     ),
     Address(
         path="/v0/layer/events/{event_id}",
         method="get",
         name="layer_event",
-        summary="What became of messages.",
+        summary="Get the state of added messages.",
         more=(
             _describe_parameter("agent_id", "query", "Only if it is of this agent.", **TEXT),
             _describe_parameter("user_id", "query", "Only if it is of this user.", **TEXT),
         ),
     ),
-    Address(path="/v0/backends", method="get", name="backend_list", summary="Definitions of backends."),
+    Address(
+        path="/v0/backends", method="get", name="backend_list", summary="List the definitions of backends."
+    ),
     Address(
         path="/v0/backends", method="post", name="backend_create", summary="Define a backend.", body=True
     ),
-    Address(path="/v0/backends/{definition}", method="get", name="backend_get", summary="One definition."),
+    Address(path="/v0/backends/{definition}", method="get", name="backend_get", summary="Get a definition."),
     Address(
         path="/v0/backends/{definition}/fork",
         method="post",
         name="backend_fork",
-        summary="Define a backend like another.",
+        summary="Create a definition from another one.",
         body=True,
     ),
     Address(
         path="/v0/backends/{definition}/retire",
         method="post",
         name="backend_retire",
-        summary="Let no agent be bound to it any more.",
+        summary="Retire a definition; no more agents can be bound to it.",
         body=True,
     ),
     Address(
         path="/v0/bindings/{agent_id}",
         method="put",
         name="backend_bind",
-        summary="Keep an agent's memories in a backend.",
+        summary="Bind an agent to a backend.",
         body=True,
     ),
     Address(
         path="/v0/bindings/{agent_id}",
         method="delete",
         name="backend_unbind",
-        summary="Keep an agent's memories here again.",
+        summary="Unbind an agent from its backend.",
     ),
 )
 
@@ -158,7 +160,7 @@ _FILES = ("schemas.json", "schemas_contracts.json")
 
 @cache
 def own_schemas() -> dict[str, dict[str, Json]]:
-    """Every schema of the door by name; shared between callers, so read only."""
+    """Return the schemas of the HTTP server by name. The result is shared: do not change it."""
     return {name: schema for file in _FILES for name, schema in _load_schemas(file).items()}
 
 
@@ -171,19 +173,19 @@ _COMPONENTS = "#/components/schemas/"
 _IN_SECONDS = "common.json#/$defs/seconds"
 _PROBLEMS = sorted({*STATUSES.values(), MOVED} - {405, 421})
 _SAID = {
-    400: "The body is not the JSON this wire accepts.",
-    401: "No valid token came with the request.",
+    400: "The body is not valid JSON.",
+    401: "The request has no valid token.",
     403: "The caller may not do this, or the policy refuses it.",
-    404: "There is no such thing here; what is somebody else's is not there either.",
-    408: "The body did not come in time.",
-    409: "The state moved, the id or the content is taken, or a person has to agree first.",
+    404: "It does not exist, or it belongs to another caller.",
+    408: "The body did not arrive in time.",
+    409: "The state has changed, the id or content exists already, or a person must approve first.",
     412: "The version is not the one that If-Match names.",
     413: "The body is too large.",
-    415: "The body is not plain JSON.",
+    415: "The body is not uncompressed JSON.",
     422: "The request is not valid.",
-    429: "Too many requests, or the budget is spent; see Retry-After.",
-    500: "A fault of the server.",
-    503: "Too much is asked at once, or a store does not answer; see Retry-After.",
+    429: "Too many requests, or the budget is used up; see Retry-After.",
+    500: "An internal error of the server.",
+    503: "The server is overloaded, or a store does not respond; see Retry-After.",
 }
 _BODY_PROBLEMS = frozenset({400, 408, 409, 412, 413, 415})
 
@@ -288,7 +290,7 @@ def _describe_headers(route: Wire) -> list[Json]:
     fields = properties(route.operation)
     headers = []
     if "idempotency_key" in fields:
-        text = "The field idempotency_key, as a header."
+        text = "The field idempotency_key as a header."
         schema = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$"}
         headers.append(_build_parameter("Idempotency-Key", "header", schema, text, False))
     if {"if_version", "if_edition"} & set(fields):
@@ -345,7 +347,7 @@ def _remove_field(schema: Json, field: str) -> Json:
 
 
 def _describe_responses(name: str, *, writes: bool, body: bool) -> dict[str, Json]:
-    text = _load_all_schemas()[name].get("description", "What was asked for.")
+    text = _load_all_schemas()[name].get("description", "The answer.")
     answer = {"description": text, "content": {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}}
     answers = {"200": answer, **({str(ACCEPTED): _describe_accepted(name)} if writes or body else {})}
     problems = [status for status in _PROBLEMS if body or status not in _BODY_PROBLEMS - {409}]
@@ -357,7 +359,10 @@ def _describe_responses(name: str, *, writes: bool, body: bool) -> dict[str, Jso
 
 def _describe_accepted(name: str) -> Json:
     content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}
-    return {"description": "It waits for a person, or for a store that is away.", "content": content}
+    return {
+        "description": "Accepted: it waits for a person, or for a store that does not respond.",
+        "content": content,
+    }
 
 
 def _describe_problem(status: int) -> Json:
@@ -371,7 +376,7 @@ def _describe_own(
     operation: dict[str, Json] = {
         "operationId": name,
         "summary": summary,
-        "tags": ["door"],
+        "tags": ["server"],
         "parameters": parameters or [],
         "responses": _describe_responses(f"{name}.response", writes=False, body=body is not None),
     }
@@ -403,7 +408,7 @@ def _describe_plain(summary: str, media: str, status_503: bool = False, *, publi
     schema: Json = {"$ref": f"{_COMPONENTS}health"} if status_503 else {"type": "string"}
     answers: dict[str, Json] = {"200": {"description": summary, "content": {media: {"schema": schema}}}}
     if status_503:
-        answers["503"] = {"description": "Not now.", "content": {media: {"schema": schema}}}
+        answers["503"] = {"description": "Not available.", "content": {media: {"schema": schema}}}
     if not public:
         answers |= {
             str(status): {"$ref": f"#/components/responses/problem{status}"}
@@ -411,7 +416,7 @@ def _describe_plain(summary: str, media: str, status_503: bool = False, *, publi
         }
     return {
         "summary": summary,
-        "tags": ["door"],
+        "tags": ["server"],
         "responses": answers,
         **({"security": []} if public else {}),
     }
@@ -420,9 +425,7 @@ def _describe_plain(summary: str, media: str, status_503: bool = False, *, publi
 _MEMORY_ID = _build_parameter("id", "path", TEXT, "The procedure.", True)
 
 _OWN: Mapping[str, Mapping[str, Json]] = {
-    "/v0/batch": {
-        "post": _describe_own("batch", "Many operations, one after the other.", body="batch.request")
-    },
+    "/v0/batch": {"post": _describe_own("batch", "Run many operations in order.", body="batch.request")},
     "/v0/procedures/{id}/trigger": {
         "post": _describe_own(
             "trigger", "Take one step of a procedure.", body="trigger.request", parameters=[_MEMORY_ID]
@@ -431,18 +434,20 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
     "/v0/audit": {
         "get": _describe_own(
             "audit",
-            "Entries of the ledger, newest first.",
+            "List entries of the ledger, newest first.",
             parameters=[
                 _build_word("agent_id", "Only of this agent."),
                 _build_word("user_id", "Only of this user."),
                 _build_word("operation", "Only this operation."),
-                _build_word("kind", "Only what ended so: committed, staged, refused, ..."),
-                _build_word("actor", "Only what this caller did."),
+                _build_word("kind", "Only entries with this result: committed, staged, refused, ..."),
+                _build_word("actor", "Only entries of this caller."),
                 _build_word("memory", "Only entries that name this memory."),
-                _build_moment("since", "Not before this moment. Epoch milliseconds."),
-                _build_moment("until", "Before this moment. Epoch milliseconds."),
-                _build_word("subject", "All about this change, proposal or recall, whatever else is asked."),
-                _build_number("before", "Only entries before this one: the `next` of the page before."),
+                _build_moment("since", "Only entries at or after this time. Epoch milliseconds."),
+                _build_moment("until", "Only entries before this time. Epoch milliseconds."),
+                _build_word(
+                    "subject", "All entries about this change, proposal or recall; other filters are ignored."
+                ),
+                _build_number("before", "Only entries before this one: the `next` of the previous page."),
                 _build_number("limit", "At most this many.", 1, 1000),
             ],
         )
@@ -450,20 +455,20 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
     "/v0/audit/verify": {
         "get": _describe_own(
             "audit_verify",
-            "Prove that no entry was changed, removed, added or moved.",
+            "Verify that no entry was changed, removed, added or moved.",
             parameters=[
                 _build_parameter(
                     "checkpoint",
                     "query",
                     {"type": "string", "pattern": "^[^\\u000a]+\\u000a[0-9]+\\u000a"},
-                    "Checkpoints that were kept elsewhere, with which the ledger must agree.",
+                    "Checkpoints that were saved elsewhere; the ledger must be consistent with them.",
                     False,
                 ),
                 _build_parameter(
                     "state",
                     "query",
                     {"type": "boolean"},
-                    "Also replay the ledger and compare everything it speaks of with the data.",
+                    "Also replay the ledger and compare the result with the data.",
                     False,
                 ),
             ],
@@ -476,33 +481,39 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
             parameters=[{**_build_number("seq", "Its number.", 1), "required": True}],
         )
     },
-    "/v0/audit/checkpoint": {"get": _describe_own("audit_checkpoint", "Sign the ledger as it is.")},
-    "/v0/debts": {"get": _describe_own("debts", "What stores have still to write, oldest first.")},
+    "/v0/audit/checkpoint": {
+        "get": _describe_own("audit_checkpoint", "Sign the ledger and return the checkpoint.")
+    },
+    "/v0/debts": {
+        "get": _describe_own("debts", "List changes that stores have still to write, oldest first.")
+    },
     "/v0/events": {
         "get": {
             **_describe_plain(
-                "What happens, as it happens, without content.", "text/event-stream", public=False
+                "Stream events as they happen, without content.", "text/event-stream", public=False
             ),
             "operationId": "events",
             "parameters": [
-                _build_number("after", "Begin behind this event; without it, with the next one."),
+                _build_number("after", "Start after this event; without it, with the next one."),
                 _build_parameter(
                     "Last-Event-ID",
                     "header",
                     {"type": "string", "pattern": "^[0-9]{1,16}$"},
-                    "The same, as browsers say it; it goes before `after`.",
+                    "The same, as browsers send it; it takes precedence over `after`.",
                     False,
                 ),
             ],
         }
     },
     "/healthz": {
-        "get": {**_describe_plain("Whether the server lives.", JSON, True), "operationId": "healthz"}
+        "get": {**_describe_plain("Check that the server runs.", JSON, True), "operationId": "healthz"}
     },
-    "/readyz": {"get": {**_describe_plain("Whether it can answer.", JSON, True), "operationId": "readyz"}},
+    "/readyz": {
+        "get": {**_describe_plain("Check that the server can answer.", JSON, True), "operationId": "readyz"}
+    },
     "/metrics": {
         "get": {
-            **_describe_plain("Figures for Prometheus.", "text/plain", public=False),
+            **_describe_plain("Prometheus metrics.", "text/plain", public=False),
             "operationId": "metrics",
         }
     },

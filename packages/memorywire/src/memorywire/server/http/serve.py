@@ -1,4 +1,4 @@
-"""Serving: a socket, a house behind it, and an end at which nothing that was acknowledged is lost."""
+"""Runs the server: opens the socket, serves the container, and shuts down without losing committed writes."""
 
 import asyncio
 import ipaddress
@@ -82,7 +82,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handling: it would raise signals again before the house is closed."""
+    """uvicorn without its signal handling, which would raise signals again before the container is closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -90,7 +90,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(container: Container, serving: Serving, stop: asyncio.Event | None = None) -> None:
-    """Serve until a signal, or `stop`; in-flight requests finish first. The house stays open.
+    """Serve until a signal or `stop`; requests in flight finish first. The container stays open.
 
     Raises InvalidRequest when others could come in without a token, or the address cannot be had.
     """
@@ -137,7 +137,7 @@ async def refuse_if_open(container: Container, address: Address) -> None:
     """Raise if others than this machine could come in although no operator was named."""
     if not address.local and (container.journal is None or not await Operators(container.journal).has_any()):
         raise InvalidRequest(
-            f"{address.host} can be reached by others, and nobody has a token yet",
+            f"{address.host} is reachable from other machines, and there are no operators yet",
             field="host",
             fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
         )

@@ -31,7 +31,7 @@ def events_endpoint(service: Service) -> Endpoint:
 
 
 async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[bytes]:
-    """Events behind `place` without an end; the guard ends the stream."""
+    """Yield events after `place`; the middleware ends the stream."""
     quiet = 0.0
     try:
         yield b": listening\n\n"

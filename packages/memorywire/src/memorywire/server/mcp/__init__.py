@@ -1,1 +1,1 @@
-"""The door for agents that speak the Model Context Protocol."""
+"""The MCP server (Model Context Protocol)."""

@@ -21,7 +21,7 @@ from memorywire.model.record import Json
 from memorywire.server.mcp.sessions import AgentSession
 from memorywire.server.mcp.tools import Runner, as_receipt, undecided
 
-if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
+if TYPE_CHECKING:  # loaded by the first request
     from memorywire.model.proposal import Decided, Reviewed
 
 KEY = "approval"
@@ -86,7 +86,7 @@ async def settle(
 async def resume(
     state: str, responses: InputResponses | None, session: AgentSession, runner: Runner
 ) -> CallToolResult:
-    """The receipt after the client called again; the state is sealed by us and bound to this visit."""
+    """The receipt after the client called again; the state is sealed by us and bound to this session."""
     held = json.loads(state)
     told = (responses or {}).get(KEY)
     receipt: dict[str, Json] = held["receipt"]

@@ -1,4 +1,4 @@
-"""The same server over HTTP: an application that the HTTP door mounts behind its guard."""
+"""MCP over HTTP: an application that the HTTP server mounts behind its middleware."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -41,7 +41,7 @@ def challenge_at(path: str) -> Callable[[MemorywireError], Response]:
 
 
 class _Metadata:
-    """The application that answers for the metadata; anybody may read it."""
+    """Serves the metadata, which needs no token."""
 
     def __init__(self, provider: Provider, path: str) -> None:
         self._provider = provider
@@ -119,8 +119,8 @@ def mcp_mount(
 ) -> MountedApp:
     """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
 
-    `extend` may give the server more to offer, behind the same guard. With a `provider` of tokens a client
-    without one is told where to sign in; `metadata_mount` is what it reads then.
+    `extend` can add tools to the server. With a `provider`, a client without a token is told where to sign
+    in; it then reads `metadata_mount`.
     """
     bounds = limits or Limits()
     service = Service(container, bounds)
@@ -183,6 +183,6 @@ def _who(context: ServerRequestContext[Any, Any]) -> AgentSession:
 
 
 def _user(caller: Caller) -> AuthenticatedUser:
-    """A user that differs for every caller, so that nobody can continue another's session."""
+    """A user that differs for every caller, so that no caller can continue the session of another."""
     owner = f"{caller.tenant}/{caller.name}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=caller.tenant))

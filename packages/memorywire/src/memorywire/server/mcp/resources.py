@@ -208,7 +208,7 @@ async def _publish(
     handler: ListenHandler,
     place: int,
 ) -> None:
-    """Announce what changes behind `place`; end the stream when nobody may listen any more."""
+    """Publish changes after `place`; end the stream when the client is no longer allowed."""
     closing = session.state.get("closing", service.closing)
     while not closing.is_set() and await session.is_welcome():
         heard = service.feed.heard

@@ -1,4 +1,4 @@
-"""The server itself: tools, resources, a prompt and the extension, over a house that opens when needed."""
+"""The MCP server: tools, resources, a prompt and the extension, over a container that opens on first use."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -121,7 +121,7 @@ _KEY_BYTES = 32
 
 def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.urandom) -> Server[Any]:
     """A server of either era of the protocol; `who` tells whose request it is."""
-    desk = _Desk(Runner(open_service=open_service), who)
+    handlers = _Handlers(Runner(open_service=open_service), who)
     server: Server[Any] = Server(
         NAME,
         version=__version__,
@@ -135,19 +135,19 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
             "resources/templates/list": _STABLE,
         },
         get_tool_input_schema=lambda name: input_schema(name) if name in CARDS else None,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
-        on_list_prompts=desk.list_prompts,
-        on_get_prompt=desk.get_prompt,
-        on_completion=desk.complete,
-        on_subscriptions_listen=desk.listen,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
+        on_subscriptions_listen=handlers.listen,
     )
     server.extensions[EXTENSION] = settings()
     for operation, kind in METHODS.items():
-        server.add_request_handler(f"memory/{operation}", kind, method(operation, desk.runner, who))
+        server.add_request_handler(f"memory/{operation}", kind, method(operation, handlers.runner, who))
     security = RequestStateSecurity(
         keys=[entropy(_KEY_BYTES)], bind_principal=lambda context: who(context).principal
     )
@@ -155,7 +155,7 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
     return server
 
 
-class _Desk:
+class _Handlers:
     """The handlers that the protocol names."""
 
     def __init__(self, runner: Runner, who: Who) -> None:
@@ -223,7 +223,7 @@ class _Desk:
 
 
 async def serve_stdio(open_service: OpenService, session: Callable[[], AgentSession]) -> None:
-    """Serve until the client closes its end; `visit` is asked at every request who that client is."""
+    """Serve on stdio until the client closes it; `session` returns the session of each request."""
     server = build_server(open_service, lambda _: session())
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -35,7 +35,7 @@ def reviewing(proposal: str) -> str:
 
 
 class AgentSession(Struct, frozen=True, kw_only=True):
-    """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
+    """A connected agent. `reviewer` is the person who answers forms; with None no forms are sent.
 
     `verified` says that a token proved who the reviewer is: then no form has to be answered first.
     `decided_with` is the command with which a person decides about a proposal. `state` is where the HTTP
@@ -70,7 +70,7 @@ class AgentSession(Struct, frozen=True, kw_only=True):
 
     @property
     def principal(self) -> str:
-        """A name that tells this visit from all others."""
+        """A name that is unique to this session."""
         return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
 
 
@@ -82,7 +82,7 @@ def local_session(
     tenant: str = DEFAULT_TENANT,
     decided_with: Callable[[str], str] = reviewing,
 ) -> AgentSession:
-    """The visit of a program that a person of this machine started for one agent."""
+    """Build the session of a program that the local user started for one agent."""
     from memorywire.journal.operators import Right
     from memorywire.server.auth import Caller
 
@@ -94,7 +94,7 @@ def local_session(
 
 
 def session_of(state: dict[str, Any], headers: Mapping[str, str]) -> AgentSession:
-    """The visit of a caller whom the guard let in, and named in the state of the request.
+    """Build the session of an authenticated caller, which the state of the request names.
 
     The agent is the one that the header names, else the only one of the credential, else the default. A
     header without a value is sent all the same: no agent has an empty name, and a user who has is only one.

@@ -157,7 +157,7 @@ OpenService: TypeAlias = Callable[[], Awaitable["Service"]]
 
 
 class Runner(Struct, frozen=True, kw_only=True):
-    """`open_door` opens the house when it is first needed, and gives the same door ever after."""
+    """Runs operations for agents. `open_service` opens the container on first use."""
 
     open_service: OpenService
 
@@ -177,7 +177,7 @@ class Runner(Struct, frozen=True, kw_only=True):
         from memorywire.journal.operators import Right
 
         if session.reviewer is None:
-            raise Forbidden("nobody decides through this connection", fix="use `memorywire review`")
+            raise Forbidden("proposals cannot be decided over this connection", fix="use `memorywire review`")
         if operation == "decide" and not (session.verified or elicited):
             raise undecided(session, fields)
         payload = session.payload(fields)

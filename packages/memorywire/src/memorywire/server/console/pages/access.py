@@ -54,7 +54,7 @@ async def rotate(page: Page, form: Form) -> Response:
 
 async def revoke(page: Page, form: Form) -> Response:
     await _open_registry(page).revoke(form.text("name"))
-    return page.go(page.link("/operators"), Note(text=f"{form.text('name')} can come in no more."))
+    return page.go(page.link("/operators"), Note(text=f"Access of {form.text('name')} was revoked."))
 
 
 async def _show_operators(
@@ -109,11 +109,11 @@ OPERATORS = PageGroup(
 
 
 _HOME = f"{PATH}/inbox"
-_GIVEN_BACK = "You are signed in again. What you had sent was not done."
+_GIVEN_BACK = "You are signed in again. The action was not performed."
 
 
 async def home(page: Page) -> Response:
-    """The first section that is open to the visitor."""
+    """Redirect to the first section that the viewer may open."""
     if not page.sections:
         raise Forbidden("no page is open to your role")
     return page.go(page.link(page.sections[0].path))
@@ -136,19 +136,17 @@ async def sign_in(page: Page, form: Form) -> Response:
         await page.console.authenticator.admit(f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden) as error:
         if isinstance(error, Forbidden):
-            several = "this token is of several tenants"
+            several = "this token has several tenants"
             reason = several if tenant is None else "this token is not for that tenant"
-            raise Forbidden(
-                reason, field="tenant", fix="write below which of its tenants you mean"
-            ) from error
+            raise Forbidden(reason, field="tenant", fix="name one of its tenants below") from error
         state.tokens.reject(state.address, secret)
         fix = "see: memorywire operator list"
-        raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
+        raise Unauthenticated("this token is not valid", field="token", fix=fix) from error
     return _start_session(page, page.console.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
 
 
 async def choose_tenant(page: Page, form: Form) -> Response:
-    """The same visitor, looking at another tenant; forms that show the one before are worth nothing then."""
+    """Switch the viewer to another tenant; forms of the previous tenant become invalid."""
     tenant, old = form.text("tenant"), page.session
     if not old.local:
         secret = None if old.secret is None else f"Bearer {old.secret}"
@@ -166,7 +164,9 @@ async def enter(page: Page) -> Response:
         return _start_session(page, page.console.sessions.begin(local=True), None)
     if page.viewer is not None:
         return page.go(PATH)
-    note = Note(text="That link was used before, is too old, or ended with the first operator.", problem=True)
+    note = Note(
+        text="The link was used before, has expired, or was disabled by the first operator.", problem=True
+    )
     return page.go(page.link("/sign-in"), note)
 
 
@@ -192,7 +192,7 @@ async def look_and_feel(page: Page, form: Form) -> Response:
 
 
 def _start_session(page: Page, session: Session, next: str | None) -> Response:
-    """Start a new session, so that nobody can have prepared it; what was typed before comes along."""
+    """Start a new session, which prevents session fixation; drafts are carried over."""
     sessions = page.console.sessions
     draft = sessions.given_back(page.session)
     sessions.end(page.session)

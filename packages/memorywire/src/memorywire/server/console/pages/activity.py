@@ -56,7 +56,7 @@ async def undo(page: Page, form: Form) -> Response:
         if "change_id" in receipt
         else None
     )
-    text = "Taken back." if receipt["status"] == "committed" else f"The undo is {receipt['status']}."
+    text = "Undone." if receipt["status"] == "committed" else f"The undo is {receipt['status']}."
     return page.go(form.get("back") or page.link("/activity"), Note(text=text, undo=again))
 
 
@@ -107,7 +107,7 @@ def _download(text: str, name: str) -> Response:
 
 
 def _read_filters(page: Page) -> list[tuple[str, str]]:
-    """The fields of the page as the ledger's own door takes them; dates as people write them."""
+    """Return the filters of the page as parameters of `/v0/audit`; dates are days."""
     filters = [(name, page.query[name]) for name in _FIELDS if name in page.query]
     for name, later in (("since", 0), ("until", 1)):
         if name in page.query:
@@ -245,5 +245,5 @@ def _write_content(version: dict[str, Json] | None) -> str:
 
 DREAMS = PageGroup(
     views=(View(path="/dreams", look=dreams, of_agent=True), View(path="/dreams/run", look=run)),
-    section=Section(path="/dreams", title="Dreams", right=Right.REVIEW),
+    section=Section(path="/dreams", title="Consolidation", right=Right.REVIEW),
 )

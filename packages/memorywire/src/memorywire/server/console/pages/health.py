@@ -45,9 +45,7 @@ async def retry(page: Page, form: Form) -> Response:
     page.caller.require(Right.MANAGE, everywhere=True)
     context = page.console.service.as_caller(page.caller).context
     is_delivered = await page.console.service.finish(redeliver(context, all_of_them=True))
-    text = (
-        "Nothing is owed any more." if is_delivered else "Some stores still do not take what they are owed."
-    )
+    text = "All changes were delivered." if is_delivered else "Some stores still do not accept their changes."
     return page.go(page.link("/health"), Note(text=text, problem=not is_delivered))
 
 
@@ -57,7 +55,7 @@ async def give_up(page: Page, form: Form) -> Response:
     context = page.console.service.as_caller(page.caller).context
     giving = write_off(form.text("change"), form.text("why"), context, store=form.text("store"))
     debt = await page.console.service.finish(giving)
-    return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
+    return page.go(page.link("/health"), Note(text=f"The change will not be delivered to {debt.store}."))
 
 
 async def count_pending(page: Page) -> int:
@@ -86,7 +84,7 @@ async def _show_health(page: Page, state: Any = None) -> Response:
 
 
 def _list_latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
-    """Of every operation but the listening to events, which takes as long as somebody listens."""
+    """Return the latency of every operation except the event stream, which stays open."""
     latencies = page.request.state.metrics.latencies()
     return sorted((name, figures) for name, figures in latencies.items() if name != "events")
 

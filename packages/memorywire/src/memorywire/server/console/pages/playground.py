@@ -166,7 +166,7 @@ def _filter(text: str | None) -> Json:
 
 
 def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[str, str]]:
-    """The same question in the words of every door; another tenant than the usual one is named."""
+    """Return the same query for the CLI, Python and HTTP, with the tenant if it is not the default."""
     rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", "query")}
     arguments = "".join(f", {name}={value!r}" for name, value in rest.items())
     user = f", user_id={payload['user_id']!r}" if "user_id" in payload else ""
@@ -185,7 +185,7 @@ def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[s
 
 
 async def _write_curl(page: Page, payload: Mapping[str, Json]) -> str:
-    """At the address this page has; with a token where nobody is let in without."""
+    """Write the query as a curl command, with a token if the server requires one."""
     try:
         await page.console.authenticator.admit(None)
         headers = ""

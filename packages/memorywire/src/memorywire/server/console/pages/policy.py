@@ -57,7 +57,7 @@ async def save(page: Page, form: Form) -> Response:
     except MemorywireError as error:
         problem = error.problem()
         return await page.show("rule.html", status_of(error), **values, trial=None, problem=problem)
-    return page.go(page.link("/policy"), Note(text=f"Rule {draft.get('name', '')} is in force."))
+    return page.go(page.link("/policy"), Note(text=f"Rule {draft.get('name', '')} is active."))
 
 
 async def arrange(page: Page, form: Form) -> Response:
@@ -76,37 +76,39 @@ async def restore(page: Page, form: Form) -> Response:
     if edition is None:
         raise InvalidRequest("there is no such edition", field="number", fix="look at the list again")
     await _save_rules(page, form, edition["rules"])
-    return page.go(page.link("/policy"), Note(text=f"The rules of edition {number} are in force again."))
+    return page.go(page.link("/policy"), Note(text=f"The rules of edition {number} are restored."))
 
 
 async def _save_rules(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
-    # An empty list is a list here, so the door is asked directly: `call` leaves out what is empty.
+    # An empty list is a list here, so the service is called directly: `call` leaves out what is empty.
     payload: dict[str, Json] = {"rules": rules, "if_edition": _read_edition(form)}
     await page.console.service.call("set_rules", payload, page.caller)
 
 
 async def activate(page: Page, form: Form) -> Response:
     await page.call("activate_rule", name=form.text("name"))
-    return page.go(page.link("/policy"), Note(text=f"Rule {form.text('name')} is in force."))
+    return page.go(page.link("/policy"), Note(text=f"Rule {form.text('name')} is active."))
 
 
 async def revert(page: Page, form: Form) -> Response:
     """Take back all that a learned rule let pass, and switch it off."""
     receipt = await page.call("revert_rule", name=form.text("name"))
     remainder = (
-        f"; {len(receipt['kept_ids'])} could not be, memory has moved since" if receipt["kept_ids"] else ""
+        f"; {len(receipt['kept_ids'])} could not be, because the memory has changed"
+        if receipt["kept_ids"]
+        else ""
     )
     summary = counted(len(receipt["reverted_ids"]), "change was", "changes were")
-    text = f"{summary} taken back{remainder}. The rule is off."
+    text = f"{summary} undone{remainder}. The rule is disabled."
     return page.go(page.link("/policy"), Note(text=text))
 
 
 _DONE = {
-    "up": "Rule {} stands higher.",
-    "down": "Rule {} stands lower.",
-    "on": "Rule {} is on.",
-    "off": "Rule {} is off.",
-    "remove": "Rule {} is gone; the edition before still shows it.",
+    "up": "Rule {} moved up.",
+    "down": "Rule {} moved down.",
+    "on": "Rule {} is enabled.",
+    "off": "Rule {} is disabled.",
+    "remove": "Rule {} is removed. Earlier editions still have it.",
 }
 
 

@@ -78,7 +78,7 @@ async def correct(page: Page, form: Form) -> Response:
     right = {**current, "content": form.text("content"), "source": page.caller.name}
     receipt = await _rewrite(page, agent, right, current["version"])
     return page.go(
-        _link_back(page, agent, id), _build_note(receipt, agent, "Corrected; what it said before is below.")
+        _link_back(page, agent, id), _build_note(receipt, agent, "Corrected. The earlier version is below.")
     )
 
 
@@ -95,7 +95,7 @@ async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: 
 
 
 async def erase_preview(page: Page) -> Response:
-    """What an erase would take along, before anybody confirms it."""
+    """Show what an erase would remove, before it is confirmed."""
     chain = await _load_versions(page)
     agent, id = _require_agent(page), page.query["id"]
     trial = await page.call("forget", agent_id=agent, ids=[id], hard_delete=True, dry_run=True)
@@ -126,7 +126,7 @@ async def forget(page: Page, form: Form) -> Response:
 def _build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
     if receipt["status"] != "committed":
         return Note(
-            text=f"It is {receipt['status']}: {receipt.get('rule', 'a rule')} wants a person to decide."
+            text=f"It is {receipt['status']}: {receipt.get('rule', 'a rule')} needs a decision by a person."
         )
     undo = (
         {"change_id": receipt["change_id"], "agent_id": agent}
@@ -174,7 +174,7 @@ def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
 
 
 def _find_picture(newest: Mapping[str, Json]) -> str | None:
-    """What the picture of a procedure shows, for whoever cannot see it."""
+    """Return the alternative text for the diagram of a procedure."""
     record = newest.get("record", {})
     if record.get("type") != "procedural":
         return None

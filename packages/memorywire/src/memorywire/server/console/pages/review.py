@@ -26,7 +26,7 @@ _SAMPLE = 12
 
 
 async def count_pending(page: Page) -> int:
-    """How many proposals wait, of those that are the visitor's to see, whatever the page narrows."""
+    """Count the pending proposals that the viewer may see, without the filters of the page."""
     if page.limited:
         return sum(one["waiting"] for one in (await page.call("agents"))["items"])
     total: int = (await page.call("proposals", limit=1))["total"]
@@ -55,7 +55,7 @@ async def inbox(page: Page) -> Response:
 async def _load_selected(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
     """The proposal that the address names, even if it was decided meanwhile.
 
-    Showing another in its place would let somebody decide the wrong one. Without a name, or with an unknown
+    Showing another in its place could lead to a wrong decision. Without a name, or with an unknown
     one, it is the first.
     """
     id = page.query.get("at")
@@ -174,12 +174,12 @@ INBOX = PageGroup(
 
 _PAST = {
     Verb.APPROVE: "Approved",
-    Verb.EDIT: "Approved with other words",
+    Verb.EDIT: "Edited and approved",
     Verb.REJECT: "Rejected",
     Verb.MERGE: "Merged",
-    Verb.SUPERSEDE: "Approved in place of the other",
-    Verb.FORGET_SIMILAR: "Approved, and forgot the other",
-    Verb.REOPEN: "Opened again",
+    Verb.SUPERSEDE: "Approved and replaced the other",
+    Verb.FORGET_SIMILAR: "Approved and forgot the other",
+    Verb.REOPEN: "Reopened",
 }
 _INBOX = f"{PATH}/inbox"
 
@@ -194,10 +194,10 @@ async def decide(page: Page, form: Form) -> Response:
 
 
 async def decide_several(page: Page, form: Form) -> Response:
-    """Those that were ticked, all of them or none."""
+    """Decide the selected proposals, all of them or none."""
     ids = list(dict.fromkeys(form.many("id")))
     if not ids:
-        raise InvalidRequest("nothing is ticked", field="id", fix="tick some, or open one")
+        raise InvalidRequest("nothing is selected", field="id", fix="select some, or open one")
     return await _decide(page, form, ids, _read_verb(form))
 
 
@@ -207,7 +207,7 @@ async def decide_all(page: Page, form: Form) -> Response:
     proposals = await find_proposals(page, fields, limit=MOST)
     ids = {one["id"] for one in proposals["items"]}
     if str(proposals["total"]) != form.text("total") or ids & await _list_moved(page, form.text("place")):
-        raise Conflict("what matches has changed meanwhile", fix="look at it again, and decide then")
+        raise Conflict("the matching proposals have changed", fix="review them again")
     verb = _read_verb(form)
     selected = [one["id"] for one in proposals["items"] if verb is Verb.REJECT or one["state"] == "pending"]
     return await _decide(page, form, selected, verb)
@@ -225,7 +225,7 @@ async def undo_decision(page: Page, form: Form) -> Response:
     back = form.get("back") or _INBOX
     payload = page.console.sessions.undoing(page.session, form.text("note"))
     if payload is None:
-        raise NotFound("there is nothing to take back any more", fix="see the activity")
+        raise NotFound("there is nothing to undo any more", fix="see the activity")
     if "proposal_ids" in payload:
         await page.call("decide", verb=Verb.REOPEN.value, **payload)
         if back.startswith(_INBOX):
@@ -234,13 +234,13 @@ async def undo_decision(page: Page, form: Form) -> Response:
         receipt = await page.call("undo", **payload)
         if receipt["status"] != "committed":
             return page.go(back, Note(text=f"The undo is {receipt['status']}."))
-    return page.go(back, Note(text="Taken back."))
+    return page.go(back, Note(text="Undone."))
 
 
 async def activate(page: Page, form: Form) -> Response:
     """A suggestion becomes a rule."""
     await page.call("activate_rule", name=form.text("name"))
-    return page.go(page.link("/suggestions"), Note(text=f"The rule {form.text('name')} is in force."))
+    return page.go(page.link("/suggestions"), Note(text=f"The rule {form.text('name')} is active."))
 
 
 def _read_verb(form: Form) -> Verb:

@@ -31,7 +31,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 for (const failed of ["htmx:sendError", "htmx:abort", "htmx:timeout"]) document.addEventListener(failed, goOn);
 document.addEventListener("htmx:sendError", () => {
-  tell("The server does not answer. Try again; the activity says what was done.");
+  tell("The server does not respond. Try again; the activity page shows what was done.");
 });
 
 // In one column what was chosen stands below the whole list, where nobody would look for it.
