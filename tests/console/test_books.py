@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, expect
 
 from memorywire.journal.acts import Act
 from memorywire.model.change import Change
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
 from tests.console.stage import Stage, shows, staged, visiting
 
@@ -149,7 +149,7 @@ def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Brows
 def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(browser: Browser) -> None:
     with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
         change = Change(id="missed", scope=Scope(agent="a"), operation="remember", at=1)
-        owed = tuple(Debt(store=store, change=change, at=1) for store in ("left", "right"))
+        owed = tuple(OutboxEntry(store=store, change=change, at=1) for store in ("left", "right"))
         journal = stage.server.container.journal
         stage.server.run(journal.write(Act(debts=owed)))
         page = visit.open(f"{stage.url}/health")

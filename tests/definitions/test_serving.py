@@ -15,7 +15,7 @@ from memorywire.journal.acts import Act
 from memorywire.model.answers import Status
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Forbidden, StoreUnavailable
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import redeliver
@@ -318,7 +318,7 @@ async def _owe(memory: Memory, content: str) -> None:
     )
     put = Put(record=record, base=Base.NOTHING)
     change = Change(id=context.mint(), operation="remember", scope=scope, at=now, put=(put,))
-    debt = Debt(store=name_of(edition), change=change, at=now, tries=1)
+    debt = OutboxEntry(store=name_of(edition), change=change, at=now, tries=1)
     await context.governance.journal.write(Act(debts=(debt,)))
 
 

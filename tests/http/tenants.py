@@ -10,7 +10,7 @@ from urllib.parse import quote
 from memorywire.journal.acts import Act
 from memorywire.journal.webhooks import Webhook, build_row
 from memorywire.model.change import Change
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
 from memorywire.server.http.routes import resolved
 from memorywire.wire import spec
@@ -68,7 +68,9 @@ def _furnished(client: Client, server: Server) -> dict[str, str]:
     held = client.remember(f"held {MARK}", AGENT, approval_required=True)
     recalled = client.post("/v0/recall", {"agent_id": AGENT, "query": MARK}).json
     owed = Change(id=OWED, scope=Scope(tenant="umbrella", agent=AGENT), operation="remember", at=1)
-    server.run(server.container.journal.write(Act(debts=(Debt(store="elsewhere", change=owed, at=1),))))
+    server.run(
+        server.container.journal.write(Act(debts=(OutboxEntry(store="elsewhere", change=owed, at=1),)))
+    )
     hook = Webhook(
         id=HOOK, url="http://127.0.0.1:9/", secret="x", tenant="umbrella", made_at=0, position=10**6
     )

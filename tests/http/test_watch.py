@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from memorywire.journal.acts import Act
 from memorywire.journal.webhooks import Letter, Webhook, Webhooks, build_row
 from memorywire.model.change import Change
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
 from memorywire.server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving, written_line
@@ -108,7 +108,7 @@ def test_times_are_kept_by_operation_and_store(own: Server):
 def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     own.client.remember("held until somebody looks", approval_required=True)
     change = Change(id="c", scope=Scope(agent="a"), operation="remember", at=clock())
-    owed = Act(debts=(Debt(store="elsewhere", change=change, at=clock()),))
+    owed = Act(debts=(OutboxEntry(store="elsewhere", change=change, at=clock()),))
     own.run(own.container.journal.write(owed))
     hook = Webhook(id="w", url="http://127.0.0.1:9/", secret="x", tenant="t", made_at=0, position=10**6)
     own.run(own.container.journal.backend.write(lambda db: db.execute("add_webhook", build_row(hook))))

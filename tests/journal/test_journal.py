@@ -18,7 +18,7 @@ from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import LONGEST_UNSIGNED_MS
 from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict
-from memorywire.model.proposal import Debt, Decision, Proposal, State
+from memorywire.model.proposal import Decision, OutboxEntry, Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Forget
 from memorywire.stores.contract import Store
@@ -230,8 +230,8 @@ def test_editions_and_what_rules_let_pass_belong_to_a_tenant(beside: Beside):
 def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
-            owed = [Debt(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
-            await journal.write(Act(debts=(*owed, Debt(store="b", change=owed[0].change, at=NOON))))
+            owed = [OutboxEntry(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
+            await journal.write(Act(debts=(*owed, OutboxEntry(store="b", change=owed[0].change, at=NOON))))
             await journal.write(Act(debts=(replace(owed[0], tries=1, error="away"),)))
             first = await journal.list_outbox("a", limit=2)
             assert [(debt.change.id, debt.tries, debt.error) for debt in first] == [
@@ -248,7 +248,7 @@ def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
 def test_a_debt_is_settled_once(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
-            await journal.write(Act(debts=(Debt(store="a", change=a_change(SCOPE, id="c"), at=NOON),)))
+            await journal.write(Act(debts=(OutboxEntry(store="a", change=a_change(SCOPE, id="c"), at=NOON),)))
             pay = Act(paid=(("a", "c"),), entries=(an_entry("paid"),), if_owed=True)
             await journal.write(pay)
             with pytest.raises(Conflict):

@@ -13,7 +13,7 @@ from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
-    from memorywire.model.proposal import Debt
+    from memorywire.model.proposal import OutboxEntry
 
 _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 
@@ -77,7 +77,7 @@ def _drop(cli: CliContext, change_id: str, name: str | None, why: str | None) ->
     return {"written_off": _summarize([debt])[0], "debts": _summarize(memory.debts())}
 
 
-def _summarize(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
+def _summarize(debts: "Sequence[OutboxEntry]") -> list[dict[str, Json]]:
     return [debt.summary() for debt in debts]
 
 

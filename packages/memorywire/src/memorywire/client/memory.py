@@ -61,7 +61,7 @@ from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import Limits, Owner, OwnerKind
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import redeliver, write_off
@@ -301,7 +301,7 @@ class Memory(Audited, Overseeing, Contracts):
         """Return the last changes, newest first."""
         return (await self._ask(ChangeLog, "changes", self._payload(options, limit=limit))).changes
 
-    async def debts(self) -> tuple[Debt, ...]:
+    async def debts(self) -> tuple[OutboxEntry, ...]:
         """Return the committed changes that a store has still to write, oldest first."""
         office = (await self._open()).context.office
         return () if office is None else tuple(await office.journal.list_outbox())
@@ -310,7 +310,7 @@ class Memory(Audited, Overseeing, Contracts):
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""
         return await redeliver((await self._open()).context, all_of_them=True)
 
-    async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
+    async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> OutboxEntry:
         """Give up the delivery of a change to a store; the ledger records who did it and why.
 
         Name the `store` where several have not written the change.

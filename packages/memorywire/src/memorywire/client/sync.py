@@ -49,7 +49,7 @@ from memorywire.model.oversight import (
     RuleBook,
     RuleTrial,
 )
-from memorywire.model.proposal import Debt, Decided, ProposalPage, Reviewed
+from memorywire.model.proposal import Decided, OutboxEntry, ProposalPage, Reviewed
 from memorywire.model.record import DEFAULT_TENANT, Json, Record
 from memorywire.runtime.portal import Portal
 from memorywire.search.embed import Embedder
@@ -233,7 +233,7 @@ class Memory:
         """Return the last changes, newest first."""
         return self._run(self._memory.changes(limit, **options))
 
-    def debts(self) -> tuple[Debt, ...]:
+    def debts(self) -> tuple[OutboxEntry, ...]:
         """Return the committed changes that a store has still to write, oldest first."""
         return self._run(self._memory.debts())
 
@@ -241,7 +241,7 @@ class Memory:
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""
         return self._run(self._memory.pay_debts())
 
-    def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
+    def write_off(self, change_id: str, *, why: str, store: str | None = None) -> OutboxEntry:
         """Give up the delivery of a change to a store; the ledger records who did it and why.
 
         Name the `store` where several have not written the change.

@@ -32,7 +32,7 @@ from memorywire.model.change import Change
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict
 from memorywire.model.ids import Entropy
-from memorywire.model.proposal import Debt, Proposal, Risk, State
+from memorywire.model.proposal import OutboxEntry, Proposal, Risk, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 
 
@@ -83,7 +83,7 @@ class Act(Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...] = ()
     proposals: tuple[Proposal, ...] = ()
-    debts: tuple[Debt, ...] = ()
+    debts: tuple[OutboxEntry, ...] = ()
     paid: tuple[tuple[str, str], ...] = ()
     if_owed: bool = False
     edition: Edition | None = None
@@ -269,7 +269,7 @@ def find_proposals(db: Session, statement: str, bindings: Mapping[str, Any]) -> 
 
 def list_outbox(
     db: Session, store: str | None = None, *, after: int = 0, limit: int | None = None
-) -> list[Debt]:
+) -> list[OutboxEntry]:
     """The changes that stores have still to write, oldest first."""
     bindings = {"store": store, "after": after, "limit": -1 if limit is None else limit}
     return [_read_outbox_entry(*row) for row in db.rows("outbox_entries", bindings)]
@@ -326,7 +326,7 @@ def _read_proposal(body: str, plan: str | None, state: str, revision: int) -> Pr
     return replace(proposal, request=planned.request, change=planned.change, features=planned.features)
 
 
-def _outbox_row(entry: Debt) -> dict[str, Any]:
+def _outbox_row(entry: OutboxEntry) -> dict[str, Any]:
     return {
         "store": entry.store,
         "change": entry.change.id,
@@ -340,8 +340,8 @@ def _outbox_row(entry: Debt) -> dict[str, Any]:
 
 def _read_outbox_entry(
     store: str, at: int, tries: int, due_at: int, error: str | None, body: str, position: int
-) -> Debt:
-    return Debt(
+) -> OutboxEntry:
+    return OutboxEntry(
         store=store,
         change=loads(Change, body),
         at=at,

@@ -27,7 +27,7 @@ from memorywire.journal.signer import Signer
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError
-from memorywire.model.proposal import Debt, Proposal, RecallNote
+from memorywire.model.proposal import OutboxEntry, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.stores.contract import Store
 
@@ -249,7 +249,7 @@ class Journal:
 
     async def list_outbox(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None
-    ) -> list[Debt]:
+    ) -> list[OutboxEntry]:
         """The outbox: changes that stores have still to write, oldest first, behind the position `after`."""
         return await self.backend.read(partial(acts.list_outbox, store=store, after=after, limit=limit))
 

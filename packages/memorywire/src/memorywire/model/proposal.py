@@ -110,10 +110,10 @@ class Proposal(Struct, frozen=True, kw_only=True):
         return frozenset((*put_ids, *(end.id for end in change.end), *change.erase))
 
 
-class Debt(Struct, frozen=True, kw_only=True):
+class OutboxEntry(Struct, frozen=True, kw_only=True):
     """A change that a store has still to write; `tries` failed so far, the last with `error`.
 
-    `position` is its place among all debts, once it is one.
+    `position` is its place in the outbox, once it is stored there.
     """
 
     store: str

@@ -6,7 +6,7 @@ What it must guarantee: a store that was away, or that a crash cut off, ends up 
 acknowledged, in their order, each once.
 
 How: before a store that does not share the journal's database is asked to write a change, the journal keeps
-an outbox entry (a `Debt` in the file format) with the change. The entry is acknowledged (`paid`) in the same
+an outbox entry with the change. The entry is acknowledged (`paid`) in the same
 journal write as the ledger entry that says the store holds the change. `redeliver` walks the entries of a
 store in order:
 
@@ -46,7 +46,7 @@ from memorywire.model.errors import (
     NotFound,
     StoreError,
 )
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import CommitResult, count_memories, embed_changes, entry_of
 from memorywire.stores.contract import Store, SupportsReplicas, Written
@@ -64,7 +64,7 @@ def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
     return next((name for name in replicas.replica_names if journal.shares(replicas.replica(name))), None)
 
 
-def delay(debt: Debt, error: str, context: Context) -> Debt:
+def delay(debt: OutboxEntry, error: str, context: Context) -> OutboxEntry:
     """The outbox entry after another failed try; the wait doubles each time."""
     wait = min(_FIRST_WAIT_MS * 2**debt.tries, _LONGEST_WAIT_MS)
     return replace(debt, tries=debt.tries + 1, due_at=context.clock() + wait, error=error)
@@ -94,7 +94,7 @@ async def replicate(
     journal = context.governance.journal
     primary = find_primary(replicas, journal)
     debts = {
-        name: Debt(store=name, change=change, at=context.clock())
+        name: OutboxEntry(store=name, change=change, at=context.clock())
         for name in replicas.replica_names
         if name != primary
     }
@@ -116,7 +116,7 @@ async def replicate(
     return await _finish(change, rest, debts, failures, replicas, context)
 
 
-async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[Debt]:
+async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[OutboxEntry]:
     """Earlier outbox entries that contain what this change erases, rewritten without it."""
     erased_ids = frozenset(change.erase)
     if not erased_ids:
@@ -137,7 +137,7 @@ async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
     return replace(change, erase=tuple(id for id in change.erase if id not in proposed_ids))
 
 
-def _mentions(debt: Debt, erased_ids: frozenset[str]) -> bool:
+def _mentions(debt: OutboxEntry, erased_ids: frozenset[str]) -> bool:
     return any(put.record.id in erased_ids for put in debt.change.put)
 
 
@@ -190,7 +190,7 @@ async def _write_until_accepted(
 async def _finish(
     change: Change,
     rest: Act,
-    debts: Mapping[str, Debt],
+    debts: Mapping[str, OutboxEntry],
     failures: Mapping[str, str],
     replicas: SupportsReplicas,
     context: Context,
@@ -278,7 +278,7 @@ async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_the
     return True
 
 
-async def _deliver(debt: Debt, store: Store, context: Context) -> bool:
+async def _deliver(debt: OutboxEntry, store: Store, context: Context) -> bool:
     journal, acknowledgement = context.governance.journal, ((debt.store, debt.change.id),)
     try:
         (change,) = await embed_changes([debt.change], context)
@@ -298,7 +298,7 @@ async def _deliver(debt: Debt, store: Store, context: Context) -> bool:
     return True
 
 
-async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> Debt:
+async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> OutboxEntry:
     """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
     journal = context.governance.journal
     entries = [debt for debt in await journal.list_outbox(store) if debt.change.id == change_id]

@@ -39,7 +39,7 @@ from memorywire.journal.acts import Act, Wanted
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreError
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import EARLIER, delay, mark_entry_late, mark_lagging, redeliver, replicate
@@ -155,7 +155,7 @@ class Transaction:
         context, journal, name = self._context, self._context.governance.journal, self._store.name
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
-        entry = Debt(store=name, change=write.change, at=context.clock())
+        entry = OutboxEntry(store=name, change=write.change, at=context.clock())
         if not await redeliver(context):
             return await self._defer(entry, write.act, EARLIER)
         await journal.write(Act(debts=(entry,)))
@@ -180,7 +180,7 @@ class Transaction:
         lagging = await mark_lagging(store, context)
         return await replicate(write.change, change, write.act, store, lagging, context)
 
-    async def _defer(self, entry: Debt, act: Act, error: str) -> CommitResult:
+    async def _defer(self, entry: OutboxEntry, act: Act, error: str) -> CommitResult:
         """Leave the change in the outbox, because the store failed; it is delivered later."""
         context = self._context
         entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)

@@ -21,7 +21,7 @@ from memorywire.journal.webhooks import Letter, Webhook, Webhooks
 from memorywire.model import definition
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.layer import Conversation, Event, EventState, Fact
-from memorywire.model.proposal import Debt, Decision, Proposal, RecallNote, State
+from memorywire.model.proposal import Decision, OutboxEntry, Proposal, RecallNote, State
 from memorywire.model.record import Scope
 from memorywire.model.requests import Forget
 from memorywire.stores.contract import Store
@@ -143,7 +143,7 @@ async def a_proposal_is_read_as_it_was_written(journal: Journal, _: Store) -> No
 async def the_outbox_keeps_its_order_until_it_is_acknowledged(journal: Journal, _: Store) -> None:
     scope, name = _scope(), a_name("store")
     changes = [a_change(scope, beginning(record)) for record in records(scope, 3)]
-    await journal.write(Act(debts=tuple(Debt(store=name, change=one, at=NOW) for one in changes)))
+    await journal.write(Act(debts=tuple(OutboxEntry(store=name, change=one, at=NOW) for one in changes)))
     same([entry.change.id for entry in await journal.list_outbox(name)], [change.id for change in changes])
     holds(name in await journal.find_lagging(NOW + 1), "a store with an old entry does not lag")
     holds(name not in await journal.find_lagging(NOW), "a store with a new entry lags")
@@ -353,7 +353,7 @@ async def the_status_counts_what_waits(journal: Journal, _: Store) -> None:
     act = Act(
         entries=(_entry(scope),),
         proposals=(_proposal(scope),),
-        debts=(Debt(store=name, change=change, at=NOW),),
+        debts=(OutboxEntry(store=name, change=change, at=NOW),),
     )
     await journal.write(act)
     after = await journal.read_status()

@@ -14,7 +14,7 @@ from memorywire.journal.operators import Right
 from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
 from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound
-from memorywire.model.proposal import Debt
+from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
@@ -208,6 +208,6 @@ def _describe_next(rows: list[Row], limit: int) -> dict[str, Json]:
     return {"next": rows[-1].seq} if len(rows) == limit and rows[-1].seq > 1 else {}
 
 
-def _concerns(debt: Debt, caller: Caller) -> bool:
+def _concerns(debt: OutboxEntry, caller: Caller) -> bool:
     scope = debt.change.scope
     return scope.tenant == caller.tenant and names(caller.agents, scope.agent)
