@@ -93,21 +93,26 @@ class Transaction:
             return await gather_results(map(partial(self._commit_to_replicas, store), writes, changes))
         if not journal.shares(store):
             return await gather_results(map(self._commit_outbox_first, writes, changes))
-        results = await self._commit_proposals(writes) if any(change.erase for change in changes) else {}
-        group = [at for at in range(len(writes)) if at not in results]
-        acts = [writes[at].act for at in group]
-        start = self._now()
+        proposals = await self._commit_proposals(writes)
+        acts, group = [], []
+        for at, write in enumerate(writes):
+            if at not in proposals:
+                acts.append(write.act)
+                group.append(changes[at])
+        now = asyncio.get_running_loop().time
+        start = now()
         try:
-            sequences = await journal.commit(acts, [changes[at] for at in group]) if group else []
+            sequences = await journal.commit(acts, group) if group else []
         except MemorywireError as problem:
             sequences = [problem] * len(group)
-        self._record_time(len(group), start)
-        results |= zip(group, self._build_results([changes[at] for at in group], sequences), strict=True)
-        return [results[at] for at in range(len(writes))]
+        results = self._build_results(group, sequences, now() - start)
+        for at in sorted(proposals):
+            results.insert(at, proposals[at])
+        return results
 
     async def _commit_unrecorded(self, changes: Sequence[Change]) -> list[Result]:
-        store = self._store
-        start = self._now()
+        store, now = self._store, asyncio.get_running_loop().time
+        start = now()
         if len(changes) == 1 or not isinstance(store, SupportsBulkWrite):
             sequences = await gather_results([store.write(change) for change in changes])
         else:
@@ -115,8 +120,7 @@ class Transaction:
                 sequences = await store.write_many(changes)
             except MemorywireError as problem:
                 sequences = [problem] * len(changes)
-        self._record_time(len(changes), start)
-        return self._build_results(changes, sequences)
+        return self._build_results(changes, sequences, now() - start)
 
     async def _commit_proposals(self, writes: Sequence[Write]) -> dict[int, Result]:
         """The results of writes that only erase ids of proposals, so that no store needs to write them."""
@@ -126,20 +130,14 @@ class Transaction:
                 results[at] = await catch(self._write_act_only(write))
         return results
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def _record_time(self, count: int, start: float) -> None:
-        """Report how long a group took, once for each of its changes."""
-        seconds = self._now() - start
-        for _ in range(count):
-            self._context.took(self._store.name, seconds)
-
-    def _build_results(self, changes: Sequence[Change], sequences: Sequence[int | Exception]) -> list[Result]:
-        """A result for each change, from its commit sequence or its problem."""
+    def _build_results(
+        self, changes: Sequence[Change], sequences: Sequence[int | Exception], seconds: float
+    ) -> list[Result]:
+        """A result for each change, from its commit sequence or its problem; reports the time they took."""
         usual = build_committed("", 1, self._context)
         results: list[Result] = []
         for change, sequence in zip(changes, sequences, strict=True):
+            self._context.took(self._store.name, seconds)
             if isinstance(sequence, Exception):
                 results.append(sequence)
             elif len(change.put) == 1 and not change.end and not change.erase:
