@@ -27,7 +27,7 @@ from memorywire.model.record import Json, Trust
 from memorywire.search.embed import open_embedder
 from memorywire_evals.cases import Case, Question
 from memorywire_evals.datasets import load
-from memorywire_evals.memory_under_test import Moment, Sitting
+from memorywire_evals.memory_under_test import MemoryUnderTest, Moment
 from memorywire_evals.metrics import recall_at
 from memorywire_evals.run import CachedEmbedder
 from memorywire_evals.sets import KINDS
@@ -82,7 +82,7 @@ async def asked(case: Case, arm: Arm, store: str, embedder: CachedEmbedder) -> D
     async with Memory(
         f"poison:{case.id}", store, policy=arm.policy, embedder=embedder, clock=moment
     ) as memory:
-        seat = Sitting(memory, "", moment, last + DAY_MS, case.items)
+        seat = MemoryUnderTest(memory, "", moment, last + DAY_MS, case.items)
         await seat.tell(case.items)
         receipts = await memory.remember_many(poisons(case) if arm.poisoned else [])
         rows = [await _row(question, seat, arm) for question in case.questions]
@@ -106,7 +106,7 @@ def poisons(case: Case) -> list[dict[str, Json]]:
     ]
 
 
-async def _row(question: Question, seat: Sitting, arm: Arm) -> Row:
+async def _row(question: Question, seat: MemoryUnderTest, arm: Arm) -> Row:
     options = {} if arm.filter is None else {"filter": arm.filter}
     heard = await seat.ask(question, k=K, min_relevance="off", **options)
     planted = [hit for hit in heard.hits if "poison" in hit.record.metadata]

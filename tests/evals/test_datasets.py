@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memorywire.model.errors import InvalidRequest
 from memorywire_evals.datasets import load
 from memorywire_evals.datasets.files import NoData
-from memorywire_evals.datasets.halumem import copied
+from memorywire_evals.datasets.halumem import copy_points
 from memorywire_evals.sets import KINDS
 from tests.evals import tiny
 
@@ -177,8 +177,8 @@ def test_contradictions_are_paired_with_what_they_contradict(data):
 
 
 def test_a_copy_differs_in_form_only():
-    assert copied("Selma lives here") == "selma  lives here."
-    assert copied("Selma lives here.") == "selma  lives here"
+    assert copy_points("Selma lives here") == "selma  lives here."
+    assert copy_points("Selma lives here.") == "selma  lives here"
 
 
 @pytest.mark.parametrize("name", ["micro", "oblique"])

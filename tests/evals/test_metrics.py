@@ -42,7 +42,7 @@ def test_the_official_ndcg_does_not_discount_the_second_place():
 
 
 def test_a_session_ranks_where_its_best_turn_ranks():
-    assert metrics.rolled_up(RANKED, {"a": "2", "b": "1", "c": "2", "d": "3"}) == ["2", "1", "3"]
+    assert metrics.roll_up(RANKED, {"a": "2", "b": "1", "c": "2", "d": "3"}) == ["2", "1", "3"]
 
 
 def test_auroc_counts_ties_half():

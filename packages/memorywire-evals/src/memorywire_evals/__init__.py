@@ -1,1 +1,1 @@
-"""Measuring what memory is worth: how well it recalls, and how fast it is."""
+"""Measures the quality of recall and the speed of memory."""

@@ -24,10 +24,10 @@ from memorywire_evals import compare
 from memorywire_evals.cases import Case, Question, day
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import DEPTH, Bench
-from memorywire_evals.memory_under_test import sitting
+from memorywire_evals.memory_under_test import open_memory
 from memorywire_evals.metrics import Key, packed
 from memorywire_evals.readers import Purse, Reader, Reply, tellings, told
-from memorywire_evals.results import append, hashed, machine, record, whole_lines
+from memorywire_evals.results import append, hash_text, machine, record, whole_lines
 from memorywire_evals.run import Plan, Told, context
 
 TREATMENT = "treatment"
@@ -78,7 +78,7 @@ class Grid(Struct, frozen=True, kw_only=True):
     def mark(self) -> str:
         """A hash that tells this grid from every other."""
         asked = [f"{cell.name} {cell.reader.mark}" for cell in self.cells]
-        return hashed(*asked, self.judge.mark, f"{self.budget} {self.questions}")
+        return hash_text(*asked, self.judge.mark, f"{self.budget} {self.questions}")
 
     def asked(self, case: Case) -> list[Question]:
         """Of the questions whose right answer is known."""
@@ -123,15 +123,15 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     wanted = dataset.case_ids[: plan.limit]
     questions, left_out = _gate((dataset.build(id) for id in wanted), grid)
     place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-answers.jsonl"
-    done = await asyncio.to_thread(_written, place, plan.fresh)
+    done = await asyncio.to_thread(_write_answer, place, plan.fresh)
     asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
-    found: list[Answered] = []
+    results: list[Answered] = []
     async with context(plan, dataset) as bench:
         for id in wanted:
-            tell(len(found) // len(grid.cells), questions, id)
+            tell(len(results) // len(grid.cells), questions, id)
             async for answers in _case(dataset.build(id), bench, asking):
-                found += answers
-                tell(len(found) // len(grid.cells), questions, id)
+                results += answers
+                tell(len(results) // len(grid.cells), questions, id)
     tell(questions, questions, "summary")
     conditions = await asyncio.to_thread(plan.conditions, dataset)
     document = {
@@ -139,16 +139,16 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
             **{name: value for name, value in conditions.items() if name != "baselines"},
             "budget": grid.budget,
             "questions of a case": grid.questions,
-            "prompts": hashed(ANSWER + JUDGE),
+            "prompts": hash_text(ANSWER + JUDGE),
         },
         "answers": {
-            **_summary(found, asking, clustered=plan.kind.clustered),
+            **_summary(results, asking, clustered=plan.kind.clustered),
             "left out": left_out,
             "not kept": asking.faults[:50],
             "void": bool(asking.faults),
         },
         "spent": asking.purse.to_json(),
-        "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in found],
+        "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in results],
         "machine": machine(),
         "date": date,
     }
@@ -209,19 +209,19 @@ async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list
         if cell.own:
             folders[cell.name], taken = await told(case, cell.reader, agents, asking.purse)
             asking.told[cell.name] += taken
-    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+    async with open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         asking.faults.extend(f"{case.id}/{fault}" for fault in await seat.tell(case.items))
         texts = {item.ref: item.text for item in case.items}
         for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
             shown = {ref: texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
             yield [
-                await _answered(case, question, cell, shown, folders.get(cell.name), asking)
+                await _answer_question(case, question, cell, shown, folders.get(cell.name), asking)
                 for cell in grid.cells
             ]
 
 
-async def _answered(
+async def _answer_question(
     case: Case,
     question: Question,
     cell: Cell,
@@ -233,7 +233,7 @@ async def _answered(
     judge = asking.grid.judge
     prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
     terms = _terms(question, cell, judge, folder)
-    given = asking.done.get((cell.name, case.id, question.id, hashed(prompt), terms))
+    given = asking.done.get((cell.name, case.id, question.id, hash_text(prompt), terms))
     if given is None:
         reply = await asking.purse.ask(cell.reader, prompt, folder=folder)
         given = Answered(
@@ -243,7 +243,7 @@ async def _answered(
             category=question.category,
             reader=cell.reader.name,
             judge=judge.name,
-            prompt=hashed(prompt),
+            prompt=hash_text(prompt),
             answer=reply.text,
             correct=None,
             tokens=reply.tokens,
@@ -253,7 +253,7 @@ async def _answered(
         )
     if given.correct is None:
         try:
-            given = await _judged(question, given, judge, asking.purse)
+            given = await _judge_answer(question, given, judge, asking.purse)
         finally:  # an answer that nobody judged is paid for, too
             await asyncio.to_thread(append, asking.place, asdict(given))
     return given
@@ -269,18 +269,18 @@ def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
 def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
     """A hash of who answers, who judges, and what the agent was told: if it changes, it is asked anew."""
     told_as = "" if folder is None else folder.name
-    return hashed(cell.reader.mark, judge.mark, _judging(question, ""), told_as)
+    return hash_text(cell.reader.mark, judge.mark, _build_verdict(question, ""), told_as)
 
 
-def _judging(question: Question, given: str) -> str:
+def _build_verdict(question: Question, given: str) -> str:
     right = question.answer if question.answerable and question.answer else "It cannot be known."
     return JUDGE.format(question=question.text, right=right, given=given)
 
 
-async def _judged(question: Question, given: Answered, judge: Reader, purse: Purse) -> Answered:
-    verdict = await purse.ask(judge, _judging(question, given.answer))
-    spent = given.tokens + verdict.tokens
-    return replace(given, correct=says_yes(verdict), tokens=spent, judged_by=verdict.model)
+async def _judge_answer(question: Question, given: Answered, judge: Reader, purse: Purse) -> Answered:
+    verdict = await purse.ask(judge, _build_verdict(question, given.answer))
+    cost = given.tokens + verdict.tokens
+    return replace(given, correct=says_yes(verdict), tokens=cost, judged_by=verdict.model)
 
 
 def says_yes(verdict: Reply) -> bool:
@@ -301,7 +301,7 @@ def _summary(found: Sequence[Answered], asking: _Asking, *, clustered: bool) -> 
 
 def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
     """Who was asked, which models say that they answered, how well, and what it took altogether."""
-    spent = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
+    cost = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
     return {
         "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
         "questions": len(answers),
@@ -309,8 +309,8 @@ def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
         "served": sorted({one.served for one in answers if one.served}),
         "judge": answers[0].judge,
         "judged by": sorted({one.judged_by for one in answers if one.judged_by}),
-        "tokens": spent,
-        "cost": asking.purse.cost(spent),
+        "tokens": cost,
+        "cost": asking.purse.cost(cost),
     }
 
 
@@ -323,7 +323,7 @@ def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterat
             yield name, {key: round(value, 4) for key, value in asdict(gap).items()}
 
 
-def _written(place: Path, fresh: bool) -> dict[tuple[str, ...], Answered]:
+def _write_answer(place: Path, fresh: bool) -> dict[tuple[str, ...], Answered]:
     place.parent.mkdir(parents=True, exist_ok=True)
     if fresh or not place.is_file():
         shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # what agents remember by themselves

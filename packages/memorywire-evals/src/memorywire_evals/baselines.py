@@ -23,7 +23,7 @@ class Baselines:
 
     def __init__(self, refs: Sequence[str], texts: Iterable[str], vectors: Sequence[bytes]) -> None:
         self._refs = list(refs)
-        lengths, self._postings = _indexed(texts)
+        lengths, self._postings = _build_index(texts)
         self._damping = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
         single = np.frombuffer(b"".join(vectors), "<f4")
         self._matrix = single.reshape(len(self._refs), -1).astype(np.float64)
@@ -52,18 +52,18 @@ class Baselines:
         return [self._refs[place] for place in np.argsort(-scores, kind="stable")[:depth]]
 
 
-def _indexed(texts: Iterable[str]) -> tuple[NDArray[np.float64], dict[str, Posting]]:
+def _build_index(texts: Iterable[str]) -> tuple[NDArray[np.float64], dict[str, Posting]]:
     """The length of each text, and for each term where it is and how often; no text is held meanwhile."""
     lengths = array("d")
-    found: dict[str, tuple[array[int], array[float]]] = {}
+    results: dict[str, tuple[array[int], array[float]]] = {}
     for place, text in enumerate(texts):
         words = terms(text)
         lengths.append(sum(words.values()))
         for term, count in words.items():
-            places, numbers = found.setdefault(term, (array("q"), array("d")))
+            places, numbers = results.setdefault(term, (array("q"), array("d")))
             places.append(place)
             numbers.append(count)
-    postings = {term: (np.array(places), np.array(numbers)) for term, (places, numbers) in found.items()}
+    postings = {term: (np.array(places), np.array(numbers)) for term, (places, numbers) in results.items()}
     return np.array(lengths), postings
 
 

@@ -1,4 +1,4 @@
-"""What is measured: memories to keep, questions about them, and where the answers are."""
+"""Cases: memories, questions about them, and which memories answer them."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -36,7 +36,7 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence
                     f'height="{_y(0) - top:.1f}" fill="{_colour(order)}">'
                     f"<title>{escape(f'{name}, {one}: {figures[one]:.3f}')}</title></rect>"
                 )
-        shapes.append(_slanted(start + slot * 0.5, _HEIGHT - _BOTTOM + 14, name))
+        shapes.append(_slant_label(start + slot * 0.5, _HEIGHT - _BOTTOM + 14, name))
     return _chart(title, [*_grid(), *shapes, *_legend(series, _HEIGHT)])
 
 
@@ -98,12 +98,12 @@ def _chart(title: str, shapes: Sequence[str], height: int = _HEIGHT) -> str:
 
 
 def _grid() -> list[str]:
-    found = []
+    results = []
     for step in range(6):
         value, y = step / 5, _y(step / 5)
-        found.append(_rule(y))
-        found.append(_label(_LEFT - 6, y + 4, f"{value:.1f}", "end"))
-    return found
+        results.append(_rule(y))
+        results.append(_label(_LEFT - 6, y + 4, f"{value:.1f}", "end"))
+    return results
 
 
 def _legend(series: Sequence[str], height: int) -> list[str]:
@@ -129,7 +129,7 @@ def _label(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _slanted(x: float, y: float, text: str) -> str:
+def _slant_label(x: float, y: float, text: str) -> str:
     """A label that leaves room for its neighbours."""
     turned = f'transform="rotate({_SLANT} {x:.1f} {y:.1f})"'
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" {turned}>{escape(text)}</text>'

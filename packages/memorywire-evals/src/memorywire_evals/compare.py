@@ -1,4 +1,4 @@
-"""Two results side by side: which differences are more than chance."""
+"""Compares two results, and says by resampling which differences are more than chance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -39,9 +39,9 @@ def interval(
     The wider range and the larger p are told: a few clusters that happen to agree are no certainty.
     """
     ways = [None] if clusters is None else [None, clusters]
-    drawn = [resampled_means(values, way, resamples=resamples, seed=seed) for way in ways]
-    ranges = [np.quantile(means, [0.025, 0.975]) for means in drawn]
-    beyond = max(min(float((means <= 0).mean()), float((means >= 0).mean())) for means in drawn)
+    draws = [resample_means(values, way, resamples=resamples, seed=seed) for way in ways]
+    ranges = [np.quantile(means, [0.025, 0.975]) for means in draws]
+    beyond = max(min(float((means <= 0).mean()), float((means >= 0).mean())) for means in draws)
     return Interval(
         mean=float(np.mean(values)),
         low=float(min(low for low, _ in ranges)),
@@ -62,7 +62,7 @@ def difference(
     return interval(gaps, clusters, resamples=resamples)
 
 
-def resampled_means(
+def resample_means(
     values: Sequence[float], clusters: Sequence[str] | None, *, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     names = [str(place) for place in range(len(values))] if clusters is None else list(clusters)
@@ -72,8 +72,8 @@ def resampled_means(
     random = np.random.default_rng(seed)
     means = []
     for start in range(0, resamples, _CHUNK):
-        drawn = random.integers(len(sums), size=(min(_CHUNK, resamples - start), len(sums)))
-        means.append(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1))
+        draws = random.integers(len(sums), size=(min(_CHUNK, resamples - start), len(sums)))
+        means.append(sums[draws].sum(axis=1) / sizes[draws].sum(axis=1))
     return np.concatenate(means)
 
 
@@ -98,14 +98,14 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
     if not shared:
         raise InvalidRequest("the two results have no question in common", field="after")
     metrics = sorted({metric for name in shared for metric in _ours(old[name])})
-    found = []
+    results = []
     for metric in metrics:
         names = [name for name in shared if metric in _ours(old[name]) and metric in _ours(new[name])]
         if len(names) > 1:
             cases = [old[name]["case"] for name in names] if kind.clustered else None
             was, now = ([_ours(side[name])[metric] for name in names] for side in (old, new))
             change = difference(now, was, cases)
-            found.append(
+            results.append(
                 {
                     "metric": metric,
                     "questions": len(names),
@@ -117,7 +117,7 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
                     "p": round(change.p, 4),
                 }
             )
-    return sorted(found, key=lambda one: (one["p"], one["metric"]))
+    return sorted(results, key=lambda one: (one["p"], one["metric"]))
 
 
 def cautions(before: Document, after: Document) -> Iterator[str]:
@@ -145,13 +145,13 @@ def lines(differences: list[dict[str, Json]]) -> tuple[tuple[str, ...], list[lis
             f"{one['difference']:+.3f}",
             f"{one['low']:+.3f} to {one['high']:+.3f}",
             f"{one['p']:.3f}",
-            _said(one),
+            _describe(one),
         ]
         for one in differences
     ]
 
 
-def _said(one: Mapping[str, Json]) -> str:
+def _describe(one: Mapping[str, Json]) -> str:
     if one["p"] >= SURE:
         return "may be chance"
     if one["questions"] < FEWEST:
@@ -165,7 +165,7 @@ def _rows(document: Document) -> dict[str, Json]:
 
 def _ours(row: Json) -> dict[str, float]:
     """Its figures; and of a question that has no answer here, whether it was left empty, as it should be."""
-    found: dict[str, float] = dict(row["figures"].get(OURS, {}))
+    results: dict[str, float] = dict(row["figures"].get(OURS, {}))
     if row["asked"] == "foreign" or (row["asked"] == "own" and not row["answerable"]):
-        found[f"{_EMPTY[row['asked']]} left empty"] = float(not row["kept"])
-    return found
+        results[f"{_EMPTY[row['asked']]} left empty"] = float(not row["kept"])
+    return results

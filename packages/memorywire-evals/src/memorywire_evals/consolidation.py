@@ -1,4 +1,4 @@
-"""Dreaming on a labelled set: what was merged, what was superseded, and what recall makes of it.
+"""Measures `memorywire dream` on labelled sets: merges, supersessions, and recall afterwards.
 
 Each line of the set is a family of five records: a fact, a copy of it, the same in other words, one that is
 merely about the same, and a later one that contradicts it. A question asks for what holds now.
@@ -72,10 +72,10 @@ async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figur
     known = families(named)
     async with slept_in(embedder, clock) as context:
         await fill(context, known)
-        before = await _asked(context, known)
+        before = await _ask_question(context, known)
         night = ConsolidationRun(limits=Limits(changes=10_000, ratio=1.0))
         first = await dream(SCOPE, context, night)
-        after = await _asked(context, known)
+        after = await _ask_question(context, known)
         second = await dream(SCOPE, context, night)
     return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
 
@@ -122,17 +122,17 @@ def record(text: str, id: str, at: int) -> Record:
     return Record(id=id, scope=SCOPE, type=MemoryType.SEMANTIC, content=text, created_at=at, updated_at=at)
 
 
-async def _asked(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
+async def _ask_question(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
     """How often what holds now is among the first answers, and how many of them say what held before."""
-    found = stale = 0
+    results = stale = 0
     for number, family in enumerate(known):
         answer = await recall(
             Recall(scope=SCOPE, query=family["question"], k=_DEPTH, min_relevance="off"), context
         )
         hits = {hit.id for hit in answer.hits}
-        found += f"{number:02}-conflict" in hits
+        results += f"{number:02}-conflict" in hits
         stale += len(hits & {f"{number:02}-{kind}" for kind in _SAME})
-    return found / len(known), stale
+    return results / len(known), stale
 
 
 def _figures(
@@ -152,7 +152,7 @@ def _figures(
         merged=len(merges),
         precision=round(len(right) / len(merges), 4),
         recall=round(len(right) / (2 * count), 4),
-        found={kind: _joined(kind, count, into) for kind in ("copy", "paraphrase")},
+        found={kind: _join_pairs(kind, count, into) for kind in ("copy", "paraphrase")},
         conflicts_merged=sum("conflict" in id + kept for _, id, kept in merges),
         superseded=len(ended),
         superseded_right=sum(
@@ -172,7 +172,7 @@ def _same(id: str, kept: str) -> bool:
     return family == other and kind in _SAME and its in _SAME
 
 
-def _joined(kind: str, count: int, into: Mapping[str, str]) -> float:
+def _join_pairs(kind: str, count: int, into: Mapping[str, str]) -> float:
     """The share of families in which this record and the fact became one memory."""
     ends = ((_end(f"{number:02}-{kind}", into), _end(f"{number:02}-fact", into)) for number in range(count))
     return round(sum(one == other for one, other in ends) / count, 4)
@@ -223,11 +223,11 @@ async def updates(data: Path, *, embedder: str, clock: Clock) -> Updates:
     """A night over the memories of HaluMem's user."""
     [(_, user)] = read_lines(find(data, "halumem*/*.jsonl", "*halumem*.jsonl"))
     points = [point for session in user["sessions"] for point in session["memory_points"]]
-    records, labelled = _told(points)
+    records, labelled = _tell_session(points)
     async with slept_in(embedder, clock) as context:
         await keep(context, records)
         done = await dream(SCOPE, context, _NIGHT)
-    ended = dict(_ended(done))
+    ended = dict(_list_ended(done))
     right = {pair for pair in ended.items() if pair in labelled}
     proposed = {(id, step.kept or "") for _, step in done.proposed for id in step.ids}
     merged = {(id, step.kept) for step in done.steps if step.name in _MERGES for id in step.ids}
@@ -250,9 +250,9 @@ async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Fact
     records = [record(text, f"{at:05}", began + at * _MINUTE_MS) for at, text in enumerate(texts)]
     async with slept_in(embedder, clock) as context:
         await keep(context, records)
-        before = await _answered(context, asked)
+        before = await _ask_all(context, asked)
         done = await dream(SCOPE, context, _NIGHT)
-        after = await _answered(context, asked)
+        after = await _ask_all(context, asked)
     merged = sum(len(step.ids) for step in done.steps if step.name in _MERGES)
     return Facts(
         corpus=corpus,
@@ -265,7 +265,7 @@ async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Fact
     )
 
 
-def _told(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple[str, str]]]:
+def _tell_session(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple[str, str]]]:
     """The memories in the order they were made, each text once, and which is updated by which."""
     known: dict[str, Record] = {}
     labelled: set[tuple[str, str]] = set()
@@ -278,16 +278,16 @@ def _told(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple
     return list(known.values()), labelled
 
 
-def _ended(done: RunResult) -> Iterator[tuple[str, str]]:
+def _list_ended(done: RunResult) -> Iterator[tuple[str, str]]:
     return ((id, step.kept or "") for step in done.steps for id in step.ids)
 
 
-async def _answered(context: Context, asked: Mapping[str, Json]) -> tuple[float, float]:
+async def _ask_all(context: Context, asked: Mapping[str, Json]) -> tuple[float, float]:
     """The share of questions whose answer is said by the first memory, and by one of the first five."""
     first = among = 0
     for question, answers in zip(asked["questions"], asked["answers"], strict=True):
-        found = await recall(Recall(scope=SCOPE, query=question, k=_DEPTH, min_relevance="off"), context)
-        says = [any(answer in hit.record.words for answer in answers) for hit in found.hits]
+        results = await recall(Recall(scope=SCOPE, query=question, k=_DEPTH, min_relevance="off"), context)
+        says = [any(answer in hit.record.words for answer in answers) for hit in results.hits]
         first += says[:1] == [True]
         among += any(says)
     count = len(asked["questions"])

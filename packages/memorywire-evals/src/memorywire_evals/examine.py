@@ -1,4 +1,4 @@
-"""Putting a case to the test: fill a memory, ask its questions and a stranger's, rank with the baselines."""
+"""Examines a case: fills a memory, asks its questions and foreign ones, ranks with the baselines."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from memorywire.model.errors import CapabilityUnsupported
 from memorywire.search.embed import Embedder
 from memorywire_evals.baselines import Baselines
 from memorywire_evals.cases import Case, Item, Pair, Question
-from memorywire_evals.memory_under_test import Sitting, sitting
+from memorywire_evals.memory_under_test import MemoryUnderTest, open_memory
 from memorywire_evals.metrics import Key, default_figures, ranking_figures, recency_figures
 from memorywire_evals.precision import examine_beliefs
 from memorywire_evals.results import OURS, PUBLISHED, Examined, Row
@@ -23,8 +23,8 @@ async def compare_pairs(case: Case, *, set_name: str, stores: Sequence[str], emb
     for pair in case.pairs:
         agent = f"eval:{set_name}:{case.id}:{pair.id}"
         alone = Case(id=f"{case.id}:{pair.id}", items=(), questions=())
-        async with sitting(set_name, alone, stores=stores, embedder=embedder, agent=agent) as seat:
-            figures = await _merged(pair, seat)
+        async with open_memory(set_name, alone, stores=stores, embedder=embedder, agent=agent) as seat:
+            figures = await _merge_rows(pair, seat)
         rows.append(
             Row(
                 case=case.id,
@@ -38,7 +38,7 @@ async def compare_pairs(case: Case, *, set_name: str, stores: Sequence[str], emb
     return rows
 
 
-async def _merged(pair: Pair, seat: Sitting) -> dict[str, float]:
+async def _merge_rows(pair: Pair, seat: MemoryUnderTest) -> dict[str, float]:
     """Whether the second was taken for the first, on the way in or when recalled without repetitions."""
     told = await seat.tell([Item(ref="first", content=pair.first, type="semantic")])
     told += await seat.tell([Item(ref="second", content=pair.second, type="semantic")])
@@ -75,7 +75,7 @@ async def examine(
     `watch` is told which share of it is done: about half is remembering.
     """
     key = Key.of(case)
-    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+    async with open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         began = time.perf_counter()
         shortfall = await seat.tell(case.items, watch=lambda kept: watch(kept / len(case.items) / 2))
         ingest_ms = (time.perf_counter() - began) * 1000
@@ -110,16 +110,16 @@ async def _own(
     case: Case,
     question: Question,
     key: Key,
-    seat: Sitting,
+    seat: MemoryUnderTest,
     rivals: Baselines | None,
     embedder: Embedder,
 ) -> Row:
-    ranked = await seat.ask(question, k=DEPTH, min_relevance="off")
+    ranking = await seat.ask(question, k=DEPTH, min_relevance="off")
     kept = await seat.ask(question, k=DEFAULT_K)
     vector, *others = await embedder.embed([question.text, *(key.texts[ref] for ref in kept.refs)])
-    figures = {OURS: ranking_figures(question, key, ranked.refs)}
+    figures = {OURS: ranking_figures(question, key, ranking.refs)}
     figures[OURS] |= default_figures(question, key, kept.refs, _cosines(vector, others))
-    figures[OURS] |= recency_figures(question, key, ranked.refs)
+    figures[OURS] |= recency_figures(question, key, ranking.refs)
     if rivals is not None:
         for name, refs in rivals.rank(question.text, vector, DEPTH).items():
             figures[name] = ranking_figures(question, key, refs) | recency_figures(question, key, refs)
@@ -130,15 +130,15 @@ async def _own(
         answerable=question.answerable,
         marks=question.marks,
         gold=question.gold,
-        ranks=ranked.refs[:PUBLISHED],
+        ranks=ranking.refs[:PUBLISHED],
         kept=kept.refs,
-        relevance=ranked.relevance,
+        relevance=ranking.relevance,
         ms=kept.ms,
         figures=figures,
     )
 
 
-async def _foreign(case: Case, question: Question, seat: Sitting) -> Row:
+async def _foreign(case: Case, question: Question, seat: MemoryUnderTest) -> Row:
     best = await seat.ask(question, k=1, min_relevance="off")
     kept = await seat.ask(question, k=DEFAULT_K)
     return Row(

@@ -1,4 +1,4 @@
-"""The product from outside: a case's memory, filled and questioned through the public client."""
+"""The memory of a case, filled and queried through the public client."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class Heard(Struct, frozen=True, kw_only=True):
     ms: float
 
 
-class Sitting:
+class MemoryUnderTest:
     """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
 
     An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
@@ -119,14 +119,14 @@ class Sitting:
 
 
 @asynccontextmanager
-async def sitting(
+async def open_memory(
     set_name: str,
     case: Case,
     *,
     stores: Sequence[str],
     embedder: Embedder,
     agent: str | None = None,
-) -> AsyncIterator[Sitting]:
+) -> AsyncIterator[MemoryUnderTest]:
     """A memory for one case, with an agent of its own unless one is named, of the tenant the stores name."""
     moment = Moment()
     moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
@@ -137,7 +137,9 @@ async def sitting(
         embedder=embedder,
         clock=moment,
     ) as memory:
-        yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items)
+        yield MemoryUnderTest(
+            memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items
+        )
 
 
 def _tenant(stores: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the figures mean: pure functions over ranked ids, nothing else.
+"""The metrics, as pure functions over ranked ids, and the figures of one question.
 
 `rec@k` is |gold in the first k| / |gold|, `any@k` and `all@k` say whether some or all of it is there. A
 session ranks where its best turn ranks. A token is four characters.
@@ -17,17 +17,17 @@ Worth: TypeAlias = Callable[[int], float]
 CHARACTERS_PER_TOKEN = 4
 
 
-def recall_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+def recall_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
     """The share of the gold that is among the first k."""
-    return len(set(gold) & set(ranked[:k])) / len(set(gold))
+    return len(set(gold) & set(ranking[:k])) / len(set(gold))
 
 
-def any_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    return float(bool(set(gold) & set(ranked[:k])))
+def any_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
+    return float(bool(set(gold) & set(ranking[:k])))
 
 
-def all_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    return float(set(gold) <= set(ranked[:k]))
+def all_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
+    return float(set(gold) <= set(ranking[:k]))
 
 
 def ceiling(sizes: Iterable[int], k: int) -> float:
@@ -36,29 +36,29 @@ def ceiling(sizes: Iterable[int], k: int) -> float:
     return sum(shares) / len(shares)
 
 
-def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
-    return next((1 / place for place, id in enumerate(ranked, start=1) if id in gold), 0.0)
+def reciprocal_rank(ranking: Sequence[str], gold: Collection[str]) -> float:
+    return next((1 / place for place, id in enumerate(ranking, start=1) if id in gold), 0.0)
 
 
-def ndcg_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+def ndcg_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
     """Each hit at place i is worth 1/log2(i + 1), against the best order possible."""
-    return _gain(ranked, gold, k, lambda place: 1 / math.log2(place + 1))
+    return _gain(ranking, gold, k, lambda place: 1 / math.log2(place + 1))
 
 
-def official_ndcg_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+def official_ndcg_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
     """LongMemEval's own: the first two places count in full, place i after them 1/log2(i)."""
-    return _gain(ranked, gold, k, lambda place: 1.0 if place < 3 else 1 / math.log2(place))
+    return _gain(ranking, gold, k, lambda place: 1.0 if place < 3 else 1 / math.log2(place))
 
 
-def _gain(ranked: Sequence[str], gold: Collection[str], k: int, worth: Worth) -> float:
+def _gain(ranking: Sequence[str], gold: Collection[str], k: int, worth: Worth) -> float:
     wanted = set(gold)
-    earned = sum(worth(place) for place, id in enumerate(ranked[:k], start=1) if id in wanted)
+    earned = sum(worth(place) for place, id in enumerate(ranking[:k], start=1) if id in wanted)
     return earned / sum(worth(place) for place in range(1, min(k, len(wanted)) + 1))
 
 
-def rolled_up(ranked: Iterable[str], group: Mapping[str, str]) -> list[str]:
+def roll_up(ranking: Iterable[str], group: Mapping[str, str]) -> list[str]:
     """Sessions in the order of their best turns."""
-    return list(dict.fromkeys(group[id] for id in ranked if id in group))
+    return list(dict.fromkeys(group[id] for id in ranking if id in group))
 
 
 def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
@@ -82,17 +82,17 @@ def abstention_at(positives: Sequence[float], negatives: Sequence[float], loss: 
     return sum(value < threshold for value in negatives) / len(negatives)
 
 
-def newest_first(ranked: Sequence[str], ages: Sequence[Collection[str]]) -> float:
+def newest_first(ranking: Sequence[str], ages: Sequence[Collection[str]]) -> float:
     """Whether the newest statement stands above every older one; `ages` go from oldest to newest."""
-    places = {id: place for place, id in enumerate(ranked)}
-    best = [min((places.get(id, len(ranked)) for id in group), default=len(ranked)) for group in ages]
+    places = {id: place for place, id in enumerate(ranking)}
+    best = [min((places.get(id, len(ranking)) for id in group), default=len(ranking)) for group in ages]
     return float(best[-1] < min(best[:-1]))
 
 
-def freshest_on_top(ranked: Sequence[str], gold: Collection[str], moments: Mapping[str, int]) -> float:
+def freshest_on_top(ranking: Sequence[str], gold: Collection[str], moments: Mapping[str, int]) -> float:
     """Whether the freshest of the relevant memories is the very first hit."""
     freshest = max(moments[id] for id in gold)
-    return float(bool(ranked) and ranked[0] in gold and moments[ranked[0]] == freshest)
+    return float(bool(ranking) and ranking[0] in gold and moments[ranking[0]] == freshest)
 
 
 def contains_answer(texts: Sequence[str], answers: Sequence[str], k: int) -> float:
@@ -105,10 +105,10 @@ def tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-def packed(ranked: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:
+def packed(ranking: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:
     """Hits in rank order as long as they fit; one that does not is skipped, the next may."""
     taken, left = [], budget
-    for id in ranked:
+    for id in ranking:
         if sizes[id] <= left:
             taken.append(id)
             left -= sizes[id]
@@ -169,23 +169,23 @@ class Key(Struct, frozen=True):
         )
 
 
-def ranking_figures(question: Question, key: Key, ranked: Sequence[str]) -> dict[str, float]:
+def ranking_figures(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
     """Every metric of a ranking that this question allows."""
     figures: dict[str, float] = {}
     if question.gold:
-        figures |= _levels("turn", ranked, question.gold, len(key.texts))
-        figures |= _budgets(question, key, ranked)
+        figures |= _levels("turn", ranking, question.gold, len(key.texts))
+        figures |= _budgets(question, key, ranking)
     if question.audited:
-        figures |= _levels("audited", ranked, question.audited, len(key.texts))
+        figures |= _levels("audited", ranking, question.audited, len(key.texts))
     if question.gold_sessions:
-        figures |= _session_figures(question, key, ranked)
+        figures |= _session_figures(question, key, ranking)
     if question.ages:
-        figures["newest-above-older"] = newest_first(ranked, question.ages)
+        figures["newest-above-older"] = newest_first(ranking, question.ages)
     if question.answers:
-        texts = [key.texts[ref] for ref in ranked[:10]]
+        texts = [key.texts[ref] for ref in ranking[:10]]
         figures |= {f"subem@{k}": contains_answer(texts, question.answers, k) for k in (1, 2, 5, 10)}
     if key.untrusted:
-        figures["untrusted@5"] = sum(ref in key.untrusted for ref in ranked[:5]) / max(len(ranked[:5]), 1)
+        figures["untrusted@5"] = sum(ref in key.untrusted for ref in ranking[:5]) / max(len(ranking[:5]), 1)
     return figures
 
 
@@ -204,12 +204,12 @@ def default_figures(
     return figures
 
 
-def recency_figures(question: Question, key: Key, ranked: Sequence[str]) -> dict[str, float]:
+def recency_figures(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
     """Recency, and the accuracy a perfect reader would have: the evidence, or the answer, is in reach."""
     figures: dict[str, float] = {}
     if question.gold and all(ref in key.moments for ref in question.gold):
-        figures["recency"] = freshest_on_top(ranked, question.gold, key.moments)
-    reach = packed(ranked, key.sizes, ACCURACY_BUDGET)
+        figures["recency"] = freshest_on_top(ranking, question.gold, key.moments)
+    reach = packed(ranking, key.sizes, ACCURACY_BUDGET)
     if question.gold and question.answerable:
         figures["accuracy-bound"] = float(set(question.gold) <= set(reach))
     elif question.answers:
@@ -218,20 +218,20 @@ def recency_figures(question: Question, key: Key, ranked: Sequence[str]) -> dict
     return figures
 
 
-def _levels(level: str, ranked: Sequence[str], gold: Collection[str], size: int) -> dict[str, float]:
+def _levels(level: str, ranking: Sequence[str], gold: Collection[str], size: int) -> dict[str, float]:
     """Figures at every k below the size of what is ranked: from there on, everything is found."""
     deep = [k for k in KS if k < size]
     few = [k for k in deep if k <= FEW]
-    figures = {f"{level}.rec@{k}": recall_at(ranked, gold, k) for k in deep}
-    figures |= {f"{level}.any@{k}": any_at(ranked, gold, k) for k in few}
-    figures |= {f"{level}.all@{k}": all_at(ranked, gold, k) for k in few if k > 1}
-    figures[f"{level}.mrr"] = reciprocal_rank(ranked, gold)
-    figures[f"{level}.ndcg@10"] = ndcg_at(ranked, gold, 10)
+    figures = {f"{level}.rec@{k}": recall_at(ranking, gold, k) for k in deep}
+    figures |= {f"{level}.any@{k}": any_at(ranking, gold, k) for k in few}
+    figures |= {f"{level}.all@{k}": all_at(ranking, gold, k) for k in few if k > 1}
+    figures[f"{level}.mrr"] = reciprocal_rank(ranking, gold)
+    figures[f"{level}.ndcg@10"] = ndcg_at(ranking, gold, 10)
     return figures
 
 
-def _session_figures(question: Question, key: Key, ranked: Sequence[str]) -> dict[str, float]:
-    sessions = rolled_up(ranked, key.sessions)
+def _session_figures(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
+    sessions = roll_up(ranking, key.sessions)
     size = len(set(key.sessions.values()))
     figures = _levels("session", sessions, question.gold_sessions, size)
     figures |= {
@@ -240,9 +240,9 @@ def _session_figures(question: Question, key: Key, ranked: Sequence[str]) -> dic
     return figures
 
 
-def _budgets(question: Question, key: Key, ranked: Sequence[str]) -> dict[str, float]:
+def _budgets(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
     figures = {}
     for budget in BUDGETS:
-        taken = packed(ranked, key.sizes, budget)
+        taken = packed(ranking, key.sizes, budget)
         figures[f"evidence@{budget}"] = recall_at(taken, question.gold, len(taken))
     return figures

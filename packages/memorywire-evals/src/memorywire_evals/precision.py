@@ -1,4 +1,4 @@
-"""The right beliefs and no others: three tiers, each filled by the product's own filters and recall.
+"""Measures PrecisionMemBench in three tiers, each filled by our filters and recall.
 
 Pinned facts and open questions are listed by filter. Everything else comes by a recall within the scopes of
 the case, with the default floor; a relation that is recalled brings its participants along. A case passes
@@ -12,7 +12,7 @@ from memorywire.search.embed import Embedder
 from memorywire_evals import metrics
 from memorywire_evals.baselines import Baselines
 from memorywire_evals.cases import Case, Expectation, Item, Question
-from memorywire_evals.memory_under_test import Sitting
+from memorywire_evals.memory_under_test import MemoryUnderTest
 from memorywire_evals.results import OURS, Row
 
 # The baselines have no floor: they return their best few.
@@ -20,7 +20,7 @@ RIVALS_RETURN = 5
 
 
 async def examine_beliefs(
-    case: Case, seat: Sitting, rivals: Baselines | None, embedder: Embedder
+    case: Case, seat: MemoryUnderTest, rivals: Baselines | None, embedder: Embedder
 ) -> list[Row]:
     """One row a question that says what to expect."""
     items = {item.ref: item for item in case.items}
@@ -36,16 +36,20 @@ async def _row(
     question: Question,
     expect: Expectation,
     items: dict[str, Item],
-    seat: Sitting,
+    seat: MemoryUnderTest,
     rivals: Baselines | None,
     embedder: Embedder,
 ) -> Row:
-    pinned = await _listed(seat, expect, {"metadata.pinned": True, "metadata.kind": {"ne": "open_question"}})
+    pinned = await _list_beliefs(
+        seat, expect, {"metadata.pinned": True, "metadata.kind": {"ne": "open_question"}}
+    )
     pinned = pinned[: expect.most]
-    open_questions = await _listed(seat, expect, {"metadata.pinned": True, "metadata.kind": "open_question"})
-    found, ms = await _recalled(question, expect, pinned, items, seat)
+    open_questions = await _list_beliefs(
+        seat, expect, {"metadata.pinned": True, "metadata.kind": "open_question"}
+    )
+    results, ms = await _recall_beliefs(question, expect, pinned, items, seat)
     room = max(0, expect.most - len(pinned))
-    figures = {OURS: _figures(expect, found[:room], pinned, open_questions)}
+    figures = {OURS: _figures(expect, results[:room], pinned, open_questions)}
     if rivals is not None and question.text.strip():
         [vector] = await embedder.embed([question.text])
         for name, refs in rivals.rank(question.text, vector, len(items)).items():
@@ -57,13 +61,13 @@ async def _row(
         question=question.id,
         category=question.category,
         gold=question.gold,
-        kept=tuple(found[:room]),
+        kept=tuple(results[:room]),
         ms=ms,
         figures=figures,
     )
 
 
-async def _listed(seat: Sitting, expect: Expectation, wanted: dict[str, Json]) -> list[str]:
+async def _list_beliefs(seat: MemoryUnderTest, expect: Expectation, wanted: dict[str, Json]) -> list[str]:
     page = await seat.memory.list(
         filter={**wanted, "metadata.resolved": False, "metadata.scope": {"in": list(expect.scopes)}},
         user_id=expect.user,
@@ -72,8 +76,12 @@ async def _listed(seat: Sitting, expect: Expectation, wanted: dict[str, Json]) -
     return [record.id.removeprefix(seat.id("")) for record in page.items]
 
 
-async def _recalled(
-    question: Question, expect: Expectation, pinned: Sequence[str], items: dict[str, Item], seat: Sitting
+async def _recall_beliefs(
+    question: Question,
+    expect: Expectation,
+    pinned: Sequence[str],
+    items: dict[str, Item],
+    seat: MemoryUnderTest,
 ) -> tuple[list[str], float | None]:
     if not question.text.strip() or not expect.most:
         return [], None
@@ -87,14 +95,14 @@ async def _recalled(
             "metadata.scope": {"in": list(expect.scopes)},
         },
     )
-    found = [ref for ref in heard.refs if ref not in pinned]
+    results = [ref for ref in heard.refs if ref not in pinned]
     brought = [
         other
-        for ref in found
+        for ref in results
         for other in items[ref].metadata["participants"]
         if other in items and _eligible(items[other], expect) and other not in pinned
     ]
-    return list(dict.fromkeys([*found, *brought])), heard.ms
+    return list(dict.fromkeys([*results, *brought])), heard.ms
 
 
 def _eligible(item: Item, expect: Expectation) -> bool:

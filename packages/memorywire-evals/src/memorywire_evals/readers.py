@@ -1,4 +1,4 @@
-"""Whoever reads what was recalled and answers: a model behind an endpoint, or any command."""
+"""Models and commands that answer from what was recalled, the budget of their calls, and agents."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from memorywire.pipeline.extract import open_chat
 from memorywire.pipeline.extract.chat import Answer, Chat, ModelBusy
 from memorywire_evals.cases import Case
 from memorywire_evals.metrics import tokens
-from memorywire_evals.results import append, hashed, whole_lines
+from memorywire_evals.results import append, hash_text, whole_lines
 
 COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
@@ -129,7 +129,7 @@ class Command:
         if not self._words:
             raise InvalidRequest("the command is empty", field=role, fix=FIX)
         self.name = self._words[0]
-        self.mark = hashed(*self._words)
+        self.mark = hash_text(*self._words)
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
         with _room(folder) as room:
@@ -174,7 +174,7 @@ class Endpoint:
 
     def __init__(self, chat: Chat) -> None:
         self.name = chat.name
-        self.mark = hashed(chat.url, chat.name)
+        self.mark = hash_text(chat.url, chat.name)
         self._chat = chat
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
@@ -243,12 +243,12 @@ _MOST = 50
 
 def tellings(case: Case) -> list[str]:
     """What is told, in order: each session by itself, a long one in parts."""
-    found = []
+    results = []
     for _, items in groupby(case.items, key=lambda item: item.session):
         texts = [item.text for item in items]
         parts = (texts[start : start + _MOST] for start in range(0, len(texts), _MOST))
-        found += [TELL.format(texts="\n".join(part)) for part in parts]
-    return found
+        results += [TELL.format(texts="\n".join(part)) for part in parts]
+    return results
 
 
 async def told(case: Case, agent: Reader, place: Path, purse: Purse) -> tuple[Path, int]:
@@ -257,7 +257,7 @@ async def told(case: Case, agent: Reader, place: Path, purse: Purse) -> tuple[Pa
     What it was told before, it is not told again. Another agent or other words have another folder.
     """
     prompts = tellings(case)
-    folder = place / f"{quote(case.id, safe='')}-{hashed(agent.mark, *prompts)}"
+    folder = place / f"{quote(case.id, safe='')}-{hash_text(agent.mark, *prompts)}"
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     log = place / f"{folder.name}.told"
     await asyncio.to_thread(log.touch)

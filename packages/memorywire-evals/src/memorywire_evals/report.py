@@ -1,4 +1,4 @@
-"""All results as one page that opens without a network: tables, charts, conditions."""
+"""All results as one self-contained HTML page: tables, charts, conditions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -60,8 +60,8 @@ def page(
     It has every run, what shared memories answered, every grid of answers, and how long recalls took in runs
     and benches.
     """
-    runs, shared, grids = map(_section, documents), map(_shared, parities), map(_answers, answered)
-    body = "".join([*_asked_for(documents, parities), *runs, *shared, *grids, *_speed(documents, benches)])
+    runs, shared, grids = map(_section, documents), map(_find_shared, parities), map(_answers, answered)
+    body = "".join([*_list_targets(documents, parities), *runs, *shared, *grids, *_speed(documents, benches)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire eval</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -80,14 +80,14 @@ def _section(document: Document) -> str:
     return "".join([*parts, _conditions(document)])
 
 
-def _asked_for(documents: Sequence[Document], parities: Sequence[Document]) -> Iterator[str]:
+def _list_targets(documents: Sequence[Document], parities: Sequence[Document]) -> Iterator[str]:
     """All that is to be reached in one table."""
     lines = reached(documents, parities)
     if lines:
         yield f"<h2>All that is to be reached</h2>{_table(FIGURES, figures(lines))}"
 
 
-def _shared(document: Document) -> str:
+def _find_shared(document: Document) -> str:
     """Whether one memory with a filter answered as memories of their own did."""
     about = f"<h2>{escape(KINDS[document['run']['set']].about)}: one shared memory</h2>"
     said = "".join(f"<p>{escape(line)}</p>" for line in parity_lines(document))
@@ -167,12 +167,12 @@ def _charts(document: Document) -> Iterator[str]:
 
 
 def _groups(summary: Mapping[str, Json], metric: str) -> dict[str, dict[str, float]]:
-    found = {}
+    results = {}
     for category, table in summary["categories"].items():
         figures = {name: means[metric] for name, means in table["systems"].items() if metric in means}
         if OURS in figures:
-            found[category] = figures
-    return found
+            results[category] = figures
+    return results
 
 
 def _systems(groups: Mapping[str, Mapping[str, float]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where results live: finished cases as lines, so that a run can go on, then one document and a ledger."""
+"""Stores results: a line for each finished case, so that a run can continue, then one document."""
 
 import hashlib
 import json
@@ -62,7 +62,7 @@ def to_json(examined: Examined) -> dict[str, Json]:
     document: dict[str, Json] = to_builtins(examined) | {"shortfall": list(examined.shortfall)}
     document["rows"] = [row | {name: list(row[name]) for name in _LISTS} for row in document["rows"]]
     for row in document["rows"]:
-        row["figures"] = {name: _rounded(values) for name, values in row["figures"].items()}
+        row["figures"] = {name: _round_figures(values) for name, values in row["figures"].items()}
         row["ms"] = None if row["ms"] is None else round(row["ms"], 3)
     return document
 
@@ -77,7 +77,7 @@ def _row(document: Mapping[str, Json]) -> Row:
     return Row(**{**document, **lists})
 
 
-def _rounded(values: Figures) -> dict[str, float]:
+def _round_figures(values: Figures) -> dict[str, float]:
     return {name: round(value, 4) for name, value in values.items()}
 
 
@@ -154,7 +154,7 @@ def append(file: Path, document: Mapping[str, Json]) -> None:
         lines.write(_line(document))
 
 
-def hashed(*words: str) -> str:
+def hash_text(*words: str) -> str:
     """Short, and equal for equal words."""
     return hashlib.blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
 
@@ -205,8 +205,8 @@ def load(path: Path) -> dict[str, Json]:
         raise InvalidRequest(f"{path} cannot be read as results: {error}", field="results") from error
     if not _of_a_run(document):
         raise InvalidRequest(f"{path} is not the document of a run", field="results")
-    found: dict[str, Json] = document
-    return found
+    results: dict[str, Json] = document
+    return results
 
 
 def _documents(folder: Path) -> Iterator[Json]:

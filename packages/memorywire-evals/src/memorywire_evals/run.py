@@ -1,4 +1,4 @@
-"""A run: the cases of a set one after the other, each written down when it is done, then the summary."""
+"""Runs the cases of a set, saves each when it is done, and summarises; checks parity of shared memories."""
 
 import asyncio
 import hashlib
@@ -22,14 +22,14 @@ from memorywire.search.embed import Embedder, open_embedder
 from memorywire_evals.cases import Case, Dataset, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import Bench, examine
-from memorywire_evals.memory_under_test import Sitting, sitting
+from memorywire_evals.memory_under_test import MemoryUnderTest, open_memory
 from memorywire_evals.results import (
     PUBLISHED,
     Examined,
     Folder,
     code,
     digest,
-    hashed,
+    hash_text,
     machine,
     record,
     to_json,
@@ -238,12 +238,12 @@ def _address(stores: Sequence[str]) -> dict[str, Json]:
     """Tells one store from another of its kind, without saying where it is or how one gets in."""
     if not stores:
         return {}
-    return {"address": hashed(" ".join(sorted(without_login(url).partition("?")[0] for url in stores)))}
+    return {"address": hash_text(" ".join(sorted(without_login(url).partition("?")[0] for url in stores)))}
 
 
 def _mark(plan: Plan, dataset: Dataset) -> str:
     """Equal for the same memories: what another run left in a store bears another mark."""
-    return hashed(f"{dataset.digest} {plan.roles}")
+    return hash_text(f"{dataset.digest} {plan.roles}")
 
 
 MARK = "haystack"
@@ -261,12 +261,12 @@ class Parity(Struct, frozen=True, kw_only=True):
 
 async def recorded(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
     """The document of the comparison, written beside those of the runs and entered in their ledger."""
-    found = await parity(plan, tell=tell)
+    results = await parity(plan, tell=tell)
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     conditions = await asyncio.to_thread(plan.conditions, dataset)
     document = {
-        **asdict(found),
-        "differences": list(found.differences),
+        **asdict(results),
+        "differences": list(results.differences),
         "run": {name: value for name, value in conditions.items() if name != "baselines"},
         "machine": machine(),
         "date": date,
@@ -297,8 +297,8 @@ async def parity(plan: Plan, *, tell: Told) -> Parity:
             tell(place, 2 * len(wanted), f"ask {id}")
             case = dataset.build(id)
             questions += len(case.questions)
-            found, leaked = await _compare(case, bench)
-            differences += found
+            results, leaked = await _compare(case, bench)
+            differences += results
             leaks += leaked
     return Parity(
         cases=len(wanted),
@@ -313,14 +313,14 @@ async def _fill(case: Case, bench: Bench) -> list[str]:
     """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
     faults: list[str] = []
     marks = {MARK: case.id}
-    for name, opened in (("alone", _alone), ("shared", _shared)):
+    for name, opened in (("alone", _alone), ("shared", _share_memory)):
         async with opened(case, bench) as seat:
             faults += [f"{case.id} {name} lacks {fault}" for fault in await seat.tell(case.items, marks)]
     return faults
 
 
 async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
-    async with _alone(case, bench) as alone, _shared(case, bench) as shared:
+    async with _alone(case, bench) as alone, _share_memory(case, bench) as shared:
         differences, leaks = [], 0
         known = {item.ref for item in case.items}
         for question in case.questions:
@@ -336,17 +336,17 @@ async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
         return differences, leaks
 
 
-def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
-    return sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder)
+def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[MemoryUnderTest]:
+    return open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder)
 
 
-def _shared(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
+def _share_memory(case: Case, bench: Bench) -> AbstractAsyncContextManager[MemoryUnderTest]:
     """Of the agent that all cases share; what another run left in the store is another's.
 
     It is of the same tenant: a token of a server may be good for no other.
     """
     name = f"{bench.set_name}-shared"
-    return sitting(name, case, stores=bench.stores, embedder=bench.embedder, agent=f"eval:{name}")
+    return open_memory(name, case, stores=bench.stores, embedder=bench.embedder, agent=f"eval:{name}")
 
 
 def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The sets that can be measured, by name; nothing is read or loaded here."""
+"""The sets that can be measured, by name. Nothing is loaded here."""
 
 from msgspec import Struct
 

@@ -17,21 +17,21 @@ Rows: TypeAlias = Sequence[Row]
 def views(rows: Rows) -> dict[str, list[Row]]:
     """`all` own questions; `answerable` ones; of those the ones with evidence `said-by-user`; and pairs."""
     own = [row for row in rows if row.asked == "own"]
-    found = {
+    results = {
         "all": own,
         "answerable": [row for row in own if row.answerable],
         "said-by-user": [row for row in own if row.answerable and USER_GOLD in row.marks],
         "pairs": [row for row in rows if row.asked == "pair"],
     }
-    return {name: chosen for name, chosen in found.items() if chosen}
+    return {name: chosen for name, chosen in results.items() if chosen}
 
 
 def by_category(rows: Rows) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    results: dict[str, list[Row]] = {}
     for row in rows:
         if row.asked != "foreign":
-            found.setdefault(row.category, []).append(row)
-    return dict(sorted(found.items()))
+            results.setdefault(row.category, []).append(row)
+    return dict(sorted(results.items()))
 
 
 _DIGITS = 4
@@ -61,18 +61,18 @@ def summarise(kind: Kind, cases: Sequence[Examined], headlines: Iterable[str]) -
 
 def timing(cases: Sequence[Examined]) -> dict[str, Json]:
     """How long things took; recalls with the query already embedded. Never part of a digest."""
-    spent = [row.ms for case in cases for row in case.rows if row.ms is not None]
+    cost = [row.ms for case in cases for row in case.rows if row.ms is not None]
     ingest = sum(case.ingest_ms for case in cases)
-    found: dict[str, Json] = {"ingest_s": round(ingest / 1000, 2)}
-    if spent:
-        found["recall_ms"] = _spread(spent)
-        found["by size"] = _by_size(cases)
-    return found
+    results: dict[str, Json] = {"ingest_s": round(ingest / 1000, 2)}
+    if cost:
+        results["recall_ms"] = _spread(cost)
+        results["by size"] = _by_size(cases)
+    return results
 
 
-def _spread(spent: Sequence[float]) -> dict[str, Json]:
+def _spread(cost: Sequence[float]) -> dict[str, Json]:
     shares = (("p50", 0.5), ("p95", 0.95))
-    return {name: round(metrics.percentile(spent, share), 2) for name, share in shares}
+    return {name: round(metrics.percentile(cost, share), 2) for name, share in shares}
 
 
 def _by_size(cases: Sequence[Examined]) -> list[Json]:
@@ -80,13 +80,13 @@ def _by_size(cases: Sequence[Examined]) -> list[Json]:
     sizes: dict[int, list[Examined]] = {}
     for case in cases:
         sizes.setdefault(case.items.bit_length(), []).append(case)
-    found: list[Json] = []
+    results: list[Json] = []
     for _, alike in sorted(sizes.items()):
-        spent = [row.ms for case in alike for row in case.rows if row.ms is not None]
+        cost = [row.ms for case in alike for row in case.rows if row.ms is not None]
         memories = round(sum(case.items for case in alike) / len(alike))
-        if spent and memories:
-            found.append({"memories": memories, "recalls": len(spent), **_spread(spent)})
-    return found
+        if cost and memories:
+            results.append({"memories": memories, "recalls": len(cost), **_spread(cost)})
+    return results
 
 
 def _table(rows: Sequence[Row]) -> dict[str, Json]:
@@ -112,22 +112,22 @@ def _mean(numbers: Sequence[float]) -> float:
 
 def _admission(rows: Sequence[Row]) -> dict[str, Json]:
     """How well the best hit's relevance tells questions with an answer here from those without."""
-    measured = [row for row in rows if row.relevance is not None]
-    own = [row for row in measured if row.asked == "own" and row.answerable]
-    hard = [row for row in measured if row.asked == "own" and not row.answerable]
-    foreign = [row for row in measured if row.asked == "foreign"]
-    found: dict[str, Json] = {}
+    measures = [row for row in rows if row.relevance is not None]
+    own = [row for row in measures if row.asked == "own" and row.answerable]
+    hard = [row for row in measures if row.asked == "own" and not row.answerable]
+    foreign = [row for row in measures if row.asked == "foreign"]
+    results: dict[str, Json] = {}
     if own:
-        found["own kept"] = _mean([float(bool(row.kept)) for row in own])
+        results["own kept"] = _mean([float(bool(row.kept)) for row in own])
     for name, negatives in (("foreign", foreign), ("unanswerable", hard)):
         if own and negatives:
             good, bad = _relevances(own), _relevances(negatives)
-            found[f"{name} n"] = len(negatives)
-            found[f"{name} auroc"] = round(metrics.auroc(good, bad), _DIGITS)
-            found[f"{name} empty"] = _mean([float(not row.kept) for row in negatives])
-            found[f"{name} refused at 2% loss"] = round(metrics.abstention_at(good, bad), _DIGITS)
-            found[f"{name} precision-recall"] = _curve(good, bad)
-    return found
+            results[f"{name} n"] = len(negatives)
+            results[f"{name} auroc"] = round(metrics.auroc(good, bad), _DIGITS)
+            results[f"{name} empty"] = _mean([float(not row.kept) for row in negatives])
+            results[f"{name} refused at 2% loss"] = round(metrics.abstention_at(good, bad), _DIGITS)
+            results[f"{name} precision-recall"] = _curve(good, bad)
+    return results
 
 
 def _relevances(rows: Sequence[Row]) -> list[float]:
@@ -142,21 +142,23 @@ def _curve(good: Sequence[float], bad: Sequence[float]) -> list[list[float]]:
 
 
 def _intervals(rows: Sequence[Row], headlines: Sequence[str], *, clustered: bool) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    results: dict[str, Json] = {}
     for metric in headlines:
         having = [row for row in rows if metric in row.figures.get(OURS, {})]
         if len(having) > 1:
             clusters = [row.case for row in having] if clustered else None
             ours = values(having, OURS, metric)
-            found[metric] = {OURS: _shown(compare.interval(ours, clusters))}
+            results[metric] = {OURS: _select_shown(compare.interval(ours, clusters))}
             for system in sorted({system for row in having for system in row.figures} - {OURS}):
                 theirs = values(having, system, metric)
                 if len(theirs) == len(ours):
-                    found[metric][f"minus {system}"] = _shown(compare.difference(ours, theirs, clusters))
-    return found
+                    results[metric][f"minus {system}"] = _select_shown(
+                        compare.difference(ours, theirs, clusters)
+                    )
+    return results
 
 
-def _shown(interval: compare.Interval) -> dict[str, float]:
+def _select_shown(interval: compare.Interval) -> dict[str, float]:
     return {name: round(value, _DIGITS) for name, value in asdict(interval).items()}
 
 

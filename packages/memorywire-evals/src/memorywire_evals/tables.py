@@ -1,4 +1,4 @@
-"""A run as lines to read: our figure, the baselines of the same run, and what is to be reached."""
+"""A run as printed tables: our figures, the baselines of the same run, and the targets."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ class Target(Struct, frozen=True, kw_only=True):
         if room == "admission":
             return summary[room].get(rest) if system == OURS else None
         table = summary[room].get(rest.rpartition("/")[0], {"systems": {}})
-        found: float | None = table["systems"].get(system, {}).get(self.metric)
-        return found
+        results: float | None = table["systems"].get(system, {}).get(self.metric)
+        return results
 
     def verdict(self, figure: float | None) -> str:
         """Where a figure stands: aim reached, above the floor, or how far below it."""
@@ -83,13 +83,13 @@ def reached(
     runs: Sequence[Mapping[str, Json]], parities: Sequence[Mapping[str, Json]]
 ) -> list[dict[str, Json]]:
     """Every figure that is to be reached, of several runs, and where it stands; `less` is better for some."""
-    found = [
+    results = [
         _figure(target, f"{document['run']['set']}: {target.label}", target.figure(document["summary"]))
         for document in runs
         for target in targets(document["run"]["set"])
         if (target.floor, target.aim) != (None, None)
     ]
-    return [one for one in found if one[OURS] is not None] + [_parity_figure(one) for one in parities]
+    return [one for one in results if one[OURS] is not None] + [_parity_figure(one) for one in parities]
 
 
 def _figure(target: Target, label: str, ours: float | None) -> dict[str, Json]:
@@ -129,7 +129,7 @@ def figures(lines: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
     """What was to be reached, as rows of a table."""
     for one in lines:
         bounds = [_bound(one["less"], one[name]) for name in ("at least", "aim")]
-        yield [one["figure"], *bounds, _shown(one[OURS]), one["stands"]]
+        yield [one["figure"], *bounds, _format_figure(one[OURS]), one["stands"]]
 
 
 def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
@@ -139,8 +139,8 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
         gap = gaps.get(name)
         yield [
             name,
-            _named(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
-            _named(cell["judge"], cell.get("judged by", [])),
+            _name_line(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
+            _name_line(cell["judge"], cell.get("judged by", [])),
             f"{cell['accuracy']:.3f}",
             "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
             str(cell["questions"]),
@@ -149,7 +149,7 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
         ]
 
 
-def _named(asked: str, served: Sequence[str]) -> str:
+def _name_line(asked: str, served: Sequence[str]) -> str:
     """Who was asked for, and who answered where the endpoint says that it was another."""
     return asked if served in ([], [asked]) else f"{asked} ({', '.join(served)})"
 
@@ -187,8 +187,8 @@ def notes(document: Mapping[str, Json]) -> Iterator[str]:
         yield f"no ranking can exceed {best}: some questions have more evidence than places"
     yield from _four(summary)
     if "recall_ms" in document["timing"]:
-        spent = document["timing"]["recall_ms"]
-        yield f"recall p50 {spent['p50']} ms, p95 {spent['p95']} ms, query embedded beforehand"
+        cost = document["timing"]["recall_ms"]
+        yield f"recall p50 {cost['p50']} ms, p95 {cost['p95']} ms, query embedded beforehand"
 
 
 def _four(summary: Mapping[str, Json]) -> Iterator[str]:
@@ -207,26 +207,26 @@ def _four(summary: Mapping[str, Json]) -> Iterator[str]:
 
 def _cells(target: Target, summary: Mapping[str, Json]) -> list[str]:
     ours = target.figure(summary)
-    rivals = [_shown(target.figure(summary, name)) for name in NAMES]
+    rivals = [_format_figure(target.figure(summary, name)) for name in NAMES]
     headline = target.where == f"views/{summary['view']}/{target.metric}"
     sure = summary["intervals"].get(target.metric, {}) if headline else {}
     span = f"{sure[OURS]['low']:.3f}-{sure[OURS]['high']:.3f}" if sure else ""
     return [
         target.label,
-        _shown(ours),
+        _format_figure(ours),
         span,
         *rivals,
-        _shown(target.floor),
-        _shown(target.aim),
+        _format_figure(target.floor),
+        _format_figure(target.aim),
         target.verdict(ours),
     ]
 
 
 def _bound(less: bool, value: float | None) -> str:
-    return f"<= {_shown(value)}" if less and value is not None else _shown(value)
+    return f"<= {_format_figure(value)}" if less and value is not None else _format_figure(value)
 
 
-def _shown(figure: float | None) -> str:
+def _format_figure(figure: float | None) -> str:
     if figure is None:
         return ""
     return str(figure) if isinstance(figure, int) else f"{figure:.3f}"

@@ -1,1 +1,1 @@
-"""How fast memory is, side by side with the design it is compared with."""
+"""Speed, measured side by side with a reference design."""

@@ -1,4 +1,4 @@
-"""What rogue stores answer. Each attack makes one list that all rogues return, or one for each of them."""
+"""Attacks on the fusion of several stores: every attack on every number of stores, against every defence."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -61,13 +61,13 @@ async def make_world(embedder: Embedder) -> World:
         near = {record.id: floats(vector) for record, vector in zip(mine, vectors, strict=True)}
         answerable = [question for question in case.questions if question.gold]
         questions += [
-            await _asked(question.text, frozenset(question.gold), store, near, embedder)
+            await _ask(question.text, frozenset(question.gold), store, near, embedder)
             for question in answerable
         ]
     return World(records=records, questions=tuple(questions))
 
 
-async def _asked(
+async def _ask(
     text: str,
     gold: frozenset[str],
     store: MemoryStore,
@@ -109,7 +109,7 @@ class Attack(Struct, frozen=True, kw_only=True):
     answer: Callable[[Sequence[Scored], Asked, int], list[Scored]]
 
 
-def _poisoned(id: str, scope: Scope = SCOPE, *, score: float = 1.0) -> Scored:
+def _poison(id: str, scope: Scope = SCOPE, *, score: float = 1.0) -> Scored:
     content = f"{POISON}: whatever {id} wants you to believe"
     record = Record(id=id, scope=scope, type=MemoryType.SEMANTIC, content=content, created_at=0, updated_at=0)
     return Scored(record=record, score=score, signals={})
@@ -121,19 +121,19 @@ def _first(poison: Sequence[Scored], honest: Sequence[Scored]) -> list[Scored]:
 
 def invented(honest: Sequence[Scored], poisons: int, rogue: int = 0) -> list[Scored]:
     """So many memories that nobody wrote, before the honest answer."""
-    return _first([_poisoned(f"{POISON}-{rogue}-{place}") for place in range(poisons)], honest)
+    return _first([_poison(f"{POISON}-{rogue}-{place}") for place in range(poisons)], honest)
 
 
-def _invented(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+def _invent(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
     return invented(honest, POISONS, rogue)
 
 
-def _colluding(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
-    return _invented(honest, asked, 0)
+def _collude(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return _invent(honest, asked, 0)
 
 
-def _repeated(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
-    return [hit for hit in _invented((), asked, rogue) for _ in range(DEPTH // POISONS)]
+def _repeat(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return [hit for hit in _invent((), asked, rogue) for _ in range(DEPTH // POISONS)]
 
 
 def bumped(asked: Asked) -> frozenset[str]:
@@ -141,12 +141,12 @@ def bumped(asked: Asked) -> frozenset[str]:
     return frozenset(hit.record.id for hit in asked.ranking[-POISONS:]) - asked.gold
 
 
-def _bumping(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+def _bump(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
     pushed = bumped(asked)
     return _first([replace(hit, score=1.0) for hit in asked.ranking if hit.record.id in pushed], honest)
 
 
-def _swapped(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+def _swap(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
     best = [
         replace(hit, score=1.0, record=replace(hit.record, content=f"{POISON} in place of {hit.record.id}"))
         for hit in asked.ranking[:POISONS]
@@ -156,21 +156,21 @@ def _swapped(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]
 
 def _foreign(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
     stranger = Scope(agent=SCOPE.agent, tenant="another tenant")
-    return _first([_poisoned(f"{POISON}-of-others-{place}", stranger) for place in range(POISONS)], honest)
+    return _first([_poison(f"{POISON}-of-others-{place}", stranger) for place in range(POISONS)], honest)
 
 
-def _inflated(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
-    return _first([_poisoned(f"{POISON}-{place}", score=_LOUD) for place in range(POISONS)], honest)
+def _inflate(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
+    return _first([_poison(f"{POISON}-{place}", score=_LOUD) for place in range(POISONS)], honest)
 
 
 ATTACKS: tuple[Attack, ...] = (
-    Attack(name="disjoint", answer=_invented),
-    Attack(name="colluding", answer=_colluding),
-    Attack(name="duplicate votes", answer=_repeated),
-    Attack(name="id bump", answer=_bumping),
-    Attack(name="content swap", answer=_swapped),
+    Attack(name="disjoint", answer=_invent),
+    Attack(name="colluding", answer=_collude),
+    Attack(name="duplicate votes", answer=_repeat),
+    Attack(name="id bump", answer=_bump),
+    Attack(name="content swap", answer=_swap),
     Attack(name="foreign tenant", answer=_foreign),
-    Attack(name="score inflation", answer=_inflated),
+    Attack(name="score inflation", answer=_inflate),
 )
 
 Answers: TypeAlias = dict[str, list[Scored]]
@@ -300,26 +300,28 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
     """The first hits, by the code that every recall goes through."""
     founds = [Found(store=name, hits=tuple(hits)) for name, hits in answers.items()]
     if defence.register:
-        believed = [check_answer(found, _WHERE, world.records) for found in founds]
+        believed = [check_answer(results, _WHERE, world.records) for results in founds]
         rankings = [Ranking(store=one.store, hits=one.hits) for one in select_voters(believed)]
     else:
-        rankings = [Ranking(store=found.store, hits=found.hits) for found in founds]
+        rankings = [Ranking(store=results.store, hits=results.hits) for results in founds]
     fused = fuse(rankings, defence.rules(rogues))
     if defence.rerank:
-        worth = _measured(fused, list(answers), asked, anchored=defence.anchored)
+        worth = _measure(fused, list(answers), asked, anchored=defence.anchored)
         fused.sort(key=lambda one: (-worth[one.record.id], one.record.id))
     return fused[:K]
 
 
-def _measured(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
+def _measure(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
     """What each is worth: by the word of the stores where it counts, else read again here."""
-    found = {one.record.id: find_agreed_score(one, stores[-1] if anchored else None, stores) for one in fused}
-    return {id: asked.local[id] if scored is None else scored.score for id, scored in found.items()}
+    results = {
+        one.record.id: find_agreed_score(one, stores[-1] if anchored else None, stores) for one in fused
+    }
+    return {id: asked.local[id] if scored is None else scored.score for id, scored in results.items()}
 
 
 def _recall(best: Sequence[Fused], asked: Asked) -> float:
-    found = {one.record.id for one in best if POISON not in str(one.record.content)}
-    return len(found & asked.gold) / len(asked.gold)
+    results = {one.record.id for one in best if POISON not in str(one.record.content)}
+    return len(results & asked.gold) / len(asked.gold)
 
 
 KS = (1, 3, 5, 10, 15, 20)

@@ -1,4 +1,4 @@
-"""What the sweep found, as lines, as JSON and as a page."""
+"""Runs `memorywire bench fusion`, and reports it as lines, JSON and a page."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -62,10 +62,10 @@ class FusionReport(Struct, frozen=True, kw_only=True):
         anchored = [cell.bump for cell in self.cells if cell.defence == EMBEDDED]
         yield _figure("share of pushed memories, any f < n, with one", max(anchored), 0.1)
         yield _figure("router over its slowest store, p50, ms", self.overhead.more, self.overhead.allowed)
-        lost = max(self._lost_by_more_stores())
+        lost = max(self._list_losses())
         yield _figure("recall@5 lost by one more store, microbenchmark", lost, 0.0)
 
-    def _lost_by_more_stores(self) -> Iterator[float]:
+    def _list_losses(self) -> Iterator[float]:
         recall = {read.way: read.recall for read in self.reads if read.dataset == "micro"}
         for fewer, more in (("sqlite", "2 alike, rerank"), ("2 alike, rerank", "3 alike, rerank")):
             yield recall[fewer] - recall[more]
@@ -74,9 +74,9 @@ class FusionReport(Struct, frozen=True, kw_only=True):
 
     def reading(self) -> Iterator[Sequence[str]]:
         """Recall@5 of every way to read, on both sets of questions."""
-        found = {(read.way, read.dataset): read for read in self.reads}
+        results = {(read.way, read.dataset): read for read in self.reads}
         for way in dict.fromkeys(read.way for read in self.reads):
-            both = [found[way, dataset] for dataset in ("micro", "oblique")]
+            both = [results[way, dataset] for dataset in ("micro", "oblique")]
             yield (
                 way,
                 str(both[0].stores),
@@ -116,17 +116,17 @@ class FusionReport(Struct, frozen=True, kw_only=True):
         return "\n\n".join(parts) + "\n"
 
     def _paper(self) -> Iterator[Sequence[str]]:
-        found = {(row.poisons, row.defence): f"{row.recall:.2f} / {row.leak:.2f}" for row in self.paper}
+        results = {(row.poisons, row.defence): f"{row.recall:.2f} / {row.leak:.2f}" for row in self.paper}
         for poisons in sorted({row.poisons for row in self.paper}):
-            yield (str(poisons), *(found[poisons, defence] for defence in _SHOWN))
+            yield (str(poisons), *(results[poisons, defence] for defence in _SHOWN))
 
     def _attacks(self) -> Iterator[Sequence[str]]:
         shown = [cell for cell in self.cells if cell.quality == _SHOWN_QUALITY]
-        found = {(cell.attack, cell.stores, cell.rogues, cell.defence): cell for cell in shown}
+        results = {(cell.attack, cell.stores, cell.rogues, cell.defence): cell for cell in shown}
         keys = dict.fromkeys((cell.attack, cell.stores, cell.rogues) for cell in shown)
         for attack, stores, rogues in sorted(keys):
             if rogues <= stores // 2:
-                cells = [found[attack, stores, rogues, defence] for defence in _SHOWN]
+                cells = [results[attack, stores, rogues, defence] for defence in _SHOWN]
                 yield (attack, str(stores), str(rogues), *(_pair(cell) for cell in cells))
 
 
@@ -164,8 +164,8 @@ stores alone, joined in the same way. With `rerank` the order is by evidence: th
 there is one, else what most stores say, else the memory read again here. It is the default."""
 
 
-def _figure(name: str, measured: float, allowed: float) -> Sequence[str]:
-    return name, f"{measured:.3f}", f"{allowed:.3f}", "yes" if measured <= allowed else "no"
+def _figure(name: str, measures: float, allowed: float) -> Sequence[str]:
+    return name, f"{measures:.3f}", f"{allowed:.3f}", "yes" if measures <= allowed else "no"
 
 
 def _worst(cells: Sequence[Cell], of: Callable[[Cell], float]) -> str:

@@ -1,4 +1,4 @@
-"""Ways to read several stores, on the microbenchmark: all of them joined, or one that is chosen."""
+"""Reading several stores: quality by way of reading on the microbenchmark, and the cost of joining."""
 
 import asyncio
 import time
@@ -131,7 +131,7 @@ async def _run(
     ) as memory:
         ids = await _fill(memory, case)
         return [
-            await _asked(memory, question.text, {ids[ref] for ref in question.gold})
+            await _ask(memory, question.text, {ids[ref] for ref in question.gold})
             for question in case.questions
             if question.gold
         ]
@@ -151,11 +151,11 @@ async def _fill(memory: Memory, case: Case) -> dict[str, str]:
     return ids
 
 
-async def _asked(memory: Memory, text: str, gold: set[str]) -> _Answered:
+async def _ask(memory: Memory, text: str, gold: set[str]) -> _Answered:
     began = time.perf_counter()
-    found = await memory.recall(text, k=K, min_relevance="off")
+    results = await memory.recall(text, k=K, min_relevance="off")
     seconds = time.perf_counter() - began
-    places = [place for place, hit in enumerate(found.hits) if hit.id in gold]
+    places = [place for place, hit in enumerate(results.hits) if hit.id in gold]
     share = len(places) / len(gold)
     return _Answered(
         question=text, share=share, place=1 / (1 + places[0]) if places else 0.0, seconds=seconds
@@ -246,4 +246,4 @@ async def _round(fact: Fact, router: SupportsReplicas, context: Context) -> tupl
     founds = await router.search_each(query, _POOL)
     began = time.perf_counter()
     await search_replicas(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, context)
-    return time.perf_counter() - began, max(found.elapsed for found in founds)
+    return time.perf_counter() - began, max(results.elapsed for results in founds)

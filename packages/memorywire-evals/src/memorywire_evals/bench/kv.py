@@ -1,4 +1,4 @@
-"""How fast keys are set and got, beside a bare table in a file of the same durability.
+"""Measures setting and getting keys, beside a bare table in a file of the same durability.
 
 The bare table is written and read by the same threads with the same commits: as many who set at once share
 one, there and here. What differs is the work: a bare row there; here a judged change with its versions, its
@@ -57,11 +57,11 @@ async def measure(folder: Path, keys: int, at_once: int = AT_ONCE) -> list[Rate]
     for opening in (bare, committing, ungoverned, governed):
         with TemporaryDirectory(dir=folder, prefix="kv-bench-") as home:
             async with opening(Path(home)) as rival:
-                rates += await _timed(rival, keys, at_once)
+                rates += await _time_rival(rival, keys, at_once)
     return rates
 
 
-async def _timed(rival: Rival, keys: int, at_once: int) -> list[Rate]:
+async def _time_rival(rival: Rival, keys: int, at_once: int) -> list[Rate]:
     numbers = range(keys if rival.most is None else min(keys, rival.most))
 
     async def rate(what: str, verb: Verb) -> Rate:
@@ -97,8 +97,8 @@ async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int], at_once
 
     began, used = time.perf_counter(), time.process_time()
     await asyncio.gather(*(work() for _ in range(at_once)))
-    elapsed, spent = time.perf_counter() - began, time.process_time() - used
-    return Rate(who=who, what=what, a_second=count / elapsed, cpu_us=spent / count * 1e6)
+    elapsed, cost = time.perf_counter() - began, time.process_time() - used
+    return Rate(who=who, what=what, a_second=count / elapsed, cpu_us=cost / count * 1e6)
 
 
 def _key(number: int) -> str:
@@ -120,8 +120,8 @@ async def bare(home: Path) -> AsyncIterator[Rival]:
 
     async def get(number: int) -> object:
         row = (_key(number),)
-        found = await file.read(lambda db: db.execute("SELECT value FROM kv WHERE key = ?", row).get)
-        return None if found is None else json.loads(found)
+        value = await file.read(lambda db: db.execute("SELECT value FROM kv WHERE key = ?", row).get)
+        return None if value is None else json.loads(value)
 
     try:
         yield Rival(BARE, set_, get)

@@ -1,4 +1,4 @@
-"""What is timed on a stage, each beside what it is compared with."""
+"""The measures of the benchmark, each timed beside its comparison."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ async def recall(stage: Stage) -> list[Latency]:
     count = stage.rounds + WARM_UP
     cold, known = stage.asked(count), stage.asked(count, turn=1)
     known = [f"{question} please" for question in known]  # so that no learned one is among the others
-    learned = _embedded(known)
+    learned = _embed_all(known)
     await stage.vectors.learn(learned)
     codes = Codes(stage.size, stage.vectors.space.dimension)
     steps = {
@@ -78,7 +78,7 @@ async def remember(stage: Stage) -> list[Latency]:
         "bare": _insert(stage.yardsticks.insert, known),
         "plain": _insert(stage.yardsticks.insert_plainly, known),
         "whole": _plainly(stage.yardsticks.insert_whole),
-        "awaited": _awaited_insert(stage.yardsticks.insert, known),
+        "awaited": _await_insert(stage.yardsticks.insert, known),
         "flush": _plainly(stage.yardsticks.flush),
     }
     if stage.reference is not None:
@@ -101,7 +101,7 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
     """The first recall that has to see a new memory, beside one that has not."""
     count = stage.rounds + WARM_UP
     new, questions = stage.fresh(count), stage.asked(count)
-    learned = _embedded([*new, *questions])
+    learned = _embed_all([*new, *questions])
     await stage.vectors.learn(learned)
     ours = _ours_recall(stage.ours, questions)
     spreads = await side_by_side(
@@ -126,7 +126,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
     asked = [fact.question for fact in stage.small]
     questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
     contents = [fact.content for fact in stage.small]
-    learned = _embedded([*questions, *contents])
+    learned = _embed_all([*questions, *contents])
     await stage.vectors.learn(learned)
     async with (
         Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone,
@@ -158,14 +158,14 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
 async def cold_open(stage: Stage) -> list[Latency]:
     """Opening the file and the first recall; the system may still have its pages in memory."""
     question = stage.questions[0]
-    learned = _embedded([question])
+    learned = _embed_all([question])
     await stage.vectors.learn(learned)
     steps = {
-        "ours": _opening(stage, question, "ours"),
+        "ours": _time_opening(stage, question, "ours"),
         "linear": _linear_opening(stage, question),
-        "user": _opening(stage, question, "ours", user=SMALL_USER),
-        "tenant": _opening(stage, question, "ours", SMALL_TENANT),
-        "alone": _opening(stage, question, "alone"),
+        "user": _time_opening(stage, question, "ours", user=SMALL_USER),
+        "tenant": _time_opening(stage, question, "ours", SMALL_TENANT),
+        "alone": _time_opening(stage, question, "alone"),
     }
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(_COLD_OPENINGS):
@@ -232,7 +232,7 @@ async def _together(each: int, step: Step) -> tuple[Spread, float]:
     return spread([one for some in samples for one in some]), each * CLIENTS / seconds
 
 
-def _embedded(texts: Sequence[str]) -> list[str]:
+def _embed_all(texts: Sequence[str]) -> list[str]:
     """Every text that a recall or a remember of these would embed, once."""
     rests = (remove_names(text) for text in texts)
     return list(dict.fromkeys([*texts, *(rest for rest in rests if rest is not None)]))
@@ -251,7 +251,7 @@ def _ours_recall(memory: Memory, questions: Sequence[str], user: str | None = No
     return step
 
 
-def _opening(
+def _time_opening(
     stage: Stage, question: str, name: str, tenant: str = DEFAULT_TENANT, user: str | None = None
 ) -> Step:
     async def step(number: int) -> None:
@@ -298,7 +298,7 @@ def _insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
     return step
 
 
-def _awaited_insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
+def _await_insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
     """As a server has to do it, whose event loop must not wait for a disk."""
 
     async def step(number: int) -> None:

@@ -1,4 +1,4 @@
-"""The reference design: float32 vectors in a SQLite table, and a recall that reads all of an agent's.
+"""The reference design: float32 vectors in a SQLite table, and a recall that scans all of an agent's.
 
 It runs on the same engine, with the same promises of durability, as our own store, so that only the design
 differs. It blocks: the caller's thread does the work, which spares it every hand-over that ours pays for.
@@ -132,7 +132,9 @@ def open_reference(choice: str, folder: Path) -> ReferenceEmbedder | None:
 
 
 def _torch() -> ReferenceEmbedder:
-    library = _needed("sentence_transformers", "install sentence-transformers, or use --reference onnx")
+    library = _require_module(
+        "sentence_transformers", "install sentence-transformers, or use --reference onnx"
+    )
     model = library.SentenceTransformer(_weights(), device="cpu")
     model.max_seq_length = MOST_TOKENS
 
@@ -145,15 +147,15 @@ def _torch() -> ReferenceEmbedder:
 
 def _weights() -> str:
     """The model in the package that carries it, or its public name."""
-    found = find_spec(_PUBLISHED)
-    if found is None or found.origin is None:
+    spec = find_spec(_PUBLISHED)
+    if spec is None or spec.origin is None:
         return "sentence-transformers/all-MiniLM-L6-v2"
-    return str(Path(found.origin).parent / "model")
+    return str(Path(spec.origin).parent / "model")
 
 
 def _onnx(folder: Path) -> ReferenceEmbedder:
     build = "run `make bench`, or python tools/reference_onnx.py, or use --reference none"
-    runtime, tokenizers = _needed("onnxruntime", build), _needed("tokenizers", build)
+    runtime, tokenizers = _require_module("onnxruntime", build), _require_module("tokenizers", build)
     if not (folder / GRAPH).is_file():
         raise CapabilityUnsupported(f"the reference model is not in {folder}", field="reference", fix=build)
     session = runtime.InferenceSession(str(folder / GRAPH), providers=["CPUExecutionProvider"])
@@ -168,7 +170,7 @@ def _onnx(folder: Path) -> ReferenceEmbedder:
     return ReferenceEmbedder(f"onnxruntime {runtime.__version__} (float32, row by row)", embed)
 
 
-def _needed(module: str, fix: str) -> Any:
+def _require_module(module: str, fix: str) -> Any:
     if find_spec(module) is None:
         raise CapabilityUnsupported(f"{module} is not installed", field="reference", fix=fix)
     return importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""What a benchmark found, as values, as JSON and as lines of a table."""
+"""The report of a benchmark: its figures as values, JSON, tables and a plot, and the targets."""
 
 import os
 import platform
@@ -227,7 +227,7 @@ def chart(latencies: Sequence[Latency]) -> str:
         ours = [(row.size, row.ours.p50) for row in rows]
         its = [(row.size, row.other.p50) for row in rows if row.other is not None]
         shapes += [_curve(scale, ours, colour, ""), _curve(scale, its, colour, ' stroke-dasharray="5 4"')]
-        shapes += _named(_TOP + 22 * order, measure, colour)
+        shapes += _name_row(_TOP + 22 * order, measure, colour)
     title = "milliseconds, median, by number of memories (dashed: the reference design)"
     shapes.append(_text(_LEFT, 24, title, "start"))
     return (
@@ -278,7 +278,7 @@ def _curve(scale: _Scale, points: Sequence[tuple[int, float]], colour: str, dash
     return f'<polyline points="{path}" stroke="{colour}"{dashes}/>{dots}'
 
 
-def _named(y: float, measure: str, colour: str) -> Iterator[str]:
+def _name_row(y: float, measure: str, colour: str) -> Iterator[str]:
     """A measure beside its colour: words in a light colour are hard to read."""
     x = _WIDTH - _RIGHT + 16
     yield f'<rect x="{x}" y="{y - 10:.1f}" width="11" height="11" fill="{colour}"/>'

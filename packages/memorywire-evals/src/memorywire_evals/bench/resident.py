@@ -1,4 +1,4 @@
-"""How much memory a program holds that has opened a store and recalled from it: in a process of its own."""
+"""Measures the resident memory of a process that has opened a store and recalled from it."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ _QUESTIONS = 5
 
 async def resident(stage: Stage) -> list[Resident]:
     """What a process holds at the size on the stage; empty where the system does not tell."""
-    if not _told():
+    if not _has_status():
         return []
     asked = json.dumps([stage.url, *stage.asked(_QUESTIONS)])
     command = (sys.executable, "-m", "memorywire_evals.bench.resident", asked)
@@ -33,14 +33,14 @@ async def _recall(url: str, questions: Sequence[str]) -> float:
     async with Memory(AGENT, [url]) as memory:
         for question in questions:
             await memory.recall(question)
-        return _held()
+        return _read_resident()
 
 
-def _told() -> bool:
+def _has_status() -> bool:
     return _STATUS.is_file()
 
 
-def _held() -> float:
+def _read_resident() -> float:
     lines = _STATUS.read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS"))
 

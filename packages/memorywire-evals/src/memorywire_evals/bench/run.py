@@ -1,4 +1,4 @@
-"""The benchmark: ours and the reference design, side by side, at every size asked for."""
+"""Runs the benchmark: memorywire and the reference design, side by side, at each size."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,7 +61,7 @@ async def bench(
             Report(
                 at=at,
                 machine=machine,
-                reference=_named(reference),
+                reference=_name_step(reference),
                 rounds=plan.rounds,
                 latencies=tuple(latencies),
                 rates=tuple(rates),
@@ -91,7 +91,7 @@ async def _measure(
     rates += done
 
 
-def _named(reference: ReferenceEmbedder | None) -> str:
+def _name_step(reference: ReferenceEmbedder | None) -> str:
     embedder = "none, so only measures without embedding are compared; `make bench` of a clone brings one"
     if reference is not None:
         embedder = reference.name

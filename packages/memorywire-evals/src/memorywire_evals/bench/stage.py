@@ -1,4 +1,4 @@
-"""One size on the stage: our memory and the reference design, filled with the same made-up memories."""
+"""The setup for one size: memorywire and the reference design, filled with the same generated memories."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -201,23 +201,23 @@ async def open_stage(
 
 
 async def _fill(stage: Stage, watch: Watch) -> list[Rate]:
-    spent = _Spent()
+    cost = _Spent()
     every = max(1, stage.size // (8 * (stage.rounds + WARM_UP)))
     for first in range(0, stage.size, _CHUNK):
         watch(f"filling {stage.size:,}: {10 * (10 * first // stage.size)} %")
         chunk = list(islice(stage.source, min(_CHUNK, stage.size - first)))
-        await _keep(stage, first, chunk, spent)
+        await _keep(stage, first, chunk, cost)
         stage.questions += [fact.question for at, fact in enumerate(chunk, first) if at % every == 0]
         stage.small += [fact for at, fact in enumerate(chunk, first) if user_of(at, stage.size) == SMALL_USER]
     size = stage.size
-    embedded = Rate(measure="bulk remember", size=size, ours=size / (spent.embedding + spent.ours))
+    embedded = Rate(measure="bulk remember", size=size, ours=size / (cost.embedding + cost.ours))
     return [
         *([] if size > MOST_EMBEDDED else [embedded]),
         Rate(
             measure="bulk remember without embedding",
             size=size,
-            ours=size / spent.ours,
-            other=size / spent.linear,
+            ours=size / cost.ours,
+            other=size / cost.linear,
             against=f"reference, {BATCH} to a commit",
         ),
     ]
@@ -231,7 +231,7 @@ class _Spent(Struct):
     linear: float = 0.0
 
 
-async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], spent: _Spent) -> None:
+async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], cost: _Spent) -> None:
     """Keep the same memories with the same vectors in both stores."""
     texts = [fact.content for fact in chunk]
     users = [user_of(at, stage.size) for at in range(first, first + len(chunk))]
@@ -252,6 +252,6 @@ async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], spent: _Spent) 
         stage.linear.fill(AGENT, items[start : start + BATCH])
     moments.append(time.perf_counter())
     stage.vectors.unlearn(texts)
-    spent.embedding += moments[1] - moments[0]
-    spent.ours += moments[2] - moments[1]
-    spent.linear += moments[3] - moments[2]
+    cost.embedding += moments[1] - moments[0]
+    cost.ours += moments[2] - moments[1]
+    cost.linear += moments[3] - moments[2]

@@ -1,4 +1,4 @@
-"""Timing things side by side, and what is kept of it."""
+"""Times steps side by side, and summarises their spread."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""`memorywire bench`: how fast memory is on this machine, beside the design it is compared with."""
+"""`memorywire bench`: measures speed on this machine, beside the reference design."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from memorywire.cli.problems import problems
 from memorywire.cli.terminal import Progress, format_table
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
-from memorywire_evals.commands.eval_options import tidied, told
+from memorywire_evals.commands.eval_options import tidy_path, told
 
 if TYPE_CHECKING:
     from memorywire_evals.bench.kv import Rate
@@ -216,7 +216,7 @@ class _Outcome:
         self._files: list[tuple[str | Path | None, Callable[[Report], str]]] = [
             (None if self._bare else json_file, _document),
             (markdown, _page),
-            (plot, _drawn),
+            (plot, _draw_plot),
         ]
         self.reports: list[Report] = []
 
@@ -259,7 +259,7 @@ def _run(
 
     plan = Plan(folder=folder or _data_folder(), sizes=sizes or SIZES, rounds=rounds)
     reference = open_reference(choice, model or model_folder())
-    with tidied(), told("bench") as tell:
+    with tidy_path(), told("bench") as tell:
         asyncio.run(
             bench(
                 plan,
@@ -281,7 +281,7 @@ def _page(report: "Report") -> str:
     return markdown(report)
 
 
-def _drawn(report: "Report") -> str:
+def _draw_plot(report: "Report") -> str:
     from memorywire_evals.bench.report import chart
 
     return chart(report.latencies)

@@ -1,4 +1,4 @@
-"""`memorywire eval`: how well recall works, on public sets or on one's own data."""
+"""`memorywire eval`: measures the quality of recall on public sets and on own data."""
 
 import os
 import sys
@@ -14,7 +14,15 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.terminal import format_table
 from memorywire.model.errors import InvalidRequest
-from memorywire_evals.commands.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
+from memorywire_evals.commands.eval_options import (
+    BASELINES,
+    OPTIONS,
+    build_plan,
+    tidy_path,
+    today,
+    told,
+    typed,
+)
 from memorywire_evals.sets import KINDS, WHOLE, Kind
 
 if TYPE_CHECKING:
@@ -98,10 +106,10 @@ def answer(
             judge=judging,
             budget=budget,
             most_calls=max_calls,
-            spending=_spending(max_tokens, price, max_cost),
+            spending=_limit_spending(max_tokens, price, max_cost),
             questions=questions,
         )
-        document = _answered(planned(KINDS[set_name], **options), grid)
+        document = _answered(build_plan(KINDS[set_name], **options), grid)
     _show_answers(document, as_json)
     if document["answers"]["void"]:
         raise click.exceptions.Exit(REFUSED)
@@ -112,7 +120,7 @@ for _option in OPTIONS:
         _option(answer)
 
 
-def _spending(max_tokens: int | None, price: float | None, max_cost: float | None) -> "Spending | None":
+def _limit_spending(max_tokens: int | None, price: float | None, max_cost: float | None) -> "Spending | None":
     """What a run may spend; None is as much as it takes."""
     from memorywire.model.consolidation import Spending
 
@@ -148,7 +156,7 @@ def _answered(plan: "Plan", grid: "Grid") -> dict[str, Any]:
     from memorywire_evals.answers import answer_all
 
     try:
-        with tidied(), told(f"{plan.kind.name} answers") as tell:
+        with tidy_path(), told(f"{plan.kind.name} answers") as tell:
             return asyncio.run(answer_all(plan, grid, date=today(), command=typed(), tell=tell))
     except KeyboardInterrupt:
         click.echo("\nanswers so far are kept: the same command goes on there", err=True)
@@ -256,7 +264,7 @@ _PARITY = click.option(
 
 def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
     with problems(as_json=as_json):
-        plans = [planned(kind, **options) for kind in kinds]
+        plans = [build_plan(kind, **options) for kind in kinds]
         if parity:  # of one set
             _check_parity(plans[0], as_json)
         elif len(plans) == 1:
@@ -278,7 +286,7 @@ def _measure_all(plans: "list[Plan]", as_json: bool) -> None:
     """Measure every set in the folder, check some cases in one shared memory, and show all figures."""
     runs, shared = [], []
     for plan in plans:
-        with _passing_over(plan.kind):
+        with _warn_skipped(plan.kind):
             runs.append(_run(plan))
             if not as_json:
                 _show(runs[-1])
@@ -310,7 +318,7 @@ def _refuse(failed: bool) -> None:
 
 
 @contextmanager
-def _passing_over(kind: Kind) -> Iterator[None]:
+def _warn_skipped(kind: Kind) -> Iterator[None]:
     """Of several sets, those that are not in the folder are left out."""
     from memorywire_evals.datasets.files import NoData
 
@@ -326,7 +334,7 @@ def _run(plan: "Plan") -> dict[str, Any]:
     from memorywire_evals.run import run
 
     try:
-        with tidied(), told(plan.kind.name) as tell:
+        with tidy_path(), told(plan.kind.name) as tell:
             return asyncio.run(run(plan, date=today(), command=typed(), tell=tell, watch=tell))
     except KeyboardInterrupt:
         click.echo("\nfinished cases are kept: the same command goes on there", err=True)
@@ -338,20 +346,20 @@ def _parity(plan: "Plan") -> dict[str, Any]:
 
     from memorywire_evals.run import recorded
 
-    with tidied(), told(f"{plan.kind.name} parity") as tell:
+    with tidy_path(), told(f"{plan.kind.name} parity") as tell:
         return asyncio.run(recorded(plan, date=today(), command=typed(), tell=tell))
 
 
 def _check_parity(plan: "Plan", as_json: bool) -> None:
     from memorywire_evals.tables import parity_lines
 
-    found = _parity(plan)
+    results = _parity(plan)
     if as_json:
-        CliContext.print_json(found)
+        CliContext.print_json(results)
     else:
-        for line in parity_lines(found):
+        for line in parity_lines(results):
             click.echo(line)
-    _refuse(_differs(found))
+    _refuse(_differs(results))
 
 
 def _show(document: dict[str, Any]) -> None:

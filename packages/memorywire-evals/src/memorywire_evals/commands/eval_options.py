@@ -1,4 +1,4 @@
-"""What every command of `memorywire eval` shares: its options, the plan they make, and how it is told."""
+"""Options, plan and progress that the commands of `memorywire eval` share."""
 
 import os
 import re
@@ -67,7 +67,7 @@ OPTIONS = (
 )
 
 
-def planned(kind: Kind, *, data: Path | None, cache: Path | None, **options: Any) -> "Plan":
+def build_plan(kind: Kind, *, data: Path | None, cache: Path | None, **options: Any) -> "Plan":
     from memorywire.app.settings import data_home
     from memorywire_evals.run import Plan
 
@@ -95,7 +95,7 @@ def typed() -> str:
 
 
 @contextmanager
-def tidied() -> Iterator[None]:
+def tidy_path() -> Iterator[None]:
     """A program that is told to end takes its temporary files with it, as one that is interrupted does."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,4 +1,4 @@
-"""Finding and reading a set's files, and the part of it that a split names."""
+"""Finds and reads the files of a set, and selects the part that a split names."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ def find_all(data: Path, *patterns: str, without: str = "\0") -> list[Path]:
     if data.is_file():
         return [data]
     for pattern in patterns:
-        found = sorted(path for path in data.glob(pattern) if without not in path.name)
-        if found:
-            return found
+        results = sorted(path for path in data.glob(pattern) if without not in path.name)
+        if results:
+            return results
     raise NoData(
         f"no {' or '.join(patterns)} in {data}", field="data", fix="pass --data FOLDER or --data FILE"
     )
@@ -53,14 +53,14 @@ def read_lines(file: Path) -> list[tuple[int, Json]]:
 
     Only a line feed ends a line: JSON may hold every other character that might, such as U+2028.
     """
-    found = []
+    results = []
     for number, line in enumerate(_text(file).split("\n"), start=1):
         if line.strip():
             try:
-                found.append((number, json.loads(line)))
+                results.append((number, json.loads(line)))
             except ValueError as error:
                 raise InvalidRequest(f"{file} line {number} is not JSON: {error}", field="data") from error
-    return found
+    return results
 
 
 def _text(file: Path) -> str:

@@ -46,7 +46,7 @@ def _case(name: str, user: Json) -> Case:
 
 def _items(sessions: Json) -> tuple[tuple[Item, ...], frozenset[str]]:
     """Every memory point once, and the refs of those that are interference."""
-    found: dict[str, Item] = {}
+    results: dict[str, Item] = {}
     untrusted = set()
     for number, session in enumerate(sessions):
         for position, point in enumerate(session["memory_points"]):
@@ -57,9 +57,9 @@ def _items(sessions: Json) -> tuple[tuple[Item, ...], frozenset[str]]:
                 session=str(number),
                 occurred_at=epoch_ms(point["timestamp"], DATE) + position * STEP_MS,
             )
-            if found.setdefault(item.content, item) is item and point["memory_source"] == INTERFERENCE:
+            if results.setdefault(item.content, item) is item and point["memory_source"] == INTERFERENCE:
                 untrusted.add(item.ref)
-    return tuple(found.values()), frozenset(untrusted)
+    return tuple(results.values()), frozenset(untrusted)
 
 
 def _questions(sessions: Json, by_content: dict[str, str], asked_at: int) -> Iterator[Question]:
@@ -85,10 +85,10 @@ def _pairs(sessions: Json) -> Iterator[Pair]:
             if point.get("reference_memory_content"):
                 against = point["reference_memory_content"].strip()
                 yield Pair(id=f"{name}/contradiction", first=against, second=said, contradict=True)
-                yield Pair(id=f"{name}/copy", first=said, second=copied(said), contradict=False)
+                yield Pair(id=f"{name}/copy", first=said, second=copy_points(said), contradict=False)
 
 
-def copied(text: str) -> str:
+def copy_points(text: str) -> str:
     """The same statement, typed again: other spacing, other case at the start, another full stop."""
     again = text[:1].lower() + text[1:].replace(" ", "  ", 1)
     return again[:-1] if again.endswith(".") else f"{again}."

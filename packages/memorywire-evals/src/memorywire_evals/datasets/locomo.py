@@ -43,7 +43,7 @@ def _case(sample: Json, audits: Mapping[str, Json]) -> Case:
 
 
 def _items(conversation: Json) -> Iterator[Item]:
-    numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key)))
+    numbers = sorted(int(match[1]) for key in conversation if (match := _SESSION.fullmatch(key)))
     for number in numbers:
         began = epoch_ms(conversation[f"session_{number}_date_time"], _DATE)
         for position, turn in enumerate(conversation[f"session_{number}"]):
@@ -66,14 +66,14 @@ def _question(
     asked_at: int,
 ) -> Question:
     name = f"{sample}#{position}"
-    gold = repaired(qa.get("evidence", ()), sessions)
+    gold = repair_dialogue(qa.get("evidence", ()), sessions)
     audit = audits.get(name)
     return Question(
         id=name,
         text=qa["question"],
         category=CATEGORIES[qa["category"]],
         gold=gold,
-        audited=gold if audit is None else repaired(audit["correct_evidence"], sessions),
+        audited=gold if audit is None else repair_dialogue(audit["correct_evidence"], sessions),
         gold_sessions=unique(sessions[ref] for ref in gold),
         answer=str(qa["answer"]) if "answer" in qa else None,
         answerable=qa["category"] != 5,
@@ -81,7 +81,7 @@ def _question(
     )
 
 
-def repaired(evidence: list[str], known: Mapping[str, str]) -> tuple[str, ...]:
+def repair_dialogue(evidence: list[str], known: Mapping[str, str]) -> tuple[str, ...]:
     """The turns that malformed citations ("D8:6; D9:17", "D:11:26", "D30:05") can only mean."""
     cited = [f"D{session}:{turn}" for text in evidence for session, turn in _TURN.findall(text)]
     return unique(ref for ref in cited if ref in known)

@@ -26,7 +26,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
         data, "longmemeval_s*.json.xz", "longmemeval_s*.json", "longmemeval*.json.xz", "longmemeval*.json"
     )
     document = read_json(file)
-    raw, sessions = _parted(document)
+    raw, sessions = _split_session(document)
     questions = {question["question_id"]: question for question in raw}
     taken, ids = part(file, "longmemeval_s", split, list(questions))
     wanted = {name for id in ids for name in questions[id]["haystack_session_ids"]}
@@ -40,7 +40,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
     )
 
 
-def _parted(document: Json) -> tuple[list[Json], dict[str, Sequence[Turn]]]:
+def _split_session(document: Json) -> tuple[list[Json], dict[str, Sequence[Turn]]]:
     """Questions and sessions apart; the original release repeats the sessions in every question."""
     if isinstance(document, dict):
         return document["questions"], document["sessions"]

@@ -1,4 +1,4 @@
-"""One's own data: JSON lines, each a memory or a question of a case (docs/reference/eval-data.md)."""
+"""Own data as JSON lines (docs/reference/eval-data.md), and the built-in microbenchmark."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
     cases: dict[str, tuple[list[Item], list[Question]]] = {}
     for number, given in lines:
         where = f"{file.name} line {number}"
-        line = _checked(given, where)
+        line = _check_line(given, where)
         items, questions = cases.setdefault(line.get("case", "own"), ([], []))
         if "memory" in line:
             items.append(_item(line, where))
@@ -84,7 +84,7 @@ def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
     )
 
 
-def _checked(given: Json, where: str) -> dict[str, Json]:
+def _check_line(given: Json, where: str) -> dict[str, Json]:
     """The fields that are given: null stands for one that is not."""
     if not isinstance(given, dict) or ("memory" in given) == ("question" in given):
         raise InvalidRequest(f"{where} is neither a memory nor a question", field="data")
@@ -111,7 +111,7 @@ def _item(line: dict[str, Json], where: str) -> Item:
         raise InvalidRequest(f"{where} is a memory without an id", field="data")
     optional = {name: line[name] for name in _KEPT if name in line}
     id = f"{_PREFIX}:{line.get('case', '')}:{line['id']}"
-    _allowed(where, "remember", {"id": id, "type": "semantic", "content": "words", **optional})
+    _check_allowed(where, "remember", {"id": id, "type": "semantic", "content": "words", **optional})
     return Item(
         ref=line["id"],
         content=line["memory"],
@@ -122,7 +122,7 @@ def _item(line: dict[str, Json], where: str) -> Item:
     )
 
 
-def _allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
+def _check_allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
     """Check the fields as the wire will, but name the line, and before the run begins."""
     try:
         validate.check(operation, {"agent_id": "eval", **fields})
@@ -131,7 +131,7 @@ def _allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
 
 
 def _question(line: dict[str, Json], number: int, where: str) -> Question:
-    _allowed(where, "recall", {"query": line["question"]})
+    _check_allowed(where, "recall", {"query": line["question"]})
     if not 0 <= line.get("asked_at", 0) < END_OF_CALENDAR:
         raise InvalidRequest(f"{where}: asked_at is not in the years 1970 to 9999", field="data")
     gold, answers = tuple(line.get("gold", ())), tuple(line.get("answers", ()))
@@ -161,7 +161,7 @@ def _case(id: str, items: list[Item], questions: list[Question]) -> Case:
     return Case(
         id=id,
         items=tuple(items),
-        questions=tuple(_placed(question, known) for question in questions),
+        questions=tuple(_place_line(question, known) for question in questions),
     )
 
 
@@ -171,7 +171,7 @@ def _once(names: list[str], id: str) -> None:
         raise InvalidRequest(f"{name!r} is there {count} times in case {id!r}", field="data")
 
 
-def _placed(question: Question, known: dict[str, Item]) -> Question:
+def _place_line(question: Question, known: dict[str, Item]) -> Question:
     """With the sessions of its evidence, when all of it has one."""
     sessions = [known[ref].session for ref in question.gold]
     named = unique(session for session in sessions if session is not None)

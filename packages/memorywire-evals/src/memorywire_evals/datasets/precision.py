@@ -1,4 +1,4 @@
-"""PrecisionMemBench: beliefs of a user, and what each query must bring up and must not.
+"""PrecisionMemBench: beliefs of a user, and which of them each query must and must not return.
 
 A belief is remembered as "name (aliases): content", the fields its authors index; why it matters, its scope
 and its kind go into metadata. A superseded belief is remembered first and then superseded by its successor,
