@@ -58,7 +58,7 @@ def sealed(shell: Shell, before: Sequence[str], after: Sequence[str]) -> list[Do
 @needs_mounts
 def test_a_store_that_was_closed_is_read_copied_and_proven(shell: Shell, tmp_path: Path):
     copy = tmp_path / "copy.db"
-    listed, exported, verified, kept, left = sealed(
+    listed, export_entries, verified, kept, left = sealed(
         shell,
         [typed("remember", "tea")],
         [
@@ -71,7 +71,7 @@ def test_a_store_that_was_closed_is_read_copied_and_proven(shell: Shell, tmp_pat
     )
     assert "tea" in listed.out
     assert listed.err == f"note: {shell.home}/memory.db is read-only: writes and recalls will fail\n"
-    assert [done.code for done in (listed, exported, verified, kept)] == [0, 0, 0, 0]
+    assert [done.code for done in (listed, export_entries, verified, kept)] == [0, 0, 0, 0]
     assert "sound" in verified.out
     assert "not signed" not in kept.out
     assert left.out.split() == ["memory.db", "memory.db-checkpoints", "memory.db-ledger.key"]

@@ -79,7 +79,7 @@ def audit(db: apsw.Connection, signer: Signer) -> Report:
     key = signer.verifier()
     return verify(
         read_entries(SqliteSession(db)),
-        signer.saved()[0],
+        signer.load_checkpoints()[0],
         [] if key is None else [key],
         expected=read_signed_size(SqliteSession(db)),
     )

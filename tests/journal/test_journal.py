@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memorywire.journal import ledger
 from memorywire.journal.acts import Act, Edition, Wanted
-from memorywire.journal.audit import contradicted
+from memorywire.journal.audit import find_contradicted
 from memorywire.journal.entries import Entry, contents_of
 from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import LONGEST_UNSIGNED_MS
@@ -141,8 +141,8 @@ def test_of_many_changes_each_is_written_with_its_entry_or_not_at_all(beside: Be
                 change.id for change in changes if change is not changes[3]
             )
             assert {one["commitments"][0]["id"] for one in written} == {one.id for one in kept}
-            assert await journal.backend.read(lambda db: contradicted(db, kept)) == []
-            assert await journal.backend.read(lambda db: contradicted(db, [taken])) == [taken.id]
+            assert await journal.backend.read(lambda db: find_contradicted(db, kept)) == []
+            assert await journal.backend.read(lambda db: find_contradicted(db, [taken])) == [taken.id]
 
     run(story())
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, fields, replace
 
-from memorywire.journal.audit import contradicted
+from memorywire.journal.audit import find_contradicted
 from memorywire.journal.entries import (
     Entry,
     build_draft,
@@ -224,9 +224,9 @@ def test_content_is_committed_to_but_not_told():
 def test_a_memory_that_was_changed_behind_the_ledgers_back_contradicts_it():
     db = a_ledger()
     remembered(db, a_record("the meeting is on Tuesday"))
-    assert contradicted(SqliteSession(db), [a_record("the meeting is on Tuesday")]) == []
-    assert contradicted(SqliteSession(db), [a_record("the meeting is on Friday")]) == ["m1"]
-    assert contradicted(SqliteSession(db), [a_record("the meeting is on Friday", version=2)]) == []
+    assert find_contradicted(SqliteSession(db), [a_record("the meeting is on Tuesday")]) == []
+    assert find_contradicted(SqliteSession(db), [a_record("the meeting is on Friday")]) == ["m1"]
+    assert find_contradicted(SqliteSession(db), [a_record("the meeting is on Friday", version=2)]) == []
 
 
 OTHER_VALUES = {
@@ -317,7 +317,7 @@ def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():
         (salted.seq, salted.version, salted.salt) for salted in find_salts(SqliteSession(db), "default", "m1")
     ] == [(1, 1, None)]
     assert find_salts(SqliteSession(db), "default", "m2")[0].salt is not None
-    assert contradicted(SqliteSession(db), [a_record("another guess")]) == []
+    assert find_contradicted(SqliteSession(db), [a_record("another guess")]) == []
     assert verify(read_entries(SqliteSession(db)), [], []).ok
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.journal.audit import exported, proven, verify_export
+from memorywire.journal.audit import export_entries, prove_entry, verify_export
 from memorywire.journal.ledger import Filters
 from memorywire.journal.signed_notes import PrivateKey
 from memorywire.journal.signer import Signer
@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> tuple[apsw.Connection, Signer]:
 def test_a_whole_export_is_proven_by_itself_by_its_key_and_by_a_kept_checkpoint(desk):
     db, signer = desk
     write_entries(db, 5, ENTRIES + 1)
-    lines = list(exported(SqliteSession(db), signer))
+    lines = list(export_entries(SqliteSession(db), signer))
     report = verify_export(lines)
     assert (report.fault, report.entries, report.sealed, report.exposed, report.checkpoints) == (
         None,
@@ -41,13 +41,13 @@ def test_a_whole_export_is_proven_by_itself_by_its_key_and_by_a_kept_checkpoint(
     )
     key = signer.verifier()
     assert verify_export(lines, keys=[key]).ok
-    assert verify_export(lines, checkpoints=signer.saved()[0]).ok
+    assert verify_export(lines, checkpoints=signer.load_checkpoints()[0]).ok
     assert not verify_export(lines, keys=[PrivateKey(key.name, bytes(32)).verifier]).ok
 
 
 def test_every_line_that_is_changed_left_out_or_moved_is_noticed(desk):
     db, signer = desk
-    lines, dice = list(exported(SqliteSession(db), signer)), random.Random(3)
+    lines, dice = list(export_entries(SqliteSession(db), signer)), random.Random(3)
     assert verify_export(lines).ok
     for place, line in enumerate(lines):
         character = dice.randrange(len(line))
@@ -64,7 +64,7 @@ def test_every_line_that_is_changed_left_out_or_moved_is_noticed(desk):
 
 def test_the_first_bad_entry_of_an_export_is_named(desk):
     db, signer = desk
-    lines = list(exported(SqliteSession(db), signer))
+    lines = list(export_entries(SqliteSession(db), signer))
     first = next(place for place, line in enumerate(lines) if line.startswith('{"seq":1,'))
     wrong = lines[first + 36].replace("cli", "eve")
     assert verify_export([*lines[: first + 36], wrong, *lines[first + 37 :]]).fault.entry == 37
@@ -73,13 +73,13 @@ def test_the_first_bad_entry_of_an_export_is_named(desk):
 
 
 def test_an_export_of_a_rebuilt_ledger_contradicts_the_checkpoint_that_somebody_kept(desk, tmp_path: Path):
-    kept = desk[1].saved()[0]
+    kept = desk[1].load_checkpoints()[0]
     other = a_ledger()
     write_entries(other, 30)
     write_entries(other, 30, 531)
     forger = a_signer(tmp_path / "forger")
     seal(other, forger)
-    lines = list(exported(SqliteSession(other), forger))
+    lines = list(export_entries(SqliteSession(other), forger))
     assert verify_export(lines).ok
     fault = verify_export(lines, checkpoints=kept).fault
     assert (fault.entry, fault.until) == (21, 40)
@@ -87,7 +87,7 @@ def test_an_export_of_a_rebuilt_ledger_contradicts_the_checkpoint_that_somebody_
 
 def test_chosen_entries_are_proven_without_the_others(desk):
     db, signer = desk
-    lines = list(exported(SqliteSession(db), signer, Filters(since=1_010, until=1_020)))
+    lines = list(export_entries(SqliteSession(db), signer, Filters(since=1_010, until=1_020)))
     report = verify_export(lines)
     assert (report.fault, report.entries) == (None, 10)
     assert [json.loads(json.loads(line)["body"])["subject"] for line in lines[2:]] == [
@@ -102,12 +102,12 @@ def test_chosen_entries_are_proven_without_the_others(desk):
 
 def test_one_entry_is_proven_and_belongs_at_its_place(desk):
     db, signer = desk
-    header, checkpoint, line = proven(SqliteSession(db), signer, 17)
+    header, checkpoint, line = prove_entry(SqliteSession(db), signer, 17)
     assert verify_export([header, checkpoint, line]).ok
     moved = json.dumps(json.loads(line) | {"seq": 18})
     assert not verify_export([header, checkpoint, moved]).ok
     with pytest.raises(NotFound):
-        proven(SqliteSession(db), signer, ENTRIES + 1)
+        prove_entry(SqliteSession(db), signer, ENTRIES + 1)
 
 
 def test_a_proof_can_be_checked_with_any_of_the_keys_a_ledger_had(tmp_path: Path):
@@ -119,7 +119,7 @@ def test_a_proof_can_be_checked_with_any_of_the_keys_a_ledger_had(tmp_path: Path
         keys.append(signer.verifier())
     write_entries(db, 1, 4)
     seal(db, signer)
-    lines = list(proven(SqliteSession(db), signer, 2))
+    lines = list(prove_entry(SqliteSession(db), signer, 2))
     assert len(set(keys)) == 3
     assert all(verify_export(lines, keys=[key]).ok for key in keys)
     assert not verify_export(lines, keys=[PrivateKey(keys[0].name, bytes(32)).verifier]).ok
@@ -136,6 +136,6 @@ def test_what_was_never_signed_is_not_exported(tmp_path: Path):
     db, signer = a_ledger(), a_signer(tmp_path)
     write_entries(db, 2)
     with pytest.raises(NotFound, match="signed"):
-        exported(SqliteSession(db), signer)
+        export_entries(SqliteSession(db), signer)
     seal(db, signer)
-    assert len(list(exported(SqliteSession(db), signer))) == 4
+    assert len(list(export_entries(SqliteSession(db), signer))) == 4

@@ -28,7 +28,7 @@ from memorywire.journal.signed_notes import (
     parse_note,
     parse_private_key,
     parse_verifier,
-    signed,
+    sign_note,
 )
 from memorywire.journal.signer import Signer
 from memorywire.journal.sqlite import SqliteSession
@@ -49,7 +49,7 @@ def test_notes_are_those_of_the_format():
     assert str(verifier) == PUBLIC
     assert signer.verifier == verifier
     assert signer.secret == PRIVATE
-    assert signed(TEXT, [signer]) == NOTE
+    assert sign_note(TEXT, [signer]) == NOTE
     assert verifier.accepts(parse_note(NOTE))
     assert not verifier.accepts(parse_note(NOTE.replace("answer", "anwser")))
     assert not PrivateKey("PeterNeumann", bytes(32)).verifier.accepts(parse_note(NOTE))
@@ -115,7 +115,7 @@ def test_signing_the_same_log_twice_keeps_one_checkpoint(tmp_path: Path):
     db, signer = a_ledger(), a_signer(tmp_path)
     write_entries(db, 3)
     assert seal(db, signer) == seal(db, signer)
-    assert len(signer.saved()[0]) == 1
+    assert len(signer.load_checkpoints()[0]) == 1
 
 
 def test_a_signature_is_due_after_a_thousand_entries_or_a_minute(tmp_path: Path):
@@ -192,7 +192,7 @@ def test_half_a_checkpoint_at_the_end_of_the_file_is_passed_over(tmp_path: Path)
     signer.checkpoints.write_text(whole + whole[: len(whole) // 2], encoding="utf-8")
     write_entries(db, 2, 3)
     seal(db, signer)
-    found, begun = signer.saved()
+    found, begun = signer.load_checkpoints()
     assert ([checkpoint.size for checkpoint in found], begun) == ([2, 4], 1)
     assert audit(db, signer).ok
 
@@ -211,7 +211,7 @@ def test_a_rotated_key_is_trusted_from_either_end(tmp_path: Path):
     assert first is not None
     assert last is not None
     assert first != last
-    checkpoints = signer.saved()[0]
+    checkpoints = signer.load_checkpoints()[0]
     assert [checkpoint.size for checkpoint in checkpoints] == [3, 4, 5, 6]
     assert verify(read_entries(SqliteSession(db)), checkpoints, [first]).ok
     assert verify(read_entries(SqliteSession(db)), checkpoints, [last]).ok
@@ -236,10 +236,10 @@ def test_a_retired_key_signs_nothing_new(tmp_path: Path):
     head = read_tree_head(SqliteSession(db))
     assert head is not None
     thief.sign(head.checkpoint)
-    forged = thief.saved()[0]
+    forged = thief.load_checkpoints()[0]
     key = signer.verifier()
     assert key is not None
-    report = verify(read_entries(SqliteSession(db)), [*signer.saved()[0], *forged], [key])
+    report = verify(read_entries(SqliteSession(db)), [*signer.load_checkpoints()[0], *forged], [key])
     assert report.fault is not None
     assert "trusted key" in report.fault.reason
 
@@ -252,7 +252,7 @@ def test_many_who_sign_and_rotate_at_once_leave_one_key_and_whole_checkpoints(tm
     work = [signer.sign, signer.rotate] * 12
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda sign: sign(head.checkpoint), work))
-    found, unreadable = signer.saved()
+    found, unreadable = signer.load_checkpoints()
     assert (sum(one.handover is not None for one in found), unreadable) == (12, 0)
     assert audit(db, signer).ok
     assert signer.verifier() == [one.handover for one in found if one.handover][-1].new
@@ -303,5 +303,5 @@ def test_signing_appends_the_note_and_saves_the_tree_head(tmp_path: Path):
     write_entries(db, 4)
     note = asyncio.run(ledger.sign(File(), signer))
     assert note is not None
-    assert parse_checkpoint(note) == signer.saved()[0][0]
+    assert parse_checkpoint(note) == signer.load_checkpoints()[0][0]
     assert read_signed_size(SqliteSession(db)) == 4

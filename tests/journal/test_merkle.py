@@ -47,7 +47,7 @@ def test_the_roots_are_those_of_the_shared_vectors():
     tree, edge = Tree(leaves), Edge()
     assert edge.root == tree.root(0) == EMPTY
     for size, expected in enumerate(ROOTS, 1):
-        edge = edge.grown(leaves[size - 1 : size])
+        edge = edge.grow(leaves[size - 1 : size])
         assert edge.root.hex() == expected
         assert tree.root(size).hex() == expected
 
@@ -55,7 +55,7 @@ def test_the_roots_are_those_of_the_shared_vectors():
 def test_an_edge_that_grows_in_pieces_has_the_root_of_the_whole():
     for size in range(65):
         for cut in range(size + 1):
-            assert Edge().grown(LEAVES[:cut]).grown(LEAVES[cut:size]).root == TREE.root(size)
+            assert Edge().grow(LEAVES[:cut]).grow(LEAVES[cut:size]).root == TREE.root(size)
 
 
 def test_every_leaf_of_every_tree_is_proven_and_nothing_else_is():

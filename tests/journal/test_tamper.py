@@ -98,7 +98,7 @@ def test_a_rollback_of_everything_is_noticed_by_whoever_kept_a_newer_checkpoint(
     image, file = db.serialize("main"), signer.checkpoints.read_bytes()
     write_entries(db, 10, 11)
     seal(db, signer)
-    kept = signer.saved()[0][-1]
+    kept = signer.load_checkpoints()[0][-1]
 
     signer.checkpoints.write_bytes(file)
     restored = apsw.Connection(":memory:")
@@ -106,7 +106,7 @@ def test_a_rollback_of_everything_is_noticed_by_whoever_kept_a_newer_checkpoint(
     key = signer.verifier()
     assert key is not None
     assert audit(restored, signer).ok
-    fault = verify(read_entries(SqliteSession(restored)), [*signer.saved()[0], kept], [key]).fault
+    fault = verify(read_entries(SqliteSession(restored)), [*signer.load_checkpoints()[0], kept], [key]).fault
     assert fault is not None
     assert (fault.entry, fault.reason) == (11, "is missing: a signed checkpoint has 20 entries, not 10")
 

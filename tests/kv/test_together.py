@@ -239,8 +239,8 @@ def test_what_is_replaced_among_others_makes_room_for_as_much_as_it_held(url: st
     async def story(memory: Memory, clock: HandClock) -> None:
         await _sets(memory, {f"k{n}": "x" * 28 for n in range(3)})
         shrunk = await _sets(memory, {f"k{n}": "x" * 8 for n in range(3)})
-        grown = await _sets(memory, {"k0": "x" * 28, "k1": "x" * 28, "k2": "x" * 48})
-        assert [type(one) for one in (*shrunk, *grown)] == [Kept] * 5 + [QuotaExceeded]
+        grow = await _sets(memory, {"k0": "x" * 28, "k1": "x" * 28, "k2": "x" * 48})
+        assert [type(one) for one in (*shrunk, *grow)] == [Kept] * 5 + [QuotaExceeded]
 
     play(story, url, kv_limits=Limits(quota_bytes=90))
 

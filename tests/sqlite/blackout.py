@@ -290,7 +290,7 @@ def _lost_imports(path: Path, acknowledged: set[str]) -> Iterator[str]:
 
 def _lost_signatures(path: Path, acknowledged: set[str]) -> Iterator[str]:
     signer = Signer.beside(path)
-    kept = {_mark(checkpoint.note.whole) for checkpoint in signer.saved()[0]}
+    kept = {_mark(checkpoint.note.whole) for checkpoint in signer.load_checkpoints()[0]}
     for deed in acknowledged:
         word, *rest = deed.split()
         if word == "signed" and rest[0] not in kept:

@@ -167,7 +167,7 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
     The proof is an export of one entry; `audit verify --export` checks it without the store.
     """
     from memorywire.journal import ledger
-    from memorywire.journal.audit import proven
+    from memorywire.journal.audit import prove_entry
 
     if cli.server is not None:
         with cli.client(cli.server) as client:
@@ -178,7 +178,7 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
         if row is not None and cli.tenant_option not in (None, row.said["tenant"]):
             raise NotFound(f"tenant {cli.tenant_option} has no entry {entry}", field="entry")
         ledger_file.sign()
-        _deliver(cli, ledger_file.lines(lambda db: proven(db, ledger_file.signer, entry)), output)
+        _deliver(cli, ledger_file.lines(lambda db: prove_entry(db, ledger_file.signer, entry)), output)
 
 
 @audit_command.command("export")
@@ -191,7 +191,7 @@ def export(cli: CliContext, whole: bool, output: Path | None, **criteria: Json) 
 
     Of the agent, or with --whole of all agents.
     """
-    from memorywire.journal.audit import exported
+    from memorywire.journal.audit import export_entries
 
     if whole:
         cli.refuse_scope("--whole exports all agents and tenants")
@@ -199,7 +199,7 @@ def export(cli: CliContext, whole: bool, output: Path | None, **criteria: Json) 
     with open_ledger(cli) as ledger_file:
         ledger_file.sign()
         filters = None if whole else _build_filters(cli, **criteria)
-        _deliver(cli, ledger_file.lines(lambda db: exported(db, ledger_file.signer, filters)), output)
+        _deliver(cli, ledger_file.lines(lambda db: export_entries(db, ledger_file.signer, filters)), output)
 
 
 def _of_agent(cli: CliContext, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
@@ -239,14 +239,16 @@ def _read_saved(path: Path) -> "list[Checkpoint]":
 def _examine(
     cli: CliContext, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool, state: bool
 ) -> Answer:
-    from memorywire.journal.audit import contradicted, examine
+    from memorywire.journal.audit import examine, find_contradicted
 
     with open_ledger(cli, missing_ok=True) as ledger_file:
         report = ledger_file.read(
             lambda db: examine(db, ledger_file.signer, saved=saved, keys=keys, state=state)
         )
         pages = _load_pages(cli) if contents else ()
-        changed_ids = [id for page in pages for id in ledger_file.read(partial(contradicted, records=page))]
+        changed_ids = [
+            id for page in pages for id in ledger_file.read(partial(find_contradicted, records=page))
+        ]
     answer = _report_answer(report.report, None if report.key is None else str(report.key))
     return {
         **answer,

@@ -93,7 +93,7 @@ def open_ledger(cli: CliContext, *, missing_ok: bool = False) -> Iterator[LocalL
     location = _location(cli)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no ledger at {location}", field="store")
-    with LedgerFile.opened(location.path) as file:
+    with LedgerFile.open(location.path) as file:
         ledger = LocalLedger(file=file, signer=Signer.beside(location.path, cli.settings.witnesses))
         if not missing_ok and not ledger.read(has_ledger):
             raise NotFound(f"there is no ledger in {location}", field="store")

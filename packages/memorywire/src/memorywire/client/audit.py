@@ -83,7 +83,7 @@ class Audited(ABC):
 
         Writes the entries of the agent, or with `whole` all entries, which takes no filters.
         """
-        from memorywire.journal.audit import exported
+        from memorywire.journal.audit import export_entries
 
         if whole:
             refuse_filters("whole", filters)
@@ -91,7 +91,7 @@ class Audited(ABC):
         await self.audit_checkpoint()
         journal = await self._ledger()
         signer = _signer(journal)
-        return await journal.audit(lambda db: _write(exported(db, signer, wanted), Path(path)))
+        return await journal.audit(lambda db: _write(export_entries(db, signer, wanted), Path(path)))
 
     def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
         known = AuditOptions.__annotations__

@@ -17,7 +17,7 @@ from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_incl
 from memorywire.journal.signed_notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
 from memorywire.journal.signer import Signer
 from memorywire.journal.state import StateReport, compare
-from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
+from memorywire.journal.verify import Fault, Report, find_unsigned, pair_checkpoints, verify
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
 from memorywire.model.text import counted
@@ -30,7 +30,7 @@ _FORMAT = "memorywire ledger 1"
 def export_all(db: Session, checkpoints: Sequence[Checkpoint], key: Verifier) -> Iterator[str]:
     """Every entry, as lines without their newline."""
     yield _header(key, ledger.read_head(db)[0], complete=True)
-    yield from _signed(checkpoints, _tree(db))
+    yield from _write_checkpoints(checkpoints, _tree(db))
     for row in ledger.read_entries(db):
         yield _line({"seq": row.seq, "chain": row.chain.hex(), "body": row.body})
 
@@ -46,7 +46,7 @@ def export_some(
     tree = _tree(db)
     kept = [row for row in chosen if row.seq <= newest.size]
     yield _header(key, len(kept), complete=False)
-    yield from _signed([*(c for c in checkpoints if c.handover and c != newest), newest], tree)
+    yield from _write_checkpoints([*(c for c in checkpoints if c.handover and c != newest), newest], tree)
     for row in kept:
         proof = [step.hex() for step in tree.inclusion(row.seq - 1, newest.size)]
         yield _line({"seq": row.seq, "proof": proof, "body": row.body})
@@ -88,22 +88,22 @@ class _Reader(Struct):
         self.header = self._next() or {}
         if self.header.get("export") != _FORMAT:
             raise _Unreadable("the file does not begin as an export of a ledger")
-        trusted = keys or [_parsed(parse_verifier, self.header.get("key"))]
+        trusted = keys or [_parse(parse_verifier, self.header.get("key"))]
         signed = self._checkpoints()
         unproven = self._unproven(signed)
         if self.header.get("complete") is True:
             report = verify(self._rows(), [*signed, *saved], trusted)
-            return replace(report, fault=report.fault or self._miscounted() or unproven)
+            return replace(report, fault=report.fault or self._find_miscount() or unproven)
         if not signed:
             raise _Unreadable("the file has no checkpoint to prove its entries by")
         if any((other.size, other.root) != (signed[-1].size, signed[-1].root) for other in saved):
             raise _Unreadable("chosen entries can only be compared with the last checkpoint of their file")
-        return self._parts(signed, unsigned(signed, trusted) or unproven)
+        return self._parts(signed, find_unsigned(signed, trusted) or unproven)
 
     def _parts(self, signed: Sequence[Checkpoint], fault: Fault | None) -> Report:
         newest = signed[-1]
         while fault is None and (line := self._entry()) is not None:
-            fault = _disproved(line, newest)
+            fault = _find_unproven(line, newest)
             self.seen += fault is None
         return Report(
             entries=self.seen,
@@ -111,20 +111,20 @@ class _Reader(Struct):
             root=newest.root,
             checkpoints=len(signed),
             origin=newest.origin,
-            fault=fault or self._miscounted(),
+            fault=fault or self._find_miscount(),
         )
 
     def _checkpoints(self) -> list[Checkpoint]:
         found = []
         while (line := self._next()) is not None and "checkpoint" in line:
-            found.append(_parsed(parse_checkpoint, line["checkpoint"]))
+            found.append(_parse(parse_checkpoint, line["checkpoint"]))
         self.held = line
         return found
 
     def _unproven(self, signed: Sequence[Checkpoint]) -> Fault | None:
         """The first checkpoint that is not shown to grow out of the one before."""
         found = None
-        for older, newer in compared(signed):
+        for older, newer in pair_checkpoints(signed):
             line = self._next()
             path = [] if line is None else _hashes(line.get("consistency"))
             if found is None and not is_consistent(older.size, older.root, newer.size, newer.root, path):
@@ -132,7 +132,7 @@ class _Reader(Struct):
                 found = Fault(entry=older.size + 1, until=newer.size, reason=reason)
         return found
 
-    def _miscounted(self) -> Fault | None:
+    def _find_miscount(self) -> Fault | None:
         said = _whole(self.header.get("entries"))
         if said == self.seen:
             return None
@@ -165,10 +165,10 @@ def _header(key: Verifier, entries: int, *, complete: bool) -> str:
     return _line({"export": _FORMAT, "key": str(key), "entries": entries, "complete": complete})
 
 
-def _signed(checkpoints: Sequence[Checkpoint], tree: Tree) -> Iterator[str]:
+def _write_checkpoints(checkpoints: Sequence[Checkpoint], tree: Tree) -> Iterator[str]:
     for checkpoint in checkpoints:
         yield _line({"checkpoint": checkpoint.note.whole})
-    for older, newer in compared(checkpoints):
+    for older, newer in pair_checkpoints(checkpoints):
         proof = tree.consistency(older.size, newer.size) if newer.size <= len(tree) else []
         yield _line({"consistency": [step.hex() for step in proof]})
 
@@ -177,7 +177,7 @@ def _tree(db: Session) -> Tree:
     return Tree(row.leaf or EMPTY for row in ledger.read_entries(db))
 
 
-def _disproved(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None:
+def _find_unproven(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None:
     sequence = _whole(line.get("seq"))
     leaf = Row(sequence, str(line["body"]), b"").leaf or b""
     root = root_from_inclusion(leaf, sequence - 1, checkpoint.size, _hashes(line.get("proof")))
@@ -186,7 +186,7 @@ def _disproved(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None
     return Fault(entry=sequence, reason="is not proven to be in the signed log")
 
 
-def _parsed(parse: Callable[[str], T], text: Json) -> T:
+def _parse(parse: Callable[[str], T], text: Json) -> T:
     try:
         return parse(str(text))
     except InvalidRequest as error:
@@ -256,8 +256,8 @@ def examine(
     """
     own = None if signer is None else signer.verifier()
     trusted = keys or ([] if own is None else [own])
-    checkpoints, unreadable = ([], 0) if signer is None else signer.saved()
-    witnessed = [] if signer is None else signer.witnessed.seen()  # of several ledgers, perhaps
+    checkpoints, unreadable = ([], 0) if signer is None else signer.load_checkpoints()
+    witnessed = [] if signer is None else signer.witnessed.load_seen()  # of several ledgers, perhaps
     known = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
     if ledger.has_ledger(db):
         report = verify(ledger.read_entries(db), known, trusted, expected=ledger.read_signed_size(db))
@@ -269,9 +269,9 @@ def examine(
     return Examination(report=report, key=own, unreadable=unreadable, state=compared)
 
 
-def exported(db: Session, signer: Signer, filters: Filters | None = None) -> Iterator[str]:
+def export_entries(db: Session, signer: Signer, filters: Filters | None = None) -> Iterator[str]:
     """The lines of an export: of all entries, or of those that match, oldest first."""
-    checkpoints, _ = signer.saved()
+    checkpoints, _ = signer.load_checkpoints()
     key = signer.verifier()
     if key is None or not checkpoints:
         raise NotFound("no entry of this ledger was ever signed", fix="sign it: memorywire audit checkpoint")
@@ -280,9 +280,9 @@ def exported(db: Session, signer: Signer, filters: Filters | None = None) -> Ite
     return export_some(db, reversed(ledger.filter_entries(db, filters)), checkpoints, key)
 
 
-def proven(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
+def prove_entry(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
     """The export of one entry."""
-    checkpoints, _ = signer.saved()
+    checkpoints, _ = signer.load_checkpoints()
     key = signer.verifier()
     row = ledger.find_entry(db, sequence)
     if row is None or key is None or all(found.size < sequence for found in checkpoints):
@@ -290,7 +290,7 @@ def proven(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
     return export_some(db, [row], checkpoints, key)
 
 
-def contradicted(db: Session, records: Iterable[Record]) -> list[str]:
+def find_contradicted(db: Session, records: Iterable[Record]) -> list[str]:
     """The ids of memories of which the ledger says that this version said something else.
 
     What it never committed to, or can no longer open, it does not contradict.
@@ -307,10 +307,10 @@ def _contradicts(db: Session, record: Record) -> bool:
 
 def _opens(db: Session, salted: Salted, record: Record, digest: bytes) -> bool:
     row = ledger.find_entry(db, salted.seq)
-    return row is not None and _committed(row, record) == commitment(salted.salt or b"", digest)
+    return row is not None and _find_commitment(row, record) == commitment(salted.salt or b"", digest)
 
 
-def _committed(row: Row, record: Record) -> str | None:
+def _find_commitment(row: Row, record: Record) -> str | None:
     """The commitment of an entry to a version."""
     for one in row.said.get("commitments", ()):
         if (one["id"], one["version"]) == (record.id, record.version):

@@ -35,7 +35,7 @@ def canonical_bytes(value: Json) -> bytes:
     Raises InvalidRequest for a lone surrogate or a number that is not finite.
     """
     try:
-        return _encode(value) if _is_simple(value) else _spelled(value).encode()
+        return _encode(value) if _is_simple(value) else _encode_slowly(value).encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest("the text holds a lone surrogate") from error
 
@@ -58,19 +58,19 @@ def _is_simple(value: Json) -> bool:
     return all(map(_is_simple, others))
 
 
-def _spelled(value: Json) -> str:
+def _encode_slowly(value: Json) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, Mapping):
         names = sorted(value, key=None if "".join(value).isascii() else _encode_utf16)
-        return "{" + ",".join([f"{quoted(name)}:{_spelled(value[name])}" for name in names]) + "}"
+        return "{" + ",".join([f"{quoted(name)}:{_encode_slowly(value[name])}" for name in names]) + "}"
     if value is None or isinstance(value, bool):
         return _WORDS[value]
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
         return _encode_number(value)
-    return "[" + ",".join([_spelled(item) for item in value]) + "]"
+    return "[" + ",".join([_encode_slowly(item) for item in value]) + "]"
 
 
 def encoded(text: str) -> bytes:
@@ -266,7 +266,7 @@ def record_digest(record: Record) -> bytes:
     return hashlib.sha256(canonical_bytes(document)).digest()
 
 
-def told_beside(change: Change) -> dict[str, Json] | None:
+def hash_beside(change: Change) -> dict[str, Json] | None:
     """Digests of what a change holds beside its versions; None when there is nothing."""
     beside = (change.about, change.key, change.reason)
     if change.fingerprint is None and beside == (None, None, None):

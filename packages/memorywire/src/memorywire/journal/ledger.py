@@ -355,7 +355,7 @@ def read_tree_head(db: Session) -> TreeHead | None:
                     fix="find out more with: memorywire audit verify",
                 )
             leaves.append(leaf)
-    return TreeHead(origin=build_origin(first), edge=edge.grown(leaves), chain=chain)
+    return TreeHead(origin=build_origin(first), edge=edge.grow(leaves), chain=chain)
 
 
 def save_tree_head(db: Session, head: TreeHead) -> None:

@@ -23,7 +23,7 @@ class Edge(Struct, frozen=True):
     size: int = 0
     nodes: tuple[bytes, ...] = ()
 
-    def grown(self, leaves: Iterable[bytes]) -> "Edge":
+    def grow(self, leaves: Iterable[bytes]) -> "Edge":
         """The edge after these leaf hashes."""
         size, nodes = self.size, list(self.nodes)
         for node in leaves:

@@ -22,17 +22,17 @@ _TELLING = 4
 
 def find_owners(db: Session, erased: Iterable[tuple[Scope, str]]) -> set[tuple[Person, str]]:
     """The users whose memories these are, each with the agent that erased them."""
-    named: set[tuple[Person, str]] = set()
+    owners: set[tuple[Person, str]] = set()
     ids: dict[tuple[str, str], list[str]] = {}
     for scope, id in erased:
         if scope.user is not None:
-            named.add(((scope.tenant, scope.user), scope.agent))
+            owners.add(((scope.tenant, scope.user), scope.agent))
         else:
             ids.setdefault((scope.tenant, scope.agent), []).append(id)
     for (tenant, agent), several in ids.items():
         users = _find_users(db, tenant, several)
-        named |= {((tenant, user), agent) for user in users}
-    return named
+        owners |= {((tenant, user), agent) for user in users}
+    return owners
 
 
 def _find_users(db: Session, tenant: str, ids: Sequence[str]) -> set[str]:
@@ -54,14 +54,14 @@ def has_memories(db: Session, tenant: str) -> bool:
 def has_content(db: Session, person: Person, agent: str = "") -> bool:
     """Whether anything that this user said, or that waits to be written of them, is still kept here."""
     tenant, user = person
-    named = {"tenant": tenant, "user": user}
+    bindings = {"tenant": tenant, "user": user}
     if _sees_memories(db, tenant):
-        if agent and db.value("has_live_memories", named | {"agent": agent}):
+        if agent and db.value("has_live_memories", bindings | {"agent": agent}):
             return True
-        if db.value("has_contents", named):
+        if db.value("has_contents", bindings):
             return True
     quoted = json.dumps(user, ensure_ascii=False)
-    return bool(db.value("has_pending_rows", named | {"quoted": quoted}))
+    return bool(db.value("has_pending_rows", bindings | {"quoted": quoted}))
 
 
 def rename(db: Session, person: Person) -> list[RowKey]:
@@ -70,23 +70,23 @@ def rename(db: Session, person: Person) -> list[RowKey]:
     Gives the rows that were changed and of which the ledger holds digests.
     """
     tenant, user = person
-    named = {"tenant": tenant, "user": user, "mark": ledger.find_mark(db, person)}
+    bindings = {"tenant": tenant, "user": user, "mark": ledger.find_mark(db, person)}
     if _sees_memories(db, tenant):
         for statement in ("rename_versions", "rename_changes"):
-            db.execute(statement, named)
+            db.execute(statement, bindings)
     changed: list[RowKey] = [
         (kind, tuple(key))
         for kind in ("ruled", "register")
-        for key in db.rows(f"{kind}_keys_of_person", named)
+        for key in db.rows(f"{kind}_keys_of_person", bindings)
     ]
     for table in ("recalls", "ruled", "register", "ingests", "reads"):
-        db.execute(f"rename_{table}", named)
+        db.execute(f"rename_{table}", bindings)
     if len(user) >= _TELLING:
-        db.execute("drop_queries_with_person", named)
-        _rewrite_runs(db, named)
-    proposals = db.rows("proposals_of_person", named)
+        db.execute("drop_queries_with_person", bindings)
+        _rewrite_runs(db, bindings)
+    proposals = db.rows("proposals_of_person", bindings)
     for id, body in proposals:
-        db.execute("rename_proposal", {**named, "id": id, "body": _rewrite(body, named)})
+        db.execute("rename_proposal", {**bindings, "id": id, "body": _rewrite(body, bindings)})
     db.schedule_scrub()
     return [*changed, *row_digests.proposal_keys(str(id) for id, _ in proposals)]
 
@@ -111,18 +111,19 @@ def remove(db: Session, person: Person) -> None:
     db.execute("delete_person", {"tenant": tenant, "user": user})
 
 
-def _rewrite_runs(db: Session, named: dict[str, str]) -> None:
-    for id, body in db.rows("runs_with_person", named):
-        db.execute("rewrite_run", {"id": id, "body": _rewrite(body, named)})
-    for run, sequence, payload in db.rows("run_events_with_person", named):
+def _rewrite_runs(db: Session, bindings: dict[str, str]) -> None:
+    for id, body in db.rows("runs_with_person", bindings):
+        db.execute("rewrite_run", {"id": id, "body": _rewrite(body, bindings)})
+    for run, sequence, payload in db.rows("run_events_with_person", bindings):
         place = {"run": run, "sequence": sequence}
-        db.execute("rewrite_run_event", place | {"payload": _rewrite(payload, named)})
+        db.execute("rewrite_run_event", place | {"payload": _rewrite(payload, bindings)})
 
 
-def _rewrite(text: Any, named: dict[str, str]) -> str:
+def _rewrite(text: Any, bindings: dict[str, str]) -> str:
     """The JSON of an object with the mark wherever the id stood; the names of its fields stay."""
     fields = {
-        name: _replace_user(value, named["user"], named["mark"]) for name, value in json.loads(text).items()
+        name: _replace_user(value, bindings["user"], bindings["mark"])
+        for name, value in json.loads(text).items()
     }
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 

@@ -31,20 +31,20 @@ _AT_ONCE = 1_000
 
 def append(db: Session, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> None:
     """Write entries, the last of which holds the digests of the rows that were changed with it."""
-    wanted = list(dict.fromkeys(changed))
-    if not wanted:
+    keys = list(dict.fromkeys(changed))
+    if not keys:
         ledger.append(db, drafts)
         return
-    salts = [os.urandom(_SALT_BYTES) for _ in wanted]
-    digests = [hash_row(db, key, salt) for key, salt in zip(wanted, salts, strict=True)]
-    told = [[kind, list(key), digest] for (kind, key), digest in zip(wanted, digests, strict=True)]
-    *_, sequence = ledger.append(db, drafts, state=told)
-    for (kind, key), salt, digest in zip(wanted, salts, digests, strict=True):
-        named = {"kind": kind, "key": canonical(list(key))}
+    salts = [os.urandom(_SALT_BYTES) for _ in keys]
+    digests = [hash_row(db, key, salt) for key, salt in zip(keys, salts, strict=True)]
+    state_rows = [[kind, list(key), digest] for (kind, key), digest in zip(keys, digests, strict=True)]
+    *_, sequence = ledger.append(db, drafts, state=state_rows)
+    for (kind, key), salt, digest in zip(keys, salts, digests, strict=True):
+        row_key = {"kind": kind, "key": canonical(list(key))}
         if digest is None:
-            db.execute("delete_row_salt", named)
+            db.execute("delete_row_salt", row_key)
         else:
-            db.execute("set_row_salt", named | {"seq": sequence, "salt": salt})
+            db.execute("set_row_salt", row_key | {"seq": sequence, "salt": salt})
 
 
 def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
@@ -53,8 +53,8 @@ def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
     rows = db.rows(f"row_{kind}", dict(zip(_NAMES, values, strict=False)))
     if not rows:
         return None
-    told = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows]
-    return hashlib.sha256(salt + canonical_bytes(told)).hexdigest()
+    state_rows = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows]
+    return hashlib.sha256(salt + canonical_bytes(state_rows)).hexdigest()
 
 
 def list_keys(db: Session) -> Iterator[RowKey]:
@@ -86,8 +86,8 @@ def definition_keys(db: Session, tenant: str, agent: str) -> list[RowKey]:
 
 def adopt(db: Session) -> None:
     """Write the digests of all rows that an earlier release left without one."""
-    known = {(kind, key) for kind, key, _, _ in db.rows("row_salts")}
-    fresh = [(kind, key) for kind, key in list_keys(db) if (kind, canonical(list(key))) not in known]
+    existing = {(kind, key) for kind, key, _, _ in db.rows("row_salts")}
+    fresh = [(kind, key) for kind, key in list_keys(db) if (kind, canonical(list(key))) not in existing]
     at = int(db.value("last_entry_time"))
     for first in range(0, len(fresh), _AT_ONCE):
         several = fresh[first : first + _AT_ONCE]

@@ -133,7 +133,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         return hash(self.text)
 
 
-def signed(text: str, keys: Sequence[PrivateKey]) -> str:
+def sign_note(text: str, keys: Sequence[PrivateKey]) -> str:
     """A note of that text, as it is written."""
     return Note(text, tuple(signer.sign(text) for signer in keys)).whole
 

@@ -22,7 +22,7 @@ from memorywire.journal.signed_notes import (
     Verifier,
     parse_checkpoints,
     parse_private_key,
-    signed,
+    sign_note,
 )
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
@@ -55,34 +55,36 @@ class Witnesses(Struct, frozen=True, kw_only=True):
 
     def send(self, checkpoints: Sequence[Checkpoint]) -> int:
         """Send what each witness does not have; how many of them could not be reached."""
-        sent = self._sent()
+        progress = self._load_progress()
         failures = 0
         for url in self.urls:
             name = sha256(url.encode()).hexdigest()[:16]
-            start = min(sent.get(name, 0), len(checkpoints))
-            done = start + _deliver(url, checkpoints[start:])
-            failures += done < len(checkpoints)
-            sent[name] = done
-        self._save_progress(sent)
+            start = min(progress.get(name, 0), len(checkpoints))
+            total = start + _deliver(url, checkpoints[start:])
+            failures += total < len(checkpoints)
+            progress[name] = total
+        self._save_progress(progress)
         return failures
 
-    def seen(self) -> list[Checkpoint]:
+    def load_seen(self) -> list[Checkpoint]:
         """The checkpoints in files that are witnesses; the others are not asked."""
         files = (path for path in map(_file, self.urls) if path is not None and path.is_file())
         return [one for path in files for one in parse_checkpoints(path.read_text(encoding="utf-8"))[0]]
 
-    def _sent(self) -> dict[str, int]:
+    def _load_progress(self) -> dict[str, int]:
         try:
-            sent = json.loads(self.progress.read_text(encoding="utf-8"))
+            progress = json.loads(self.progress.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return {str(name): int(count) for name, count in sent.items()} if isinstance(sent, dict) else {}
+        return (
+            {str(name): int(count) for name, count in progress.items()} if isinstance(progress, dict) else {}
+        )
 
-    def _save_progress(self, sent: dict[str, int]) -> None:
+    def _save_progress(self, progress: dict[str, int]) -> None:
         fresh = self.progress.with_name(f".{self.progress.name}.{os.getpid()}")
         handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
         with open(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(sent))
+            file.write(json.dumps(progress))
         fresh.replace(self.progress)
 
 
@@ -91,8 +93,8 @@ def _deliver(url: str, checkpoints: Sequence[Checkpoint]) -> int:
     path = _file(url)
     for count, checkpoint in enumerate(checkpoints):
         text = f"{checkpoint.note.whole}\n".encode()
-        arrived = _appended(path, text) if path is not None else _posted(url, checkpoint, text)
-        if not arrived:
+        is_delivered = _append_to_file(path, text) if path is not None else _post(url, checkpoint, text)
+        if not is_delivered:
             return count
     return len(checkpoints)
 
@@ -102,7 +104,7 @@ def _file(url: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-def _appended(path: Path, text: bytes) -> bool:
+def _append_to_file(path: Path, text: bytes) -> bool:
     try:
         handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
         try:
@@ -115,7 +117,7 @@ def _appended(path: Path, text: bytes) -> bool:
     return True
 
 
-def _posted(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
+def _post(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
     """Whether the address took it; an object store gets each under a name of its own."""
     from memorywire.runtime import http  # only a ledger with such witnesses needs it
 
@@ -163,7 +165,7 @@ class Signer(Struct, frozen=True, kw_only=True):
     def sign(self, checkpoint: Checkpoint) -> str:
         """The signed note, on the disk before it is given; the key is made when there is none."""
         with self._alone() as handle:
-            note = signed(checkpoint.text, [self._load_key(checkpoint.origin)])
+            note = sign_note(checkpoint.text, [self._load_key(checkpoint.origin)])
             _append_note(handle, note)
         self._tell_witnesses()
         return note
@@ -173,12 +175,12 @@ class Signer(Struct, frozen=True, kw_only=True):
         if self._next.exists():  # else nothing is written here: the folder may be read-only
             with self._alone():
                 self._finish_rotation()
-        return signed(text, [_read_key(self.key)]) if self.key.exists() else None
+        return sign_note(text, [_read_key(self.key)]) if self.key.exists() else None
 
     def _tell_witnesses(self) -> None:
         """Send what the witnesses do not have; one that is away gets it with the next checkpoint."""
         if self.witnesses:
-            self.witnessed.send(self.saved()[0])
+            self.witnessed.send(self.load_checkpoints()[0])
 
     @property
     def witnessed(self) -> Witnesses:
@@ -194,7 +196,7 @@ class Signer(Struct, frozen=True, kw_only=True):
             new = PrivateKey(checkpoint.origin, self.entropy(_SEED_BYTES))
             _create(self._next, new.secret)
             handover = Handover(old=old.verifier, new=new.verifier)
-            note = signed(checkpoint.text + handover.text, [old, new])
+            note = sign_note(checkpoint.text + handover.text, [old, new])
             _append_note(handle, note)
             self._next.replace(self.key)
             _sync_folder(self.key.parent)
@@ -208,7 +210,7 @@ class Signer(Struct, frozen=True, kw_only=True):
                 self._finish_rotation()
         return _read_key(self.key).verifier if self.key.exists() else None
 
-    def saved(self) -> tuple[list[Checkpoint], int]:
+    def load_checkpoints(self) -> tuple[list[Checkpoint], int]:
         """The checkpoints of the file, and how many cannot be read."""
         return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
 
@@ -224,7 +226,7 @@ class Signer(Struct, frozen=True, kw_only=True):
             with self._alone():
                 yield
         elif self.checkpoints.exists():
-            with self._locked(os.O_RDONLY):
+            with self._hold_lock(os.O_RDONLY):
                 yield
         else:
             yield
@@ -236,11 +238,11 @@ class Signer(Struct, frozen=True, kw_only=True):
     @contextmanager
     def _alone(self) -> Iterator[int]:
         """The open file of checkpoints, while no other process signs."""
-        with self._locked(os.O_CREAT | os.O_RDWR | os.O_APPEND) as handle:
+        with self._hold_lock(os.O_CREAT | os.O_RDWR | os.O_APPEND) as handle:
             yield handle
 
     @contextmanager
-    def _locked(self, flags: int) -> Iterator[int]:
+    def _hold_lock(self, flags: int) -> Iterator[int]:
         try:
             self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.checkpoints, flags, _PRIVATE)
@@ -290,7 +292,7 @@ class Signer(Struct, frozen=True, kw_only=True):
         if not self._next.exists():
             return
         new = _read_key(self._next).verifier
-        if any(found.handover and found.handover.new == new for found in self.saved()[0]):
+        if any(found.handover and found.handover.new == new for found in self.load_checkpoints()[0]):
             self._next.replace(self.key)
         else:
             self._next.unlink()

@@ -90,7 +90,7 @@ class Replay(Struct, kw_only=True):
                 case "committed":
                     self._commit(row.seq, entry)
                 case "recalled":
-                    told = told_of_recall(entry["at"], entry["agent"], entry["actor"], entry["details"])
+                    told = hash_recall(entry["at"], entry["agent"], entry["actor"], entry["details"])
                     self.recalls[entry["tenant"], entry["subject"]] = told, entry.get("person")
                 case "bound":
                     self.bound.add((entry["tenant"], entry["agent"]))
@@ -156,7 +156,7 @@ class Replay(Struct, kw_only=True):
                 begun.ended = Ended(EndReason.ERASED.value, ended_by, None)
 
 
-def told_of_recall(at: int, agent: str, caller: str, details: Json) -> str:
+def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
     """What the ledger and the log of recalls must agree on, as one digest."""
     hits = [[id, version, round(score, 6)] for id, version, score in details["hits"]]
     told = canonical([at, agent, caller, details["verdict"], hits])
@@ -457,7 +457,7 @@ def _compare_recalls(work: _Comparison) -> None:
             continue
         try:
             listed = json.loads(hits)
-            here = told_of_recall(at, agent, caller, {"hits": listed, "verdict": verdict})
+            here = hash_recall(at, agent, caller, {"hits": listed, "verdict": verdict})
         except (ValueError, TypeError):
             here, listed = "", []
         if here != told or count != len(listed) or not _is_user(work, mark, user):

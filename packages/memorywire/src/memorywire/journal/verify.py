@@ -23,14 +23,14 @@ class Keyring:
         self._handovers = [
             (checkpoint.size, checkpoint.handover)
             for checkpoint in checkpoints
-            if checkpoint.handover is not None and _agreed(checkpoint, checkpoint.handover)
+            if checkpoint.handover is not None and _is_agreed(checkpoint, checkpoint.handover)
         ]
         self._keys = set(pinned)
         for _ in self._handovers:  # each round goes at least one handover further, in either direction
             linked = [{h.old, h.new} for _, h in self._handovers if self._keys & {h.old, h.new}]
             self._keys |= set().union(*linked)
 
-    def signed(self, checkpoint: Checkpoint) -> bool:
+    def has_signed(self, checkpoint: Checkpoint) -> bool:
         """Whether a key that was in use at that size vouches for it."""
         return any(
             key.name == checkpoint.origin
@@ -45,7 +45,7 @@ class Keyring:
         return min(born, default=size) <= size <= min(retired, default=size)
 
 
-def _agreed(checkpoint: Checkpoint, handover: Handover) -> bool:
+def _is_agreed(checkpoint: Checkpoint, handover: Handover) -> bool:
     return handover.old.accepts(checkpoint.note) and handover.new.accepts(checkpoint.note)
 
 
@@ -91,7 +91,7 @@ def verify(
     `expected` is how many entries a checkpoint is known to have held.
     """
     walk = _Walk(checkpoints=sorted(checkpoints, key=lambda c: c.size))
-    fault = unsigned(walk.checkpoints, keys) or walk.through(rows) or walk.behind(expected)
+    fault = find_unsigned(walk.checkpoints, keys) or walk.through(rows) or walk.behind(expected)
     return Report(
         entries=walk.edge.size,
         root=walk.edge.root,
@@ -121,8 +121,8 @@ class _Walk(Struct, kw_only=True):
         """The fault of a log that ends before what checkpoints have signed; None if it does not."""
         size = self.edge.size
         if self.passed < len(self.checkpoints):
-            signed = self.checkpoints[-1].size
-            gone = f"is missing: a signed checkpoint has {counted(signed, 'entry')}, not {size}"
+            signed_size = self.checkpoints[-1].size
+            gone = f"is missing: a signed checkpoint has {counted(signed_size, 'entry')}, not {size}"
             if self.sealed == size:
                 return Fault(entry=size + 1, reason=gone)
             # What stands behind the last checkpoint that fits may be a rebuilt remainder.
@@ -148,11 +148,11 @@ class _Walk(Struct, kw_only=True):
         chain = link(self.chain, leaf)
         if chain != row.chain:
             return Fault(entry=expected, reason="does not follow from the entries before it")
-        if _numbered(row.body) != expected:
+        if _read_number(row.body) != expected:
             return Fault(entry=expected, reason="says another number than its own")
         if expected == 1:
             self.origin = build_origin(row)
-        self.edge, self.chain = self.edge.grown((leaf,)), chain
+        self.edge, self.chain = self.edge.grow((leaf,)), chain
         return None
 
     def _compare(self) -> Fault | None:
@@ -175,7 +175,7 @@ class _Walk(Struct, kw_only=True):
         return "at least one entry is not the one that was signed"
 
 
-def _numbered(body: str) -> Json:
+def _read_number(body: str) -> Json:
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):
@@ -183,12 +183,12 @@ def _numbered(body: str) -> Json:
     return said.get("seq") if isinstance(said, dict) else None
 
 
-def unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fault | None:
+def find_unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fault | None:
     """The first checkpoint that no trusted key vouches for."""
     ring = Keyring(keys, checkpoints)
     sizes = [0, *(checkpoint.size for checkpoint in checkpoints)]
     for (before, size), checkpoint in zip(pairwise(sizes), checkpoints, strict=True):
-        if not ring.signed(checkpoint):
+        if not ring.has_signed(checkpoint):
             return Fault(
                 entry=before + 1,
                 until=max(size, before + 1),
@@ -197,7 +197,7 @@ def unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fau
     return None
 
 
-def compared(checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Checkpoint]]:
+def pair_checkpoints(checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Checkpoint]]:
     """Neighbouring checkpoints of different size, to be connected by consistency proofs."""
     ordered = sorted({checkpoint.size: checkpoint for checkpoint in checkpoints}.items())
     return pairwise(checkpoint for _, checkpoint in ordered)

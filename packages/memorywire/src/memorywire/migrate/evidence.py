@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memorywire.journal.acts import Act
-from memorywire.journal.audit import exported, verify_export, write_lines
+from memorywire.journal.audit import export_entries, verify_export, write_lines
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier
@@ -53,7 +53,7 @@ async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
     journal, signer = signed
     await journal.settle()
     await journal.sign()
-    lines = await journal.audit(lambda db: list(exported(db, signer)))
+    lines = await journal.audit(lambda db: list(export_entries(db, signer)))
     return _number_ledgers(lines, signer.ledgers)
 
 
@@ -176,7 +176,7 @@ def _list_own_keys(signer: Signer) -> set[Verifier]:
     """The key in use, and the keys that handed over to it, followed backwards."""
     current = signer.verifier()
     keys = set() if current is None else {current}
-    for checkpoint in reversed(signer.saved()[0]):
+    for checkpoint in reversed(signer.load_checkpoints()[0]):
         handover = checkpoint.handover
         if handover is None or handover.new not in keys:
             continue

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.entries import Content, Entry, contents_of, told_beside
+from memorywire.journal.entries import Content, Entry, contents_of, hash_beside
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change, Put
 from memorywire.model.proposal import Proposal
@@ -153,7 +153,7 @@ def _build_entry(
         details["erased"] = list(change.erase)
     if change.undoes is not None:
         details["undoes"] = change.undoes
-    other_digests = told_beside(change)
+    other_digests = hash_beside(change)
     if other_digests is not None:
         details["change"] = other_digests
     return Entry(

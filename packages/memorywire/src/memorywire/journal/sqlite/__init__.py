@@ -229,7 +229,7 @@ class LedgerFile(Struct, frozen=True, kw_only=True):
 
     @classmethod
     @contextmanager
-    def opened(cls, path: Path) -> Iterator["LedgerFile"]:
+    def open(cls, path: Path) -> Iterator["LedgerFile"]:
         location = Location(path=path)
         with map_errors(location):
             connection = connect(location)

@@ -101,18 +101,18 @@ def _in_use(path: Path) -> bool:
 
 
 def _copy(source: Path, target: Path) -> Copied:
-    with _opened(source) as original:
+    with _open(source) as original:
         partial = target.with_name(f".{target.name}.partial")
         partial.unlink(missing_ok=True)
         try:
-            entries, exposed = _copied_pages(original, partial, target)
+            entries, exposed = _copy_pages(original, partial, target)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
     return Copied(path=target, bytes=target.stat().st_size, entries=entries, exposed=exposed)
 
 
-def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tuple[int, int]:
+def _copy_pages(original: apsw.Connection, partial: Path, target: Path) -> tuple[int, int]:
     """Copy every page into one file that is whole by itself, and check the copy.
 
     Gives how many entries its ledger has, and how many of them are unsigned. Errors name the target.
@@ -127,14 +127,14 @@ def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tup
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[apsw.Connection]:
+def _open(path: Path) -> Iterator[apsw.Connection]:
     location = Location(path=path)
     with map_errors(location), closing(connect(location)) as db:
         yield db
 
 
 def _check(path: Path) -> None:
-    with _opened(path) as db:
+    with _open(path) as db:
         _refuse_damage(db, path)
         session = SqliteSession(db)
         if not has_ledger(session):
@@ -189,7 +189,7 @@ def find_faults(db: apsw.Connection, signer: Signer) -> list[str]:
 def _find_faulty_rows(db: apsw.Connection, signer: Signer) -> list[str]:
     """The same, where the pages are known to be sound."""
     faults = find_damaged_rows(db)
-    saved, _ = signer.saved()
+    saved, _ = signer.load_checkpoints()
     session = SqliteSession(db)
     if has_ledger(session) or saved:
         fault = examine(session, signer).report.fault
@@ -211,7 +211,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 def check_file(path: Path) -> Check:
     """Check the rows and the ledger of a database file whose pages are sound."""
-    with _opened(path) as db, snapshot(db):
+    with _open(path) as db, snapshot(db):
         session = SqliteSession(db)
         unsigned, since = count_unsigned(session) if has_ledger(session) else (0, None)
         return Check(

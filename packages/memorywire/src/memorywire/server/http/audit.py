@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memorywire.journal.audit import Examination, examine, proven
+from memorywire.journal.audit import Examination, examine, prove_entry
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.operators import Right
 from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
@@ -68,7 +68,7 @@ async def proof(service: Service, caller: Caller, sequence: int) -> str:
     await entry(service, caller, sequence)
     signer = _signer(service)
     await service.finish(service.journal.sign())
-    lines = await service.finish(service.journal.audit(lambda db: list(proven(db, signer, sequence))))
+    lines = await service.finish(service.journal.audit(lambda db: list(prove_entry(db, signer, sequence))))
     return "".join(f"{line}\n" for line in lines)
 
 
