@@ -13,7 +13,7 @@ from memorywire.pipeline import remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import Answer as Result
 from memorywire.wire import validate
-from memorywire.wire.codec import decode
+from memorywire.wire.codec import decode_as
 
 __all__ = ["BATCH", "Result", "remember_each"]
 
@@ -39,11 +39,9 @@ async def remember_each(
 def _read(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:
     try:
         validate.check("remember", payload)
-        request = decode("remember", payload, tenant=tenant)
+        return decode_as(Remember, payload, tenant=tenant)
     except MemorywireError as problem:
         return problem
-    assert isinstance(request, Remember)  # noqa: S101 - narrows the type
-    return request
 
 
 async def _remember(requests: Sequence[Remember], context: Context) -> list[Result]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -122,15 +122,22 @@ OPERATIONS: Mapping[str, Operation] = {
     "feedback": Operation(Feedback, Judged, oversight=True),
 }
 
+T = TypeVar("T")
+
 _PREVIEW = 200
 _OWNERS = frozenset({"agent_id", "user_id"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    request: Request = _request_type(operation)(scope=scope, **_values(payload))
+    request: Request = decode_as(_request_type(operation), payload, tenant=tenant)
     return request
+
+
+def decode_as(kind: Callable[..., T], payload: Mapping[str, Json], *, tenant: str) -> T:
+    """The payload, which passed validation, as a request of this type."""
+    scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
+    return kind(scope=scope, **_values(payload))
 
 
 def decode_oversight(
