@@ -2,7 +2,7 @@
 
 One collection holds everybody's entries, each with its agent and user to filter by; the vectors are ours, so
 Chroma's own embedder, which would have to be downloaded, is never asked. The files of its index are written
-with whatever lies in the memory of the process, words among it, so in a folder nothing is erased for certain.
+with data of the process memory, text among it, so nothing in a folder is erased for certain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,11 +94,11 @@ class Chroma:
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         keys = [ref.key for ref in refs]
-        found = await self._thread.do(lambda: self._entries.get(ids=keys, include=["metadatas"]))
-        return _seen(found["ids"], found["metadatas"])
+        results = await self._thread.do(lambda: self._entries.get(ids=keys, include=["metadatas"]))
+        return _build_entries(results["ids"], results["metadatas"])
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        found = await self._thread.do(
+        results = await self._thread.do(
             lambda: self._entries.query(
                 query_embeddings=[direction(query.vector, self._dimension)],
                 n_results=limit,
@@ -106,7 +106,7 @@ class Chroma:
                 include=["metadatas"],
             )
         )
-        return _seen(found["ids"][0], found["metadatas"][0])
+        return _build_entries(results["ids"][0], results["metadatas"][0])
 
     async def health(self) -> Mapping[str, Json]:
         await self._thread.do(lambda: self._client.heartbeat())
@@ -128,6 +128,6 @@ def _within(scope: Scope) -> dict[str, Json]:
     return agent if scope.user is None else {"$and": [agent, {"user": user_label(scope)}]}
 
 
-def _seen(keys: Sequence[str], metadatas: Sequence[Mapping[str, Json]]) -> list[Seen]:
+def _build_entries(keys: Sequence[str], metadatas: Sequence[Mapping[str, Json]]) -> list[Seen]:
     pairs = zip(keys, metadatas, strict=True)
     return [Seen(key=key, payload=str(metadata[_PAYLOAD])) for key, metadata in pairs]

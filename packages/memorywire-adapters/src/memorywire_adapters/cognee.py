@@ -155,10 +155,10 @@ class Cognee:
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         data = self._module(".modules.data.models").Data
         select = need_quietly("sqlalchemy", store=NAME, extra=NAME, silence={}).select
-        wanted = select(data).where(data.id.in_([UUID(ref.key) for ref in refs]))
+        request = select(data).where(data.id.in_([UUID(ref.key) for ref in refs]))
         database = self._module(".infrastructure.databases.relational").get_relational_engine()
         async with database.get_async_session() as session:
-            rows = (await session.execute(wanted)).scalars().all()
+            rows = (await session.execute(request)).scalars().all()
         return [Seen(key=str(row.id), payload=row.external_metadata[_PAYLOAD]) for row in rows]
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
@@ -168,10 +168,10 @@ class Cognee:
         if not datasets:
             return []
         _tell([(query.text, direction(query.vector, self._dimension))])
-        found = await self._cognee.search(
+        results = await self._cognee.search(
             query.text, query_type=self._cognee.SearchType.CHUNKS, datasets=datasets, top_k=limit
         )
-        return [seen for one in found for seen in _seen(one["search_result"])]
+        return [seen for one in results for seen in _build_entries(one["search_result"])]
 
     async def _datasets(self, scope: Scope) -> list[str]:
         """The dataset of the user, or those of all the agent's users, as far as they are there."""
@@ -221,11 +221,11 @@ def _settings(folder: Path, space: Space) -> dict[str, str]:
     # litellm brings the tokenizers along that would be fetched from the network otherwise.
     tokenizers = find_spec("litellm")
     brought = Path(str(tokenizers and tokenizers.origin)).parent / "litellm_core_utils" / "tokenizers"
-    nobody = {"PROVIDER": "openai", "ENDPOINT": _NOWHERE, "API_KEY": "none"}
+    unused = {"PROVIDER": "openai", "ENDPOINT": _NOWHERE, "API_KEY": "none"}
     return {
-        **{f"LLM_{name}": value for name, value in nobody.items()},
+        **{f"LLM_{name}": value for name, value in unused.items()},
         "LLM_MODEL": "openai/gpt-4o-mini",
-        **{f"EMBEDDING_{name}": value for name, value in nobody.items()},
+        **{f"EMBEDDING_{name}": value for name, value in unused.items()},
         "EMBEDDING_MODEL": "text-embedding-3-small",
         "EMBEDDING_DIMENSIONS": str(space.dimension),
         # Every dataset has databases of its own, and each of them would have a process of its own.
@@ -254,7 +254,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _seen(hits: Sequence[Mapping[str, Json]]) -> list[Seen]:
+def _build_entries(hits: Sequence[Mapping[str, Json]]) -> list[Seen]:
     """What is ours of these: others may keep documents in the same dataset."""
     ours = [(hit["document_id"], json.loads(hit["external_metadata"] or "{}")) for hit in hits]
     return [Seen(key=key, payload=metadata[_PAYLOAD]) for key, metadata in ours if _PAYLOAD in metadata]

@@ -77,7 +77,7 @@ class Graphiti:
             need("openai", store=NAME, extra=NAME).OpenAIError,
         )
         self._known: set[str] = set()
-        self._claim = None if place.path is None else _claimed(place.path)
+        self._claim = None if place.path is None else _claim_folder(place.path)
         self._driver = self._graph(_IN_MEMORY if place.path is None else str(place.path / "graph.kuzu"))
 
     def _module(self, name: str) -> ModuleType:
@@ -138,7 +138,7 @@ class Graphiti:
         await self._edges.delete_by_uuids(self._driver, [ref.key for ref in refs])
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
-        return _seen(await self._edges.get_by_uuids(self._driver, [ref.key for ref in refs]))
+        return _build_entries(await self._edges.get_by_uuids(self._driver, [ref.key for ref in refs]))
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         # The user is the source of its edges: a filter by property would be left aside without a word.
@@ -146,10 +146,10 @@ class Graphiti:
         group = agent_label(scope)
         user = None if scope.user is None else _node_id(group, user_label(scope))
         asked = direction(query.vector, self._dimension)
-        found = await self._search(
+        results = await self._search(
             self._driver, asked, user, None, self._everything, [group], limit, _EVERY_COSINE
         )
-        return _seen(found)
+        return _build_entries(results)
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
         """What Graphiti finds in these messages, using a temporary graph, so that nothing is kept."""
@@ -166,7 +166,7 @@ class Graphiti:
             embedder=self._still("embedder.client", "EmbedderClient"),
             cross_encoder=self._still("cross_encoder.client", "CrossEncoderClient"),
         )
-        found = await reader.add_episode(
+        results = await reader.add_episode(
             name="conversation",
             episode_body="\n".join(f"{message['role']}: {message['content']}" for message in messages),
             source_description="conversation",
@@ -174,7 +174,7 @@ class Graphiti:
             group_id=agent_label(scope),
         )
         await asyncio.to_thread(_close, graph)
-        return [str(edge.fact) for edge in found.edges]
+        return [str(edge.fact) for edge in results.edges]
 
     def _speaker(self) -> Any:
         config = self._module("llm_client.config").LLMConfig(
@@ -217,7 +217,7 @@ class Graphiti:
             self._claim.close()
 
 
-def _claimed(folder: Path) -> apsw.Connection:
+def _claim_folder(folder: Path) -> apsw.Connection:
     """A lock on the graph: Kuzu keeps other processes out, but not a second reader in this one."""
     claim = apsw.Connection(str(folder / "graph.lock"))
     try:
@@ -245,7 +245,7 @@ def _instant(moment: int) -> datetime | None:
         return None
 
 
-def _seen(edges: Sequence[Any]) -> list[Seen]:
+def _build_entries(edges: Sequence[Any]) -> list[Seen]:
     """The entries among these edges that are ours: others may keep facts in the same graph."""
     return [
         Seen(key=edge.uuid, payload=edge.attributes[_PAYLOAD])

@@ -101,7 +101,7 @@ class LangGraph:
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         return await self._thread.do(
-            lambda: _seen(self._store.get(_namespace(ref.scope), ref.key) for ref in refs)
+            lambda: _build_entries(self._store.get(_namespace(ref.scope), ref.key) for ref in refs)
         )
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
@@ -112,7 +112,7 @@ class LangGraph:
         within = _namespace(scope) if scope.user is not None else _namespace(scope)[:-1]
         self._vector = query.vector
         # Without words it would list, not rank.
-        return _seen(self._store.search(within, query=query.text.strip() or "?", limit=limit))
+        return _build_entries(self._store.search(within, query=query.text.strip() or "?", limit=limit))
 
     async def health(self) -> Mapping[str, Json]:
         await self._thread.do(lambda: self._store.list_namespaces(prefix=(_ROOT,), limit=1))
@@ -129,5 +129,5 @@ def _namespace(scope: Scope) -> tuple[str, ...]:
     return (_ROOT, agent_label(scope), user_label(scope))
 
 
-def _seen(items: Iterable[Any]) -> list[Seen]:
+def _build_entries(items: Iterable[Any]) -> list[Seen]:
     return [Seen(key=item.key, payload=item.value[_PAYLOAD]) for item in items if item is not None]

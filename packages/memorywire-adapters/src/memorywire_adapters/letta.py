@@ -65,7 +65,7 @@ class Letta:
         self._client = module.AsyncLetta(base_url=f"{scheme}://{place.host}", max_retries=0)
         self._missing = module.NotFoundError
         self.errors: tuple[type[Exception], ...] = (module.APIError,)
-        self._embedding = _embedding(place.options)
+        self._embedding = _build_embedding_config(place.options)
         self._archives: dict[str, str] = {}
 
     async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
@@ -75,20 +75,20 @@ class Letta:
             archive, mine = await self._archive(name), list(some)
             for start in range(0, len(mine), _AT_ONCE):
                 passages = [_passage(entry) for entry in mine[start : start + _AT_ONCE]]
-                kept = await self._client.archives.passages.create_many(archive, passages=passages)
-                handles |= {one.metadata[_KEY]: _handle(one) for one in kept}
+                stored = await self._client.archives.passages.create_many(archive, passages=passages)
+                handles |= {one.metadata[_KEY]: _handle(one) for one in stored}
         return [handles[entry.key] for entry in entries]
 
     async def _archive(self, name: str) -> str:
         """The archive of that name, made if it is not there yet."""
         if name not in self._archives:
-            found = await self._known(name)
-            if found is None:
-                found = (await self._client.archives.create(name=name, **self._embedding)).id
-            self._archives[name] = found
+            id = await self._find_archive(name)
+            if id is None:
+                id = (await self._client.archives.create(name=name, **self._embedding)).id
+            self._archives[name] = id
         return self._archives[name]
 
-    async def _known(self, name: str) -> str | None:
+    async def _find_archive(self, name: str) -> str | None:
         if name not in self._archives:
             async for archive in self._client.archives.list(name=name):
                 self._archives[name] = archive.id
@@ -96,14 +96,14 @@ class Letta:
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         for ref in refs:
-            archive = await self._known(_archive_name(ref.scope))
+            archive = await self._find_archive(_archive_name(ref.scope))
             if archive is not None:
                 for id in await self._ids(archive, ref):
                     with suppress(self._missing):
                         await self._client.archives.passages.delete(id, archive_id=archive)
 
     async def _ids(self, archive: str, ref: Ref) -> list[str]:
-        """By the key where nobody heard what Letta called it."""
+        """By its key if its Letta id is unknown."""
         if ref.handle is not None:
             return [ref.handle.partition("@")[0]]
         return [one.id async for one in self._since(archive, _EPOCH) if one.metadata.get(_KEY) == ref.key]
@@ -111,56 +111,56 @@ class Letta:
     async def _since(self, archive: str, moment: datetime) -> AsyncIterator[Any]:
         """The passages dated at this moment or later, oldest first."""
         last: set[str] = set()
-        while found := await self._page(archive, moment):
-            for one in found:
+        while results := await self._page(archive, moment):
+            for one in results:
                 if one.id not in last:
                     yield one
-            if len(found) < _MOST or found[-1].created_at == moment:
+            if len(results) < _MOST or results[-1].created_at == moment:
                 return
             # A page begins with those of the last moment: more of them may not have fitted.
-            moment = found[-1].created_at
-            last = {one.id for one in found if one.created_at == moment}
+            moment = results[-1].created_at
+            last = {one.id for one in results if one.created_at == moment}
 
     async def _page(self, archive: str, moment: datetime) -> list[Any]:
-        found = await self._client.passages.search(
+        results = await self._client.passages.search(
             archive_id=archive, start_date=moment.isoformat(), limit=_MOST
         )
-        return [one.passage for one in found]
+        return [one.passage for one in results]
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         in_order = sorted(refs, key=lambda ref: _archive_name(ref.scope))
-        found: list[Seen] = []
+        results: list[Seen] = []
         for name, some in groupby(in_order, key=lambda ref: _archive_name(ref.scope)):
-            archive = await self._known(name)
+            archive = await self._find_archive(name)
             if archive is not None:
-                found += await self._fetch(archive, [ref for ref in some if ref.handle is not None])
-        return found
+                results += await self._fetch(archive, [ref for ref in some if ref.handle is not None])
+        return results
 
     async def _fetch(self, archive: str, refs: Sequence[Ref]) -> list[Seen]:
         """Each answer begins at a passage that is still wanted, and brings the next ones along."""
-        wanted = {ref.key: _dated(str(ref.handle)) for ref in refs}
-        found: dict[str, Seen] = {}
-        for key, moment in sorted(wanted.items(), key=lambda item: item[1]):
-            if key not in found:
+        request = {ref.key: _parse_date(str(ref.handle)) for ref in refs}
+        results: dict[str, Seen] = {}
+        for key, moment in sorted(request.items(), key=lambda item: item[1]):
+            if key not in results:
                 page = await self._page(archive, moment)
-                found |= {seen.key: seen for seen in _seen(page) if seen.key in wanted}
-        return list(found.values())
+                results |= {seen.key: seen for seen in _build_entries(page) if seen.key in request}
+        return list(results.values())
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         if not query.text.strip():
             return []  # without words Letta has nothing to compare
-        found: list[Seen] = []
+        results: list[Seen] = []
         for archive in await self._archives_of(query.where.scope):
             hits = await self._client.passages.search(
                 archive_id=archive, query=query.text, limit=min(limit, _MOST)
             )
-            found += _seen([hit.passage for hit in hits])
-        return found
+            results += _build_entries([hit.passage for hit in hits])
+        return results
 
     async def _archives_of(self, scope: Scope) -> list[str]:
         """The archive of the user, or those of all the agent's users."""
         if scope.user is not None:
-            known = await self._known(_archive_name(scope))
+            known = await self._find_archive(_archive_name(scope))
             return [] if known is None else [known]
         mine = f"{agent_label(scope)}."
         return [archive.id async for archive in self._client.archives.list() if archive.name.startswith(mine)]
@@ -173,7 +173,7 @@ class Letta:
         await self._client.close()
 
 
-def _embedding(options: Mapping[str, str]) -> dict[str, Json]:
+def _build_embedding_config(options: Mapping[str, str]) -> dict[str, Json]:
     """What Letta embeds the passages of a new archive with; by default what the server says."""
     if "endpoint" in options:
         return {
@@ -215,11 +215,11 @@ def _handle(passage: Any) -> str:
     return f"{passage.id}@{passage.created_at.isoformat()}"
 
 
-def _dated(handle: str) -> datetime:
+def _parse_date(handle: str) -> datetime:
     return datetime.fromisoformat(handle.partition("@")[2])
 
 
-def _seen(passages: Sequence[Any]) -> list[Seen]:
+def _build_entries(passages: Sequence[Any]) -> list[Seen]:
     """What is ours of these: others may keep passages in the same archive."""
     ours = [one.metadata or {} for one in passages]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]

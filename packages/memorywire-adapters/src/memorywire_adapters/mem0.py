@@ -42,7 +42,7 @@ _COLLECTION = "memorywire"
 _PAYLOAD = "memorywire"
 _KEY = "memorywire_key"
 _EVERYTHING = 1_000_000
-# Where nobody listens: mem0 builds its model clients whether they are used or not.
+# An address without a server: mem0 builds its model clients whether they are used or not.
 _NOWHERE = {"openai_base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
 _UNSAFE = {
     "faiss": "it looks at the nearest of all users before it looks at whose they are",
@@ -155,31 +155,31 @@ class Mem0:
 
     def _keep(self, entry: Entry) -> str:
         self._embedder.vector = entry.vector
-        kept = self._memory.add(
+        entries = self._memory.add(
             [{"role": "user", "content": entry.text}],
             agent_id=agent_label(entry.record.scope),
             user_id=user_label(entry.record.scope),
             metadata={_PAYLOAD: entry.payload, _KEY: entry.key},
             infer=False,
         )
-        return str(kept["results"][0]["id"])
+        return str(entries["results"][0]["id"])
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         await self._thread.do(lambda: self._drop(refs))
 
     def _drop(self, refs: Sequence[Ref]) -> None:
-        for handle in [found for ref in refs for found in self._handles(ref)]:
+        for handle in [handle for ref in refs for handle in self._handles(ref)]:
             if self._memory.get(handle) is not None:
                 self._memory.delete(handle)
             self._unwrite(_FORGET_MEMORY, handle)
 
     def _handles(self, ref: Ref) -> list[str]:
-        """By the key where nobody heard what mem0 called it."""
+        """By its key if its mem0 id is unknown."""
         if ref.handle is not None:
             return [ref.handle]
         filters = {"agent_id": agent_label(ref.scope), _KEY: ref.key}
-        found = self._memory.get_all(filters=filters, top_k=_EVERYTHING, show_expired=True)
-        return [str(one["id"]) for one in found["results"]]
+        results = self._memory.get_all(filters=filters, top_k=_EVERYTHING, show_expired=True)
+        return [str(one["id"]) for one in results["results"]]
 
     def _unwrite(self, statement: str, value: str) -> None:
         with self._memory.db.connection as history:
@@ -187,7 +187,7 @@ class Mem0:
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         handles = [ref.handle for ref in refs]
-        return await self._thread.do(lambda: _seen(self._memory.get(handle) for handle in handles))
+        return await self._thread.do(lambda: _build_entries(self._memory.get(handle) for handle in handles))
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         return await self._thread.do(lambda: self._nearest(query, limit))
@@ -200,8 +200,8 @@ class Mem0:
         self._embedder.vector = query.vector
         # Its own threshold would drop hits, and it refuses an empty query.
         said = query.text.strip() or "?"
-        found = self._memory.search(said, top_k=limit, filters=filters, threshold=0.0, show_expired=True)
-        return _seen(found["results"])
+        results = self._memory.search(said, top_k=limit, filters=filters, threshold=0.0, show_expired=True)
+        return _build_entries(results["results"])
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
         return await self._thread.do(lambda: self._extract(scope, messages))
@@ -212,11 +212,11 @@ class Mem0:
         run = f"ingest-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
         self._embedder.vector = None
         try:
-            found = self._memory.add([dict(message) for message in messages], run_id=run)
-            return [str(one["memory"]) for one in found["results"]]
+            results = self._memory.add([dict(message) for message in messages], run_id=run)
+            return [str(one["memory"]) for one in results["results"]]
         finally:
-            kept = self._memory.get_all(filters={"run_id": run}, top_k=_EVERYTHING)["results"]
-            for one in kept:
+            entries = self._memory.get_all(filters={"run_id": run}, top_k=_EVERYTHING)["results"]
+            for one in entries:
                 self._memory.delete(one["id"])
                 self._unwrite(_FORGET_MEMORY, one["id"])
             self._unwrite(_FORGET_MESSAGES, f"run_id={run}")
@@ -235,7 +235,7 @@ class Mem0:
             client.close()
 
 
-def _seen(found: Iterable[Mapping[str, Any] | None]) -> list[Seen]:
+def _build_entries(found: Iterable[Mapping[str, Any] | None]) -> list[Seen]:
     """What is ours among what mem0 gives back: others may keep memories in the same place."""
     ours = [one.get("metadata") or {} for one in found if one is not None]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]

@@ -66,8 +66,8 @@ class Mem9:
         self._origin = f"{scheme}://{place.host}"
 
     async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
-        kept = [await self._ask("POST", "", document=_document(entry)) for entry in entries]
-        return [str(one["id"]) for one in kept]
+        stored = [await self._ask("POST", "", document=_document(entry)) for entry in entries]
+        return [str(one["id"]) for one in stored]
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         for ref in refs:
@@ -75,14 +75,14 @@ class Mem9:
                 await self._ask("DELETE", f"/{id}")
 
     async def _ids(self, ref: Ref) -> list[str]:
-        """By the key where nobody heard what Mem9 called it."""
-        found: list[str] = []
+        """By its key if its Mem9 id is unknown."""
+        results: list[str] = []
         page, offset = await self._list(ref.scope, 0), 0
         while page:
-            found += [str(one["id"]) for one in page if (one.get("metadata") or {}).get(_KEY) == ref.key]
+            results += [str(one["id"]) for one in page if (one.get("metadata") or {}).get(_KEY) == ref.key]
             offset += len(page)
             page = await self._list(ref.scope, offset)
-        return found
+        return results
 
     async def _list(self, scope: Scope, offset: int, **asked: str) -> list[Mapping[str, Json]]:
         query = {"agent_id": _agent(scope), "memory_type": _PINNED, "limit": str(_MOST), **asked}
@@ -93,15 +93,15 @@ class Mem9:
         return memories
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
-        found = [await self._ask("GET", f"/{ref.handle}") for ref in refs if ref.handle is not None]
-        return list(_seen(found))
+        results = [await self._ask("GET", f"/{ref.handle}") for ref in refs if ref.handle is not None]
+        return list(_build_entries(results))
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         scope = query.where.scope
         if scope.user is None or not query.text.strip():
             return []  # of all the users of an agent, only the books know
-        found = await self._list(scope, 0, q=query.text, limit=str(min(limit, _MOST)))
-        return list(_seen(found))
+        results = await self._list(scope, 0, q=query.text, limit=str(min(limit, _MOST)))
+        return list(_build_entries(results))
 
     async def health(self) -> Mapping[str, Json]:
         await self._ask("GET", "?limit=1")
@@ -140,7 +140,7 @@ def _document(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _seen(memories: Sequence[Mapping[str, Json]]) -> Iterator[Seen]:
+def _build_entries(memories: Sequence[Mapping[str, Json]]) -> Iterator[Seen]:
     """What is ours of these: others may keep memories in the same place. Its content may be rewritten."""
     for one in memories:
         metadata = one.get("metadata") or {}

@@ -37,7 +37,7 @@ NAME = "memos"
 _COLLECTION = "memorywire"
 _PAYLOAD = "memorywire"
 _AT_ONCE = 100
-# Where nobody listens: MemOS builds a model and an embedder whether they are used or not.
+# An address without a server: MemOS builds a model and an embedder whether they are used or not.
 _NOWHERE = "http://127.0.0.1:9/v1"
 
 
@@ -135,16 +135,20 @@ class MemOS:
         await self._do(lambda memory: memory.delete([ref.key for ref in refs]))
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
-        return _seen(await self._do(lambda memory: memory.vector_db.get_by_ids([ref.key for ref in refs])))
+        return _build_entries(
+            await self._do(lambda memory: memory.vector_db.get_by_ids([ref.key for ref in refs]))
+        )
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        # Not memory.search, which knows no filter: it would find whoever else is in the collection.
+        # Not memory.search, which has no filter: it would return entries of other users.
         scope = query.where.scope
         mine = {"metadata.agent_id": agent_label(scope)}
         if scope.user is not None:
             mine["metadata.user_id"] = user_label(scope)
         asked = direction(query.vector, self._dimension)
-        return _seen(await self._do(lambda memory: memory.vector_db.search(asked, limit, filter=mine)))
+        return _build_entries(
+            await self._do(lambda memory: memory.vector_db.search(asked, limit, filter=mine))
+        )
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
         if "llm" not in self._place.options:
@@ -154,10 +158,10 @@ class MemOS:
                 fix="add ?llm=URL&model=NAME to the URL of the store",
             )
         try:
-            found = await self._do(lambda memory: memory.extract([dict(message) for message in messages]))
+            results = await self._do(lambda memory: memory.extract([dict(message) for message in messages]))
         except KeyError as error:
             raise StoreCorrupt("the language model did not answer in the form MemOS asks for") from error
-        return [str(one.memory) for one in found]
+        return [str(one.memory) for one in results]
 
     async def health(self) -> Mapping[str, Json]:
         entries = await self._do(lambda memory: memory.vector_db.count())
@@ -171,7 +175,7 @@ class MemOS:
         return await self._thread.do(lambda: work(self._memory))
 
 
-def _seen(items: Sequence[Any]) -> list[Seen]:
+def _build_entries(items: Sequence[Any]) -> list[Seen]:
     """What is ours of these: others may keep memories in the same collection."""
     ours = [(item.id, item.payload["metadata"]) for item in items]
     return [Seen(key=key, payload=metadata[_PAYLOAD]) for key, metadata in ours if _PAYLOAD in metadata]

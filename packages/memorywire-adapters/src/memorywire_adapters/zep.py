@@ -81,7 +81,7 @@ class Zep:
                 deduplicate=False,
                 idempotency_key=str(uuid.uuid5(_REQUESTS, entry.key)),
             )
-            await self._finished(made.task)
+            await self._wait_for_task(made.task)
             handles.append(str(made.edges[0].uuid_))
         return handles
 
@@ -95,7 +95,7 @@ class Zep:
             attributes={_KEY: entry.key, _PAYLOAD: entry.payload},
         )
 
-    async def _finished(self, task: Any) -> None:
+    async def _wait_for_task(self, task: Any) -> None:
         """Zep accepts first and works afterwards: what is kept can be read when its task is over."""
         while task.status in _UNFINISHED:
             await asyncio.sleep(_PAUSE)
@@ -119,21 +119,21 @@ class Zep:
                 for edge in [ref.handle] if ref.handle is not None else await self._edges(graph, ref.key):
                     with suppress(self._missing):
                         gone = await self._client.graph.edge.delete(graph, edge)
-                        await self._finished(gone.task)
+                        await self._wait_for_task(gone.task)
 
     async def _edges(self, graph: str, key: str) -> list[str]:
-        """By the key where nobody heard what Zep called it."""
+        """By its key if its Zep id is unknown."""
         every = await self._client.graph.edge.list(graph, page_size=_MOST)
         return [str(edge.uuid_) async for edge in every if (edge.attributes or {}).get(_KEY) == key]
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
-        found = []
+        results = []
         for ref in refs:
             graph = await self._graph(_name(ref.scope))
             if graph is not None and ref.handle is not None:
                 with suppress(self._missing):
-                    found.append(await self._client.graph.edge.get(graph, ref.handle))
-        return _seen(found)
+                    results.append(await self._client.graph.edge.get(graph, ref.handle))
+        return _build_entries(results)
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         scope = query.where.scope
@@ -141,7 +141,7 @@ class Zep:
         if graph is None or not query.text.strip():
             return []  # of all the users of an agent, only the books know
         page = await self._client.graph.search_edges(graph, query=query.text, page_size=min(limit, _MOST))
-        return _seen(page.items or [])
+        return _build_entries(page.items or [])
 
     async def health(self) -> Mapping[str, Json]:
         await self._client.graph.list(page_size=1)
@@ -155,7 +155,7 @@ def _name(scope: Scope) -> str:
     return f"{agent_label(scope)}__{user_label(scope)}"
 
 
-def _seen(edges: Sequence[Any]) -> list[Seen]:
+def _build_entries(edges: Sequence[Any]) -> list[Seen]:
     """What is ours of these: others may keep facts in the same graph."""
     ours = [edge.attributes or {} for edge in edges]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]
