@@ -123,7 +123,7 @@ class SupportsChangeLog(Protocol, metaclass=Ability):
         ...
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        """For each of these ids the change that began its first version, in whatever scope."""
+        """For each of these ids the change that began its first version, in any scope."""
         ...
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
@@ -236,15 +236,15 @@ class SupportsReplicas(Protocol, metaclass=Ability):
     def replica(self, name: str) -> Store: ...
 
     async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
-        """Write the change to these children at once; whatever a child does is in the answer."""
+        """Write the change to these replicas at once; errors are part of the answer."""
         ...
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
-        """Ask every child at once, under one deadline; whatever a child does is in the answer."""
+        """Ask every replica at once, under one deadline; errors are part of the answer."""
         ...
 
     def mark_lagging(self, names: Collection[str]) -> None:
-        """Mark exactly these children as missing changes: they are read only when no other answers."""
+        """Mark exactly these replicas as missing changes: they are read only when no other answers."""
         ...
 
 

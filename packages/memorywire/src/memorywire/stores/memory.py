@@ -140,7 +140,7 @@ class MemoryStore:
         """Nothing to close."""
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
-        return [_copied(link.version) for link in self._chain(scope, id)]
+        return [_deep_copy(link.version) for link in self._chain(scope, id)]
 
     async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
         commit = self._commits.get((scope.tenant, change_id))
@@ -214,7 +214,7 @@ class MemoryStore:
 
     def _footprint(self, commit: _Commit) -> Footprint:
         versions = [
-            _copied(link.version)
+            _deep_copy(link.version)
             for (tenant, _), chain in sorted(self._chains.items())
             if tenant == commit.change.scope.tenant
             for link in chain
@@ -256,12 +256,12 @@ class _Draft:
         return [id for id in self._change.erase if self._erase(id)]
 
     def _end(self, end: End) -> None:
-        key, chain = self._covered(end.id)
+        key, chain = self._find_covered(end.id)
         if not chain or chain[-1].erased:
             raise Conflict("no memory has this id", field="id")
         if not chain[-1].live or chain[-1].version.number != end.version:
             raise Conflict("the memory is no longer at this version", field="if_version")
-        self.chains[key] = (*chain[:-1], self._ended(chain[-1], end.reason, end.into))
+        self.chains[key] = (*chain[:-1], self._end_link(chain[-1], end.reason, end.into))
 
     def _put(self, put: Put) -> None:
         record = put.record
@@ -272,7 +272,7 @@ class _Draft:
                 raise Duplicate(existing.id)
         vector = self._vector(put, chain)
         if put.base is Base.LIVE:
-            chain = (*chain[:-1], self._ended(chain[-1], EndReason.REPLACED, None))
+            chain = (*chain[:-1], self._end_link(chain[-1], EndReason.REPLACED, None))
         version = Version(
             id=record.id,
             number=record.version,
@@ -293,7 +293,7 @@ class _Draft:
     def _base(self, put: Put) -> _Chain:
         """The chain this put continues, once it is what the put expects."""
         record = put.record
-        _, chain = self._covered(record.id)
+        _, chain = self._find_covered(record.id)
         exists = (record.scope.tenant, record.id) in self.chains
         in_scope = self._change.scope.covers(record.scope)
         if not in_scope or (put.base is Base.NOTHING and exists):
@@ -311,7 +311,7 @@ class _Draft:
         if put.vector is not None:
             if len(put.vector) != 4 * self._space.dimension:
                 raise InvalidRequest(f"the vector is not of the space {self._space}", field="vector")
-            return _halved(floats(put.vector))
+            return _round_vector(floats(put.vector))
         if put.like is not None:
             if not 1 <= put.like <= len(chain):
                 raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
@@ -319,17 +319,17 @@ class _Draft:
         return None
 
     def _erase(self, id: str) -> bool:
-        key, chain = self._covered(id)
+        key, chain = self._find_covered(id)
         if chain:
-            self.chains[key] = tuple(self._scrubbed(link) for link in chain)
+            self.chains[key] = tuple(self._scrub(link) for link in chain)
         return bool(chain)
 
-    def _scrubbed(self, link: _Link) -> _Link:
-        last = self._ended(link, EndReason.ERASED, None) if link.live else link
+    def _scrub(self, link: _Link) -> _Link:
+        last = self._end_link(link, EndReason.ERASED, None) if link.live else link
         version = replace(last.version, record=None, reason=EndReason.ERASED, into=None)
         return replace(last, version=version, digest=None, vector=None, terms=Counter())
 
-    def _ended(self, link: _Link, reason: EndReason, into: str | None) -> _Link:
+    def _end_link(self, link: _Link, reason: EndReason, into: str | None) -> _Link:
         version = replace(
             link.version,
             ended=self.sequence,
@@ -340,7 +340,7 @@ class _Draft:
         )
         return replace(link, version=version)
 
-    def _covered(self, id: str) -> tuple[_Key, _Chain]:
+    def _find_covered(self, id: str) -> tuple[_Key, _Chain]:
         key = (self._change.scope.tenant, id)
         chain = self.chains.get(key, ())
         return key, chain if chain and self._change.scope.covers(chain[-1].scope) else ()
@@ -357,7 +357,7 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
     return min(others, key=lambda other: other.id, default=None)
 
 
-def _halved(vector: tuple[float, ...]) -> tuple[float, ...]:
+def _round_vector(vector: tuple[float, ...]) -> tuple[float, ...]:
     """The vector rounded to 16 bits, as every store keeps it."""
     return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
 
@@ -367,7 +367,7 @@ def _own(record: Record) -> Record:
     return replace(record, content=_plain(record.content), metadata=_plain(record.metadata))
 
 
-def _copied(version: Version) -> Version:
+def _deep_copy(version: Version) -> Version:
     return version if version.record is None else replace(version, record=_own(version.record))
 
 

@@ -1,4 +1,4 @@
-"""Opens a store by URL: the scheme names the room, and other packages add rooms by entry point."""
+"""Opens a store by URL: the scheme names the package, and other packages add theirs by entry point."""
 
 import asyncio
 import re
@@ -43,16 +43,16 @@ class Opener(Protocol):
 async def open_store(url: str, *, space: Space) -> Store:
     """The store this URL names, ready for use, whose vectors are of `space`.
 
-    Raises InvalidRequest for a URL nobody can open. No error repeats the URL, which may hold a password.
+    Raises InvalidRequest for an unknown scheme. No error repeats the URL, which may hold a password.
     """
     # On a thread: loading a store's module takes long enough for an event loop to notice.
     scheme = _scheme(url)
     opener = await asyncio.to_thread(_opener, scheme)
-    return await opener(url, space=space) if scheme in BUILT_IN else await _opened(opener, url, space)
+    return await opener(url, space=space) if scheme in BUILT_IN else await _open_foreign(opener, url, space)
 
 
 def check_scheme(url: str) -> None:
-    """Raise InvalidRequest unless somebody here opens such URLs; nothing is opened."""
+    """Raise InvalidRequest for an unknown scheme; opens nothing."""
     scheme = _scheme(url)
     if scheme not in BUILT_IN and scheme not in known_schemes():
         raise _unknown(scheme)
@@ -116,13 +116,13 @@ def _unknown(scheme: str) -> InvalidRequest:
     )
 
 
-async def _opened(opener: Opener, url: str, space: Space) -> Store:
+async def _open_foreign(opener: Opener, url: str, space: Space) -> Store:
     """Open a store of another package; what goes wrong there is reported as its fault, not ours."""
 
-    async def asked() -> Store:
+    async def call() -> Store:
         return await opener(url, space=space)
 
-    (store,) = await asyncio.gather(asked(), return_exceptions=True)
+    (store,) = await asyncio.gather(call(), return_exceptions=True)
     if isinstance(store, Exception) and not isinstance(store, MemorywireError):
         raise _their_fault(_scheme(url), store) from store
     if isinstance(store, BaseException):

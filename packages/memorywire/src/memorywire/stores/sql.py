@@ -92,7 +92,7 @@ class Compiler(ABC):
             raise NoSql
 
 
-def checked(value: Json, kind: type) -> Json:
+def check_type(value: Json, kind: type) -> Json:
     """The value, if it is of the kind that the operator needs."""
     if not isinstance(value, kind):
         raise NoSql

@@ -1,7 +1,7 @@
 """Memories in one SQLite file with typed edges between them: `graph:///file`, in memory `graph://`.
 
-The file is that of `sqlite://`, with two more tables: whoever opens it as a graph finds the edges of what
-was written before, and whoever opens it as plain SQLite may go on writing.
+The file is that of `sqlite://`, with two more tables. Opening an existing file as a graph adds the
+edges of what is there, and the file can still be written as plain SQLite.
 """
 
 import asyncio

@@ -84,7 +84,7 @@ def is_current(db: apsw.Connection) -> bool:
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Bring the edges up to the last commit, whoever made it; inside a transaction of the caller's."""
+    """Bring the edges up to the last commit of any process, inside a transaction of the caller's."""
     start, head = _read_seen(db), _read_head(db)
     if start == head:
         return
@@ -154,7 +154,7 @@ SHARES: Mapping[Kind, float] = {
     Kind.SUPERSEDES: 0.5,
     Kind.DERIVED_FROM: 0.5,
 }
-"""How much of its evidence a memory lends over an edge that somebody made."""
+"""How much of its evidence a memory lends over an explicit edge."""
 
 NAMESAKE_SHARE = 0.15
 """How much is lent over a shared name: too little to be shown for that alone."""

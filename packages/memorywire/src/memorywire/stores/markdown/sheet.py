@@ -110,7 +110,7 @@ _KINDS: Mapping[str, type[StrEnum]] = {"type": MemoryType, "standing": Standing,
 
 
 class Broken(MemorywireError):
-    """A file that does not hold a memory; it is left untouched until somebody mends it."""
+    """A file that does not hold a memory; it stays untouched until a person mends it."""
 
     code = "store_corrupt"
 
@@ -118,7 +118,7 @@ class Broken(MemorywireError):
 class Defaults(Struct, frozen=True, kw_only=True):
     """What a sheet need not say: the scope of its folder, its file's name, and when that was written.
 
-    Without a scope it lies in nobody's folder, and must say whose it is.
+    Without a scope the sheet itself must name its agent.
     """
 
     scope: Scope | None
@@ -141,10 +141,10 @@ def _fields(record: Record) -> dict[str, Json]:
         "user": scope.user,
         "tenant": None if scope.tenant == DEFAULT_TENANT else scope.tenant,
         "type": record.type.value,
-        "created_at": _said(record.created_at),
-        "updated_at": _said(record.updated_at),
-        "occurred_at": _said(record.occurred_at),
-        "expires_at": _said(record.expires_at),
+        "created_at": _format_time(record.created_at),
+        "updated_at": _format_time(record.updated_at),
+        "occurred_at": _format_time(record.occurred_at),
+        "expires_at": _format_time(record.expires_at),
         "session": record.session_id,
         "relevancy": record.confidence,
         "source": record.source,
@@ -170,10 +170,10 @@ def read(text: str, defaults: Defaults) -> Record:
         fields = read_fields(match[1])
     except BadFrontMatter as error:
         raise Broken(str(error)) from error
-    return _record(_known(fields), match[2].removesuffix("\n"), defaults)
+    return _record(_rename_fields(fields), match[2].removesuffix("\n"), defaults)
 
 
-def _known(raw: Mapping[str, Json]) -> dict[str, Json]:
+def _rename_fields(raw: Mapping[str, Json]) -> dict[str, Json]:
     """The fields by the record's names; a field with another name goes into the metadata."""
     fields = {_RENAMED[name]: value for name, value in raw.items() if name in _RENAMED}
     fields |= {name: value for name, value in raw.items() if name in _OWN}
@@ -240,7 +240,7 @@ def _check(values: Mapping[str, Json]) -> None:
             raise Broken(problem)
 
 
-def _said(moment: int | None) -> str | int | None:
+def _format_time(moment: int | None) -> str | int | None:
     """A moment in ISO 8601, where the calendar has it."""
     if moment is None or not 0 <= moment < END_OF_CALENDAR:
         return moment

@@ -1,4 +1,4 @@
-"""A folder of Markdown files as a store: people may edit the files, and the books keep the promises."""
+"""A folder of Markdown files as a store: people may edit them; a sidecar keeps versions and ids."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class Page(Struct, frozen=True):
 
 
 class AgentFiles(Struct):
-    """The memories of an agent, as files and books agree on them, and the files that hold none."""
+    """The memories of an agent, as files and sidecar agree on them, and the files without a memory."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)
     memories: dict[str, Candidate] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class AgentFiles(Struct):
 
 
 class Reader:
-    """Reads what changed since it last looked, and brings the books up to date with it."""
+    """Reads what changed since it last looked, and updates the sidecar."""
 
     def __init__(self, folder: Folder, sidecar: Sidecar, index: Index) -> None:
         self._folder = folder
@@ -56,7 +56,7 @@ class Reader:
         self._agents: dict[Scope, AgentFiles] = {}
 
     def read_agent(self, scope: Scope) -> AgentFiles:
-        """The agent's shelf as its files are now."""
+        """The agent's memories as its files are now."""
         agent = replace(scope, user=None)
         listing = self._folder.list_files(agent)
         state = self._agents.get(agent)
@@ -65,7 +65,7 @@ class Reader:
         return state
 
     def invalidate(self, scope: Scope) -> None:
-        """Look again the next time, whatever the files say."""
+        """Read everything again the next time."""
         self._agents.pop(replace(scope, user=None), None)
 
     def fingerprints(self) -> set[str]:
@@ -101,7 +101,7 @@ class Reader:
     def _find_owners(
         self, pages: dict[str, Page], read_agent: AgentFiles, lines: dict[str, Line]
     ) -> dict[str, Page]:
-        """The file of each memory; where two files claim one id, the place known to the books wins."""
+        """The file of each memory; where two files claim one id, the one known to the sidecar wins."""
         owners: dict[str, Page] = {}
         places: dict[str, str] = {}
         book_places = {line.key for line in lines.values()}
@@ -134,7 +134,7 @@ class Reader:
     def _claim_file(
         self, page: Page, place: str, lines: dict[str, Line], read_agent: AgentFiles
     ) -> Line | None:
-        """Put the memory of the file on the shelf; gives the line that the books still lack, if any."""
+        """Add the memory of the file; returns the line that the sidecar lacks, if any."""
         record = page.record
         if record is None:
             return None
@@ -182,8 +182,8 @@ T = TypeVar("T")
 class MarkdownStore:
     """Satisfies Store, Tracker, RecallCounter and Surveyor.
 
-    Vectors lie beside the files, for what was written here. A change is committed by one transaction of the
-    books, when its new files are on the disk beside their places; whoever comes next finishes what a crash
+    The sidecar has the vectors of what was written here. A change is committed by one transaction of the
+    sidecar, when its new files are staged on the disk; the next caller finishes what a crash
     interrupted. A file that cannot be read is reported by `health` and never written over.
     """
 
@@ -222,7 +222,7 @@ class MarkdownStore:
         return work()
 
     def _find_committed(self, name: str, content: bytes) -> Line | None:
-        """The books' line for a staged file, if it is the current version."""
+        """The sidecar's line for a staged file, if it is the current version."""
         try:
             record = read(content.decode(), Defaults(scope=None, id="", written_at=0))
         except (Broken, UnicodeDecodeError):
@@ -231,7 +231,7 @@ class MarkdownStore:
         return line if line is not None and line.live and line.handle == name else None
 
     def _sweep(self) -> None:
-        """Remove the files of what has ended, unless somebody has written into them since."""
+        """Remove the files of what has ended, unless they were edited since."""
         litter = self._sidecar.list_garbage()
         if litter:
             refs = [ref for ref in litter if fingerprint(self._folder.read(ref.key)) == ref.handle]
@@ -264,7 +264,7 @@ class MarkdownStore:
         return sequence
 
     def _scrub(self, scope: Scope) -> None:
-        """Remove what is gone from everything derived of it: the index, the vectors, the log of the books."""
+        """Remove what is gone from all that was derived: the index, the vectors, the log of the sidecar."""
         for agent in {scope, *self._sidecar.agents()}:
             self._reader.read_agent(agent)
         fingerprints = self._reader.fingerprints()
@@ -330,7 +330,7 @@ class MarkdownStore:
         return [_copy(record) for record in sorted(below, key=lambda record: record.id, reverse=True)[:limit]]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        """Every agent the books know is looked at."""
+        """Reads the files of every agent in the sidecar."""
 
         def count_agents() -> list[tuple[str, int]]:
             scopes = (scope for scope in self._sidecar.agents() if scope.tenant == tenant)
@@ -371,7 +371,7 @@ class MarkdownStore:
         return await self._run_locked(lambda: self._sidecar.recalls(records))
 
     async def health(self) -> Mapping[str, Json]:
-        """Every agent the books know is looked at; `broken` says what is wrong with which file."""
+        """Reads the files of every agent in the sidecar; `broken` says what is wrong with which file."""
         index_cache = await self._run_locked(
             lambda: [self._reader.read_agent(agent) for agent in self._sidecar.agents()]
         )
@@ -407,7 +407,7 @@ def _is_duplicate(other: Record, record: Record) -> bool:
 
 
 def _copy(record: Record) -> Record:
-    """A copy of the record that the caller may change without changing the shelf."""
+    """A copy of the record that the caller may change without changing the cache."""
     return replace(record, content=_deep_copy(record.content), metadata=_deep_copy(record.metadata))
 
 

@@ -26,7 +26,7 @@ READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 LOOKING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 
-# Nobody's mistake: the same transaction will do when it is tried again.
+# Transient: the same transaction may succeed when it is tried again.
 _TRANSIENT = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
 
@@ -37,8 +37,8 @@ _CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _NotPrimar
 _FINAL = (PoolClosed, TooManyRequests, errors.QueryCanceled)
 _RETRY_SECONDS = 40.0
 _PAUSE = 0.1
-_FREE_SECONDS = 60  # to wait for one's turn at a connection: whoever came first is served first
-_LOST_SECONDS = 0.5  # the same, while the server is away: the pool looks for it when somebody comes
+_FREE_SECONDS = 60  # to wait for a free connection, first come, first served
+_LOST_SECONDS = 0.5  # the same, while the server is away: each caller makes the pool reconnect
 _RECONNECT_SECONDS = 0.2  # a pool that goes on for long looks ever less often
 _AGENT_MOVED = "MW001"
 _PREPARED_AFTER = 3

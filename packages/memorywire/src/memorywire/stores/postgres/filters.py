@@ -14,7 +14,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import FIELDS, Compare, Filter, Operator, Where
 from memorywire.model.record import Json
 from memorywire.stores.postgres.rows import COLUMNS, bind_scope, dumps, encode_text
-from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
+from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
 
 # Below this a decimal number and the binary one it was read into compare with others alike.
 _EXACT = 2**53
@@ -106,7 +106,7 @@ class _Compiler(Compiler):
                 return f"(NOT {self._compare_any(value, part.value)})"
             case Operator.EXISTS:
                 there = f"coalesce({value} <> ALL(ARRAY['null', '[]']::jsonb[]), false)"
-                return f"({there} = {checked(part.value, bool)})"
+                return f"({there} = {check_type(part.value, bool)})"
             case Operator.CONTAINS:
                 return self._compare_contains(value, part.value)
             case Operator.PREFIX:
@@ -118,24 +118,24 @@ class _Compiler(Compiler):
         """Plain content is a column of its own; that of structured content is left to Python."""
         match part.operator:
             case Operator.EXISTS:
-                return "true" if checked(part.value, bool) else "false"
+                return "true" if check_type(part.value, bool) else "false"
             case Operator.PREFIX:
                 test = self._compare_prefix("version.content", part.value)
             case Operator.CONTAINS:
-                test = self._compare_inside("version.content", checked(part.value, str))
+                test = self._compare_inside("version.content", check_type(part.value, str))
             case Operator.EQ | Operator.IN:
                 return self._is_content(part)
             case Operator.NE | Operator.NIN:
                 return f"(NOT {self._is_content(part)})"
             case _:
                 sign = ORDER[part.operator]
-                test = f"version.content {sign} {self._bind(_encode(checked(part.value, str)))}"
+                test = f"version.content {sign} {self._bind(_encode(check_type(part.value, str)))}"
         return f"(NOT version.structured AND {test})"
 
     def _is_content(self, part: Compare) -> str:
         operand = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
-        self.count(len(checked(operand, list)))
-        texts = [f"version.content = {self._bind(_encode(checked(text, str)))}" for text in operand]
+        self.count(len(check_type(operand, list)))
+        texts = [f"version.content = {self._bind(_encode(check_type(text, str)))}" for text in operand]
         return f"(NOT version.structured AND ({' OR '.join(texts) or 'false'}))"
 
     def _compare_equal(self, value: str, operand: Json) -> str:
@@ -147,7 +147,7 @@ class _Compiler(Compiler):
         return f"(CASE WHEN {is_list} THEN has_element({value}, {other}) ELSE {same} END)"
 
     def _compare_any(self, value: str, choices: Json) -> str:
-        self.count(len(checked(choices, list)))
+        self.count(len(check_type(choices, list)))
         return f"({' OR '.join(self._compare_equal(value, choice) for choice in choices) or 'false'})"
 
     def _compare_contains(self, value: str, operand: Json) -> str:
@@ -184,7 +184,7 @@ class _Compiler(Compiler):
         return f"position({self._bind(_encode(operand))}::text IN {text}) > 0"
 
     def _compare_prefix(self, text: str, operand: Json) -> str:
-        return f"starts_with({text}, {self._bind(_encode(checked(operand, str)))}::text)"
+        return f"starts_with({text}, {self._bind(_encode(check_type(operand, str)))}::text)"
 
     def _bind(self, value: str) -> str:
         name = f"f{len(self.bindings)}"

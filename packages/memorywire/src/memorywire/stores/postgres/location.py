@@ -21,7 +21,7 @@ class Location(Struct, frozen=True, kw_only=True):
 
     `prepare` says whether statements are prepared; None leaves them unprepared behind a pooler, which may
     give every transaction another connection.
-    `notify` tells whoever listens about every commit, for which the server lets commits queue one by one.
+    `notify` announces every commit to listeners; the server then serialises commits.
     `stale` lets reads be answered by a replica that may be a moment behind.
     """
 

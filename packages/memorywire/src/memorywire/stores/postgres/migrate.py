@@ -128,7 +128,7 @@ def _refuse_others(state: dict[str, str], location: Location, space: Space) -> N
 
 
 def refuse_if_reembedded(now: str | None, space: Space) -> None:
-    """Whoever opened the schema before its vectors were swapped for others has to open it anew."""
+    """Raise SpaceMismatch if the vectors were replaced after this process opened the schema."""
     if now is not None and now != str(space):
         raise SpaceMismatch(
             f"the schema was re-embedded: its vectors are of {now}, not of {space} any more",

@@ -1,4 +1,4 @@
-"""New vectors for a whole schema: made beside the old ones, with an index of their own; then names change.
+"""New vectors for a whole schema: made in a second column with its own index; then the columns are swapped.
 
 Interrupted, it goes on where it stopped. Others read and write all the while, and what they write gets a new
 vector too; for a moment at the beginning and one at the end they wait. After the swap they are refused until
@@ -64,14 +64,14 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
 
 
 async def _lock_schema(db: Connection, location: Location) -> None:
-    """Lock the schema for this connection, so that nobody else re-embeds it; raises StoreBusy."""
+    """Lock the schema for this connection, so that no other process re-embeds it; raises StoreBusy."""
     mine = await fetch(
         db,
         "SELECT pg_try_advisory_lock(%(lock)s, hashtext(%(schema)s))",
         {"lock": _LOCK, "schema": location.schema},
     )
     if not mine[0][0]:
-        raise StoreBusy(f"somebody else re-embeds {location}", fix="wait until it is done")
+        raise StoreBusy(f"another process re-embeds {location}", fix="wait until it is done")
     path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await extension_of(db))))
     await db.execute(sql.SQL("SET search_path = {}").format(path))
 
@@ -96,7 +96,7 @@ class _Reembedding:
     async def work(self) -> int:
         async with self._as_owner():
             await self._prepare()
-            # Whoever was writing has finished: whatever is written from now on stands behind this.
+            # All earlier writers have finished: later writes have higher positions than this.
             [(reach,)] = await fetch(self._db, QUERIES["reembed_reach"])
             tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
         await self._count(tenants)
@@ -153,7 +153,7 @@ class _Reembedding:
         await self._db.execute(QUERIES["reembed_keep"], bindings)
 
     async def _build_index(self) -> None:
-        """Outside any transaction, so that nobody waits for it; one that was cut off is of no use."""
+        """Outside any transaction, so that no writer waits for it; an unfinished one is dropped first."""
         await self._db.execute(QUERIES["reembed_drop_index"])
         if self._space.dimension <= _MOST_INDEXED:
             await self._db.execute(QUERIES["reembed_index"])
@@ -174,7 +174,7 @@ class _Reembedding:
 
     @asynccontextmanager
     async def _as_tenant(self, tenant: str) -> AsyncIterator[None]:
-        """A transaction like everybody's: it sees one tenant, and nobody waits for it."""
+        """A usual transaction: it sees one tenant, and blocks no other."""
         async with self._db.transaction():
             await self._db.execute("SELECT set_config('memorywire.tenant', %s, true)", (tenant,))
             yield

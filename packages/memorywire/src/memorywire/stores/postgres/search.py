@@ -116,7 +116,7 @@ async def _find_nearest(
 
 
 async def _has_named_speaker(db: Connection, query: Query, filters: Conditions) -> bool:
-    """Whether the query names somebody who speaks in one of the matching versions."""
+    """Whether the query names the speaker of one of the matching versions."""
     scope = query.where.scope
     words = {word for name in query.names for word in name_words(name)}
     if not words:

@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """What the books say of one memory: its scope, its last version, and whether that is live."""
+    """The sidecar's row of one memory: its scope, its last version, and whether that is live."""
 
     id: str
     scope: Scope
@@ -44,7 +44,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class DraftSource(Protocol):
-    """The books, as a draft reads them."""
+    """The sidecar, as a draft reads it."""
 
     def line(self, tenant: str, id: str) -> Line | None: ...
 
@@ -60,9 +60,9 @@ class Draft(Struct, frozen=True):
     puts: Mapping[str, Put] = field(default_factory=dict)
 
 
-def draft(change: Change, books: DraftSource) -> Draft:
+def draft(change: Change, source: DraftSource) -> Draft:
     """Ends first, so that a put may say again what its own change retires; then puts, then erasures."""
-    page = _DraftBuilder(change, books)
+    page = _DraftBuilder(change, source)
     for end in change.end:
         page.end(end)
     for put in change.put:
@@ -80,9 +80,9 @@ def version_like(version: int, line: Line | None) -> Line | None:
 
 
 class _DraftBuilder:
-    def __init__(self, change: Change, books: DraftSource) -> None:
+    def __init__(self, change: Change, source: DraftSource) -> None:
         self._change = change
-        self._source = books
+        self._source = source
         self.lines: dict[str, Line] = {}
         self.puts: dict[str, Put] = {}
 

@@ -43,7 +43,7 @@ _STRANGE = re.compile(r"[^A-Za-z0-9-]")
 
 def spelled(name: str) -> str:
     """The name in safe characters: readable where it is plain, always unambiguous, never too long."""
-    plain = _STRANGE.sub(_escaped, name)
+    plain = _STRANGE.sub(_escape, name)
     if len(plain) <= _LONGEST:
         return plain
     # Three underscores: nothing spelled out has even two.
@@ -61,12 +61,12 @@ def user_label(scope: Scope) -> str:
 
 
 def key_of(record: Record) -> str:
-    """A UUID for this version of this memory of this tenant: the same every time, and nobody else's."""
+    """A UUID for this version of this memory of this tenant: always the same, and unique."""
     name = "\0".join((record.scope.tenant, record.id, str(record.version)))
     return str(uuid.uuid5(_ROOM, name))
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     # Every sign in as many bytes as UTF-8 has for it; a lone surrogate never comes this far.
     return "".join(f"_{byte:02x}" for byte in match.group().encode())
 
@@ -75,14 +75,14 @@ T = TypeVar("T")
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What a product keeps as one JSON string beside the text: the record, and its vector in 16 bits."""
+    """What a product keeps as one JSON string with the text: the record, and its vector in 16 bits."""
 
     record: Record
     vector: bytes | None = None
 
     @staticmethod
     def read(text: object) -> "Kept":
-        """What `Entry.payload` wrote; StoreCorrupt when somebody else wrote over it."""
+        """What `Entry.payload` wrote; StoreCorrupt when another program changed it."""
         try:
             entry = loads(Kept, str(text))
         except (ValueError, TypeError, KeyError) as error:
@@ -189,7 +189,7 @@ def _unreadable() -> StoreCorrupt:
 
 
 async def answered(product: Product, call: Awaitable[T]) -> T:
-    """The product's answer. It is foreign code: whatever it raises becomes an error of ours."""
+    """The product's answer. It is foreign code: its errors are mapped to ours."""
     try:
         return await call
     except MemorywireError:
@@ -228,7 +228,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
-    """Read a URL; an option nobody knows is an error. `/./` and `/~/` begin a relative and a home path."""
+    """Read a URL; an unknown option is an error. `/./` and `/~/` begin a relative and a home path."""
     parts = urlsplit(url)
     if parts.fragment:
         raise InvalidRequest("a store URL has no fragment", field="store", fix="write # as %23")
@@ -292,8 +292,8 @@ class OneThread:
 def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, str]) -> ModuleType:
     """As `need`, for a product that configures the root logger as it is imported.
 
-    It would write to standard output, which may be somebody's protocol, and copy into a file of its own what
-    anybody logs, memories included. Whoever started this process decides about both.
+    Otherwise it would write to standard output, which may carry a protocol, and copy all logs, memories
+    included, into a file of its own. Both are for the process to decide.
     """
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level

@@ -1,4 +1,4 @@
-"""The small SQLite file beside a product, with what no product keeps for us.
+"""The sidecar: a small SQLite file with what a product does not keep for us.
 
 It holds who has which id, which change did what, and the product's own ids; but no content. Also what is
 still to be removed from the product. A transaction here is the moment at which a change is committed.
@@ -37,7 +37,7 @@ class Sidecar:
         self._retry_policy = RetryPolicy()
         with map_errors(self._location):
             self._db = connect(self._location)
-            self._retry_policy.try_for("open the books", lambda: self._prepare(space))
+            self._retry_policy.try_for("open the sidecar", lambda: self._prepare(space))
 
     def _prepare(self, space: Space) -> None:
         if self._location.path is not None:
@@ -46,7 +46,7 @@ class Sidecar:
             edition = int(self._db.pragma("user_version"))
             if edition > _EDITION:
                 raise StoreNewer(
-                    f"the books are of edition {edition}; this release knows up to {_EDITION}",
+                    f"the sidecar has schema {edition}; this release knows up to {_EDITION}",
                     fix="upgrade memorywire, or open them with the release that wrote them",
                 )
             self._db.execute(_QUERIES["schema"])
@@ -127,13 +127,13 @@ class Sidecar:
             return int(sequence.get)
 
     def amend(self, lines: Iterable[Line]) -> None:
-        """Write these lines without a change: they say what somebody else did, such as an edit by hand."""
+        """Write these lines without a change: they record an edit by hand."""
         with writing(self._db, self._retry_policy):
             for line in lines:
                 self._ask("keep", **_row(line))
 
     def agents(self) -> list[Scope]:
-        """All agents that the books know."""
+        """All agents in the sidecar."""
         return [Scope(tenant=tenant, agent=agent) for tenant, agent in self._ask("agents")]
 
     def edition(self) -> int:
@@ -244,7 +244,7 @@ class WriteLock:
         deadline = loop.time() + _BUDGET
         while self._file is not None:
             try:
-                self._file.execute("BEGIN EXCLUSIVE")  # answers at once, whoever holds it
+                self._file.execute("BEGIN EXCLUSIVE")  # returns at once
             except apsw.BusyError as error:
                 if loop.time() >= deadline:
                     raise StoreBusy(

@@ -1,4 +1,4 @@
-"""A store made of a product, which keeps the words, and of books, which keep our promises about them."""
+"""A store over a product, which keeps the texts, and a sidecar database, which keeps versions and ids."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -44,7 +44,7 @@ POOL = 500
 
 _PAGE = 200
 VENDOR_FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, Feature.RECALL_TRACKING})
-"""The features that books and our own ranking give to anything that keeps entries."""
+"""The features that the sidecar and our own ranking give to any product."""
 
 
 class VendorStore:
@@ -52,15 +52,15 @@ class VendorStore:
 
     There is no history: what has ended leaves the product.
 
-    A change is committed by one transaction of the books, after its new entries are in the product and before
-    its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
+    A change is committed by one transaction of the sidecar, after its new entries are in the product and
+    before its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
     """
 
     def __init__(
-        self, product: Product, books: Sidecar, write_lock: WriteLock, thread: OneThread, space: Space
+        self, product: Product, sidecar: Sidecar, write_lock: WriteLock, thread: OneThread, space: Space
     ) -> None:
         self._product = product
-        self._sidecar = books
+        self._sidecar = sidecar
         self._write_lock = write_lock
         self._thread = thread
         self._space = space
@@ -71,7 +71,7 @@ class VendorStore:
     async def opened(
         cls, product: Product, space: Space, *, books: Path | None, lacks: frozenset[Feature] = frozenset()
     ) -> Self:
-        """The open product with books in this file; without one, they end with the process.
+        """The open product with its sidecar in the file `books`; without one, it ends with the process.
 
         `lacks` names what every product here is taken to do and this one does not.
         """
@@ -138,7 +138,7 @@ class VendorStore:
         return [_ref(line) for line in lines.values() if line.key is not None]
 
     async def _sweep(self, *, for_good: bool = False) -> None:
-        """Remove entries that no line of the books mentions; `for_good` checks that they are gone."""
+        """Remove entries that the sidecar does not list; `for_good` checks that they are gone."""
         litter = await self._thread.do(self._sidecar.list_garbage)
         if litter:
             await self._ask(self._product.drop(litter))
@@ -292,7 +292,7 @@ def _ref(line: Line) -> Ref:
 
 
 def _with_recalled_at(entry: Kept, line: Line) -> Kept:
-    """The entry with what only the books know: when it was last recalled."""
+    """The entry with what only the sidecar has: when it was last recalled."""
     return replace(entry, record=replace(entry.record, recalled_at=line.recalled_at))
 
 

@@ -119,14 +119,14 @@ class Link:
         except ResponseTooLarge as error:
             raise self._problem(error.status, None) from error
         except HttpError as error:
-            raise self._unanswered(error) from error
+            raise self._build_unavailable(error) from error
         return self._read(response)
 
     async def close(self) -> None:
         self._closed = True
         self._http.close()
 
-    def _unanswered(self, error: HttpError) -> StoreUnavailable:
+    def _build_unavailable(self, error: HttpError) -> StoreUnavailable:
         if isinstance(error, PlainHttp):
             return StoreUnavailable(
                 f"{self._place.host} does not speak https at this port",

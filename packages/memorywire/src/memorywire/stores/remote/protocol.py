@@ -71,7 +71,7 @@ _A_WHILE = 1
 
 
 def error_of(problem: Mapping[str, Json]) -> MemorywireError:
-    """The error of this code; one nobody here knows is just a MemorywireError."""
+    """The error of this code; MemorywireError for an unknown code."""
     kind = _kinds().get(str(problem["code"]), MemorywireError)
     detail = str(problem.get("detail", "no reason was given"))
     if kind is Conflict and "existing" in problem:

@@ -123,7 +123,7 @@ _FIXES = {
     "Memorywire-Tenant": "name a tenant of the token in the URL: https://TOKEN@HOST?tenant=NAME",
     "agent_id": "use a token of this agent, or name an agent of the token",
 }
-"""What to do about a valid token of somebody else, by what it was refused for."""
+"""What to do about a valid token without the right, by the field it was refused for."""
 
 
 async def _ask(link: Link, verb: str, *arguments: object) -> Any:

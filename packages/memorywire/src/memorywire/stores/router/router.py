@@ -1,7 +1,7 @@
 """The router: a store made of stores, which nests. It keeps nothing itself.
 
-Whoever has a journal writes through `write_each` and knows what each child missed. Written to as a plain
-store, it demands that all children agree: a change may be written again, so a failure is simply retried.
+A caller with a journal writes through `write_each` and records what each replica missed. Written to as a
+plain store, it demands that all replicas agree. A change may be written again, so a failure is retried.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ def _add_mark(mount: Mount) -> Mount:
 T = TypeVar("T")
 
 DEADLINE = 2.0
-"""Seconds in which a search is answered, by whoever has answered by then."""
+"""Seconds after which a search uses the answers it has."""
 
 WRITE_DEADLINE = 10.0
 """Seconds after which a write that was not acknowledged counts as missed."""

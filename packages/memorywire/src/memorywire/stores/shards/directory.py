@@ -71,7 +71,7 @@ class Map(Struct, frozen=True, kw_only=True):
             )
         return self.shards[self.homes[bucket]]
 
-    def named(self, name: str) -> Shard:
+    def find_shard(self, name: str) -> Shard:
         for shard in self.shards.values():
             if shard.name == name:
                 return shard
@@ -136,13 +136,13 @@ class Directory:
 
     async def set_out(self, bucket: int, target: int | None) -> None:
         """Note that a bucket is being moved to a shard; with None, that it stays."""
-        await self._changed("set_out", {"bucket": bucket, "target": target})
+        await self._write_change("set_out", {"bucket": bucket, "target": target})
 
     async def arrive(self, bucket: int) -> None:
         """Note that a bucket has arrived at its target."""
-        await self._changed("arrive", {"bucket": bucket})
+        await self._write_change("arrive", {"bucket": bucket})
 
-    async def _changed(self, query: str, bindings: dict[str, Any]) -> None:
+    async def _write_change(self, query: str, bindings: dict[str, Any]) -> None:
         with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)

@@ -71,7 +71,7 @@ def _refuse_password(url: str) -> None:
 async def move(directory: Directory, bucket: int, name: str, clock: Callable[[], float]) -> Moved:
     """Move a bucket to the shard of that name; an interrupted move begins anew."""
     current = await directory.read()
-    source, target = current.shard_of(bucket), current.named(name)
+    source, target = current.shard_of(bucket), current.find_shard(name)
     if source == target:
         raise Conflict(f"bucket {bucket} is in {name} already", field="bucket")
     async with _at(source) as old, _at(target) as new:

@@ -106,7 +106,7 @@ class ShardedStore:
         for agent in {record.scope.agent for record in records}:
             own = [index for index, record in enumerate(records) if record.scope.agent == agent]
             of_agent = [records[index] for index in own]
-            numbers = await self._counted(agent, of_agent)
+            numbers = await self._count_recalls(agent, of_agent)
             counts |= dict(zip(own, numbers, strict=True))
         return [counts[index] for index in range(len(records))]
 
@@ -140,7 +140,7 @@ class ShardedStore:
             await store.close()
         await self.directory.close()
 
-    async def _counted(self, agent: str, records: Sequence[Record]) -> Sequence[int]:
+    async def _count_recalls(self, agent: str, records: Sequence[Record]) -> Sequence[int]:
         return await self._at(agent, lambda store: store.recalls(records))
 
     async def _each(self, act: Callable[[PostgresStore], Awaitable[T]]) -> list[T]:

@@ -79,9 +79,9 @@ def connect(location: Location) -> apsw.Connection:
 
 
 def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
-    """A connection to a file that has no place for a log beside it.
+    """A connection to a file in a folder where no log can be written.
 
-    Where no log is there the file is read by itself: whoever wrote it has closed it. Where one is, it is
+    Without a log the file is read alone: its last writer has closed it. Where there is one, it is
     read too, if the engine can.
     """
     db = apsw.Connection(os.fspath(path))
@@ -101,7 +101,7 @@ def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
 
 
 def unwritable(location: Location) -> StoreUnavailable:
-    """What is said to whoever wants to write a file that can only be read."""
+    """The error for a write to a read-only file."""
     return StoreUnavailable(
         f"{location} cannot be written: nothing can be kept there, and no recall written down",
         fix="make the file, its folder and the disk writable; `memorywire backup` copies it elsewhere",
@@ -126,7 +126,7 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
 
 
 def refuse_if_lost(path: Path) -> None:
-    """Raise StoreCorrupt when the file is gone or empty while checkpoints of its ledger stand beside it."""
+    """Raise StoreCorrupt when the file is gone or empty while its folder has checkpoints of its ledger."""
     if path.exists() and path.stat().st_size:
         return
     checkpoints, key = (path.with_name(f"{path.name}-{end}") for end in ("checkpoints", "ledger.key"))
@@ -160,7 +160,7 @@ def log_ahead(db: apsw.Connection, location: Location) -> None:
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How long to try again while other processes hold the file, with jitter so that nobody starves."""
+    """How long to try again while other processes hold the file, with jitter, so that no process starves."""
 
     budget: float = 30.0
     clock: Callable[[], float] = time.monotonic
@@ -265,8 +265,8 @@ def snapshot(db: apsw.Connection) -> _Transaction:
 
 
 def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transaction:
-    """Everything written inside is committed, or nothing is; the lock is taken before the first read, with
-    patience or at once."""
+    """Everything written inside is committed, or nothing is; the lock is taken before the first read, by the
+    retry policy, or at once without one."""
     if retry_policy is None:
         return _Transaction(db, partial(_begin_at_once, db))
     return _Transaction(db, partial(retry_policy.try_for, "write", partial(db.execute, "BEGIN IMMEDIATE")))

@@ -1,6 +1,6 @@
 """One database file: its connections, the threads that read it, and the one thread that writes it.
 
-Whoever keeps tables in the same file shares its `SqliteFile`, and with it the writer and its transactions.
+Other parts with tables in the same file share its `SqliteFile`, and with it the writer and transactions.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class SqliteFile:
 
     Safe for many threads of this process and many processes on one file. `setup` brings the file up to
     date, or refuses it, on the first connection; it may be called again while another process holds the
-    file. `connect` is how connections are made, `patience` how long other processes are waited for.
+    file. `connect` is how connections are made, `retry_policy` how long to wait for other processes.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class SqliteFile:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
     def run_here(self, work: Work[T]) -> T | None:
-        """As `run`, on this thread; None when it would have to wait for somebody."""
+        """As `run`, on this thread; None when it would have to wait."""
         self._identity.check_now_and_then()
         try:
             with map_errors(self.location), self.readers.borrow(wait=False) as db:
@@ -186,7 +186,7 @@ class SqliteFile:
         When one work raises, all of them are done again, so a work may be called twice; `alone`, if given, is
         called instead the second time. A caller that gives up does not take back what is on its way to the
         disk. A `brief` work, of a few statements that erase nothing, may be done on the event loop's thread
-        when nobody else writes.
+        when no other write is in flight.
         """
         if self.read_only:
             raise unwritable(self.location)
@@ -209,7 +209,7 @@ class SqliteFile:
         self._retry_policy.hurry.set()
 
     async def write_at_once(self, work: Work[None]) -> bool:
-        """Do a work that can wait for later; False when it would have to wait for somebody now."""
+        """Do a work that can wait for later; False when it would have to wait now."""
 
         def attempt() -> bool:
             try:
@@ -240,7 +240,7 @@ class SqliteFile:
 def request_scrub(db: apsw.Connection) -> None:
     """Say, inside a writing work, that words were erased: before it is answered the log is truncated.
 
-    The debt is kept in the file, so that a crash before that does not leave the words in the log.
+    The request is stored in the file, so that a crash before that does not leave the words in the log.
     """
     db.execute(QUERIES["owe_scrub"])
 

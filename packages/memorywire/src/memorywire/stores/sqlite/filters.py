@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from memorywire.model.query import Compare, Filter, Operator, Where
 from memorywire.model.record import Json
-from memorywire.stores.sql import ORDER, Compiler, NoSql, checked
+from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
 from memorywire.stores.sqlite.rows import Bindings
 
 _TEXTS = {
@@ -136,7 +136,7 @@ class _Compiler(Compiler):
             case Operator.NIN:
                 return f"NOT {self._compare_any(field_, operand)}"
             case Operator.EXISTS:
-                return f"({field_.present}) = {int(checked(operand, bool))}"
+                return f"({field_.present}) = {int(check_type(operand, bool))}"
             case Operator.CONTAINS:
                 return self._compare_contains(field_, operand)
             case Operator.PREFIX:
@@ -180,7 +180,7 @@ class _Compiler(Compiler):
         return f"({direct} OR {self._find_in_list(field_.elements, operand)})"
 
     def _compare_any(self, field_: _Reader, choices: Json) -> str:
-        self.count(len(checked(choices, list)))
+        self.count(len(check_type(choices, list)))
         return f"({' OR '.join(self._compare_equal(field_, choice) for choice in choices) or 0})"
 
     def _find_in_list(self, elements: str, operand: Json) -> str:
@@ -226,7 +226,7 @@ class _Compiler(Compiler):
         return f"({inside} OR {self._find_in_list(field_.elements, operand)})"
 
     def _compare_prefix(self, field_: _Reader, operand: Json) -> str:
-        start = _utf8(checked(operand, str))
+        start = _utf8(check_type(operand, str))
         if not start:
             return f"({field_.text}) IS NOT NULL"
         return f"IFNULL(substr(CAST({field_.text} AS BLOB), 1, {len(start)}) = {self._bind(start)}, 0)"

@@ -57,7 +57,7 @@ def migrate(db: apsw.Connection, location: Location, space: Space, retry_policy:
 
 
 def bring_up_to_date(db: apsw.Connection, location: Location, retry_policy: RetryPolicy) -> None:
-    """Apply the migrations that the file has not seen, whatever its embedding space."""
+    """Apply the migrations that the file lacks, in any embedding space."""
     _refuse_strangers(db, location)
     if location.path is not None:
         log_ahead(db, location)
@@ -134,7 +134,7 @@ def read_words_edition(db: apsw.Connection) -> int:
 
 
 def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
-    """Whoever opened the file before its vectors were swapped for others has to open it anew."""
+    """Raise SpaceMismatch if the vectors were replaced after this process opened the file."""
     now = db.execute(QUERIES["reembedded_to"]).get
     if now is not None and now != str(space):
         raise SpaceMismatch(

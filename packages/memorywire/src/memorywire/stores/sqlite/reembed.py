@@ -1,4 +1,4 @@
-"""New vectors for a whole file: made beside the old ones, swapped in by one transaction.
+"""New vectors for a whole file: made in a table of their own, swapped in by one transaction.
 
 Interrupted, it goes on where it stopped. Processes that have the file open read and write all the while, and
 what they write gets a new vector too. After the swap they are refused until they open it in the new space.

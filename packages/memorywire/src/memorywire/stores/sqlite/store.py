@@ -54,8 +54,8 @@ class SqliteStore:
     LateAsker, Tracker, RecallCounter, Surveyor, Gatherer and Glancer.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
-    same `file`. `connect` is how connections are made, `patience` how long other processes are waited
-    for, `memory` how many bytes of search index are kept.
+    same `file`. `connect` is how connections are made, `retry_policy` how long to wait for other
+    processes, `memory` how many bytes of search index are kept.
     """
 
     name = "sqlite"

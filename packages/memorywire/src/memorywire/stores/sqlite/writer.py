@@ -17,9 +17,9 @@ expensive in a large transaction and most works are accepted, so `_do_together` 
 when one work is refused, the transaction is rolled back and `_do_apart` repeats it with a savepoint for each.
 
 A short work that comes alone is committed on the event loop's own thread (`_try_here`), because the way to
-the writer's thread and back takes half as long as the commit. It must be the only one in flight, nobody
-may have written for _ALONE_SECONDS, the connection must be free, and recent works like it must have taken
-_FAST_SECONDS or less on average. A disk that stalls once therefore holds the loop up once.
+the writer's thread and back takes half as long as the commit. It must be the only one in flight, the last
+other caller must be _ALONE_SECONDS ago, the connection must be free, and recent works like it must have
+taken _FAST_SECONDS or less on average. A disk that stalls once therefore holds the loop up once.
 
 Deferred writes (times of recalls) go along with the next work, or are written after an idle second.
 
@@ -102,7 +102,7 @@ class Checkpoints:
         return self._pages - self._pages_moved <= _FEW_PAGES or self._pages >= _MAX_LENGTHS * self._max_pages
 
     def finish(self, db: apsw.Connection) -> None:
-        """Move what is left, as far as nobody needs it in the log."""
+        """Move the remaining pages, except those that a reader needs in the log."""
         restarts = self._restarts
         with suppress(apsw.Error):  # it stays where it is, and is safe there
             _, pages = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -222,7 +222,7 @@ class Writer:
         self._deferred: list[Deferred] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._pending_scrub: int | None = 0  # by whoever had the file before us, until we have looked
+        self._pending_scrub: int | None = 0  # of an earlier process, until the file was checked
         self._in_flight = 0  # jobs that the thread has or will have
         self._crowded_at = -inf
         self._pace = 2 * _FAST_SECONDS  # of lone works, until we have seen some
@@ -233,7 +233,7 @@ class Writer:
     async def write(
         self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None, *, brief: bool = False
     ) -> Any:
-        """The answer of a work; from here on it is done even if nobody waits for it.
+        """The answer of a work; from here on it is done even if the caller gives up.
 
         Works of one turn of an event loop are handed over together by the first of them. Waking the thread at
         once would have both compete for the interpreter all along.
@@ -266,7 +266,7 @@ class Writer:
             self._waiting.put(job)
 
     def _is_lone(self, jobs: Sequence[_Job]) -> bool:
-        """Whether there is one short job, nobody to share its commit with, and nothing that takes long."""
+        """Whether there is one short job, no caller to share its commit with, and nothing slow to do."""
         now = self._retry_policy.clock()
         if self._in_flight or len(jobs) != 1:
             self._crowded_at = now
@@ -278,7 +278,7 @@ class Writer:
         return alone and quick and jobs[0].brief
 
     def _try_here(self, job: _Job) -> bool:
-        """Do the job on this thread; False when it would have to wait for somebody.
+        """Do the job on this thread; False when it would have to wait.
 
         The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
@@ -403,8 +403,8 @@ class Writer:
     def _scrub(self, db: apsw.Connection, erasure: int | None) -> None:
         """Truncate the log, so that erased words leave it too.
 
-        What readers of another process prevent stays owed, in the file, and is tried again with every
-        group and after every idle moment; a debt is waited for only when it is new.
+        What readers of another process prevent stays noted in the file, and is tried again with every group
+        and after every idle moment; only a new erasure waits for the readers.
         """
         previous, self._pending_scrub = self._pending_scrub, erasure
         if erasure is None:
@@ -438,7 +438,7 @@ def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
 
 def _do_apart(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
     if len(jobs) == 1:
-        jobs[0].reply.value = jobs[0].alone(db)  # if it fails, there is nobody else to keep
+        jobs[0].reply.value = jobs[0].alone(db)  # if it fails, there is no other work to keep
         return
     for job in jobs:
         with Savepoint(db) as alone:

@@ -42,7 +42,7 @@ async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) 
 def _record_end(durations: dict[str, float], name: str, start: float, task: "asyncio.Task[Any]") -> None:
     durations[name] = task.get_loop().time() - start
     if not task.cancelled():
-        task.exception()  # said to have been seen: whoever came too late has nobody to tell
+        task.exception()  # marks it as retrieved: a late error has no receiver
 
 
 def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) -> CallResult[T]:
@@ -56,7 +56,7 @@ def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: fl
 
 
 def _map_error(error: BaseException) -> MemorywireError:
-    """The error as one of ours; whatever else foreign code raises means that its answer makes no sense."""
+    """The error as one of ours; any other exception of foreign code becomes StoreCorrupt."""
     if isinstance(error, MemorywireError):
         return error
     return StoreCorrupt(f"the store failed with {type(error).__name__}")
@@ -65,7 +65,7 @@ def _map_error(error: BaseException) -> MemorywireError:
 def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -> Store:
     """Raises StoreUnavailable when a verb takes longer; what it does then may still happen.
 
-    Whatever is no read may take `writes` seconds, if given. What a store should never raise is StoreCorrupt.
+    Writes time out after `writes` seconds, if given. Unexpected exceptions become StoreCorrupt.
     """
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
@@ -119,7 +119,7 @@ PAUSE_MS = 5_000
 
 
 class Breaker:
-    """Counts failures in a row. Once there are too many nobody is let through, and after the rest one is.
+    """Counts failures in a row. Once there are too many, calls are refused; after a pause one is let through.
 
     That one decides: when it fails the rest begins again, when it succeeds all is forgotten. A refusal is
     an answer, not a failure.
@@ -155,7 +155,7 @@ class Breaker:
             )
             refusal.asked = False
             raise refusal
-        # Whoever comes while this one is on its way waits for the next turn.
+        # Calls that come while this one is in flight are refused until the next pause is over.
         self._closed_until = self._clock() + self._pause_ms
 
 

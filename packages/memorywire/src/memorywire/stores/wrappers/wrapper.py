@@ -196,7 +196,7 @@ def wrap(
 
 
 def with_name(store: Store, name: str) -> Store:
-    """The store under another name, by which receipts and debts know it."""
+    """The store under another name, which receipts and the outbox use."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         return await call()
