@@ -69,10 +69,9 @@ def _list_ids(change: Change) -> tuple[str, ...]:
 
 async def _select(request: Forget, context: Context) -> list[Record]:
     """The live records to forget: all that the filter matches, or those of the ids that it matches."""
-    if request.ids:
+    if request.ids or request.filter is None:
         records = await context.store.get(request.scope, request.ids)
-        return [r for r in records if request.filter is None or request.filter.matches(r)]
-    assert request.filter is not None, "the schema demands ids or filter"  # noqa: S101 - narrows the type
+        return [record for record in records if request.filter is None or request.filter.matches(record)]
     where = Where(scope=request.scope, alive_at=_EVER, standings=frozenset(Standing), filter=request.filter)
     return [record async for record in context.all_matching(where)]
 

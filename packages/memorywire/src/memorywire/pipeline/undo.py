@@ -70,7 +70,8 @@ async def build_reversal(request: Undo, footprint: Footprint, context: Context) 
 
 def _restore(old: Version, replaced_by: Version | None, now: int) -> Put:
     """A new version that says what the ended one said."""
-    assert old.record is not None, "moved or erased versions were refused"  # noqa: S101 - narrows the type
+    if old.record is None:
+        raise Conflict(f"{old.id} was erased since", field="change_id")
     latest = replaced_by or old
     return Put(
         record=replace(old.record, version=latest.number + 1, updated_at=now),
