@@ -1,1 +1,1 @@
-"""What is written down about memory and is not memory: the ledger, proposals, debts, rules, recalls."""
+"""What is recorded about memories: the ledger, proposals, the outbox, rules, recalls, operators."""

@@ -62,7 +62,7 @@ class Edition(Struct, frozen=True, kw_only=True):
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """What a proposal says, as a keyed digest that tells nobody what it was."""
+    """The words of a proposal as a keyed digest, from which the words cannot be read."""
 
     tenant: str
     digest: bytes
@@ -186,7 +186,7 @@ def _put_proposal(db: Session, proposal: Proposal) -> None:
     row = _proposal_row(proposal)
     if not db.execute("add_proposal" if proposal.revision == 1 else "update_proposal", row):
         raise Conflict(
-            "somebody else decided first", field="proposal_id", fix="look at it again: memorywire review show"
+            "another reviewer decided first", field="proposal_id", fix="look again: memorywire review show"
         )
     db.execute("unlink_proposal", row)
     links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
@@ -196,7 +196,7 @@ def _put_proposal(db: Session, proposal: Proposal) -> None:
 def _acknowledge(db: Session, store: str, change: str, *, if_pending: bool) -> None:
     deleted = db.execute("delete_outbox_entry", {"store": store, "change": change})
     if if_pending and not deleted:
-        raise Conflict(f"{store} is not owed change {change} any more", field="change_id")
+        raise Conflict(f"change {change} is no longer in the outbox of {store}", field="change_id")
 
 
 def _add_edition(db: Session, edition: Edition) -> None:
@@ -208,7 +208,7 @@ def _add_edition(db: Session, edition: Edition) -> None:
         "rules": json.dumps(edition.rules, ensure_ascii=False),
     }
     if not db.execute("add_edition", row):
-        raise Conflict("somebody else changed the rules first", field="rules", fix="read them again")
+        raise Conflict("another caller changed the rules first", field="rules", fix="read them again")
 
 
 def _erase(db: Session, act: Act) -> list[RowKey]:

@@ -64,7 +64,7 @@ def verify_export(
 ) -> Report:
     """Prove an export from its lines alone; without `keys`, by the key that the file itself names.
 
-    `checkpoints` are those that somebody kept elsewhere: the file must agree with them too.
+    `checkpoints` were stored elsewhere: the file must agree with them too.
     """
     reader = _Reader(iter(lines))
     try:
@@ -252,7 +252,7 @@ def examine(
 
     With `state`, a ledger that is sound is replayed and compared with everything that it speaks of.
 
-    A ledger that is in no file has no notary: its chain is all there is to be verified.
+    A ledger that is in no file has no signer: only its chain can be verified.
     """
     own = None if signer is None else signer.verifier()
     trusted = keys or ([] if own is None else [own])

@@ -1,5 +1,4 @@
-"""The append-only ledger: what was done, in order, with a proof that nothing was changed, removed, added or
-moved.
+"""The append-only ledger: what was done, in order, with a proof that no entry was changed or removed.
 
 Theory of operation.
 
@@ -10,8 +9,8 @@ entry stays valid. In the same way an entry names a user by a mark, and only `le
 it is.
 
 *Hash chain.* Entries have sequence numbers from 1 without gaps. `chain[n] = SHA-256(chain[n-1] ||
-leaf[n])`, where `leaf[n]` is the Merkle leaf hash of the text. Whoever edits, removes, inserts or reorders
-an entry has to rewrite every chain hash behind it.
+leaf[n])`, where `leaf[n]` is the Merkle leaf hash of the text. An attacker who edits, removes, inserts or
+reorders an entry has to rewrite every chain hash behind it.
 
 *Merkle tree.* The leaves form the tree of RFC 9162 (`merkle`). Its root proves single entries (inclusion)
 and growth (consistency) without the rest of the log. The right edge of the tree is saved with each
@@ -24,13 +23,13 @@ hold.
 
 *What a verifier can see.* From the rows alone: that the chain holds, so a single edit is found. With the
 checkpoints and the public key: that no entry under a signed checkpoint was rewritten, and that the log was
-not truncated or rebuilt behind it. With a checkpoint that was stored elsewhere: the same, against somebody
-who has the database, the key and the checkpoint file.
+not truncated or rebuilt behind it. With a checkpoint that was stored elsewhere: the same, against an
+attacker who has the database, the key and the checkpoint file.
 
-*What it cannot see.* Entries after the last checkpoint can be rewritten by whoever can write to the
-database. Somebody with the database, the key and all checkpoints can rebuild everything; only a checkpoint
-stored elsewhere shows it. The ledger does not show what was never appended, and it proves content only
-while the salt exists.
+*What it cannot see.* Entries after the last checkpoint can be rewritten by any process that can write to
+the database. An attacker with the database, the key and all checkpoints can rebuild everything; only a
+checkpoint stored elsewhere shows it. The ledger does not show what was never appended, and it proves
+content only while the salt exists.
 
 Every function that takes a `Session` works inside the caller's transaction.
 """

@@ -73,7 +73,7 @@ NEVER = -1
 
 
 class Operator(Struct, frozen=True, kw_only=True):
-    """Somebody with a name and a role, for these tenants and agents; `*` in a pattern is any characters."""
+    """A caller with a name and a role, for these tenants and agents; `*` in a pattern is any characters."""
 
     name: str
     role: Role
@@ -284,7 +284,7 @@ def _check(operator: Operator) -> None:
         )
     for field, patterns in (("tenants", operator.tenants), ("agents", operator.agents)):
         if not patterns or not all(patterns):
-            raise InvalidRequest(f"{field} must name somebody", field=field, fix="use * for everybody")
+            raise InvalidRequest(f"{field} must name at least one", field=field, fix="use * for all")
         if listed := [pattern for pattern in patterns if "," in pattern]:
             raise InvalidRequest(
                 f"{listed[0]} is one name with a comma in it, not a list",

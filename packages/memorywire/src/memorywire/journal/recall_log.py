@@ -150,7 +150,7 @@ def _read_notes(path: Path) -> list[RecallNote]:
 
 
 def _encode_note(note: RecallNote) -> str:
-    """For `loads`, but without the search for what a value is made of: somebody waits for the answer."""
+    """The note as JSON for `loads`; written by hand, because the caller of a recall waits for it."""
     scope = note.scope
     return write_json(
         {
@@ -190,7 +190,7 @@ def _append(handle: int, line: bytes) -> None:
 
 
 def _create_file(path: Path) -> int:
-    """The file of this process; it gets its name once it is locked, so that nobody takes it for an orphan."""
+    """The file of this process. It gets its name once it is locked: an unlocked file is an orphan."""
     import fcntl
 
     fresh = path.with_name(f".{path.name}")

@@ -1,6 +1,6 @@
 """Digests of rows outside of the memories, written into the ledger by the entry that changed them.
 
-A proposal, an edition of the rules, an operator, a token, a webhook or a definition that somebody edits with
+A proposal, an edition of the rules, an operator, a token, a webhook or a definition that is edited with
 SQL no longer fits the digest that the ledger holds of it. The digests are salted: what a row said cannot be
 guessed from them once the row has changed, because only the newest salt is kept.
 

@@ -112,7 +112,7 @@ class Handover(Struct, frozen=True, kw_only=True):
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """What a log was when somebody signed it."""
+    """The state of a log when it was signed."""
 
     origin: str
     size: int

@@ -171,7 +171,7 @@ class Signer(Struct, frozen=True, kw_only=True):
         return note
 
     def sign_text(self, text: str) -> str | None:
-        """The text as a signed note, which is kept nowhere; None while there is no key."""
+        """The text as a signed note, which is not stored; None while there is no key."""
         if self._next.exists():  # else nothing is written here: the folder may be read-only
             with self._alone():
                 self._finish_rotation()
@@ -205,7 +205,7 @@ class Signer(Struct, frozen=True, kw_only=True):
 
     def verifier(self) -> Verifier | None:
         """The public key of the log; None while nothing was ever signed."""
-        if self._next.exists():  # else nothing is written here: whoever only looks may not be allowed to
+        if self._next.exists():  # else nothing is written here: a reader may not be allowed to write
             with self._alone():
                 self._finish_rotation()
         return _read_key(self.key).verifier if self.key.exists() else None
@@ -216,7 +216,7 @@ class Signer(Struct, frozen=True, kw_only=True):
 
     @property
     def ledgers(self) -> Path:
-        """The folder for ledgers of other houses, which are evidence and never part of ours."""
+        """The folder for imported ledgers: they are evidence, and never part of this ledger."""
         return self.checkpoints.with_name(f"{self.checkpoints.name.removesuffix('-checkpoints')}-ledgers")
 
     @contextmanager

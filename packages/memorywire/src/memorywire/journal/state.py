@@ -81,7 +81,7 @@ class Replay(Struct, kw_only=True):
             self.last = row.seq
             try:
                 entry = row.said
-            except ValueError:  # what is no JSON breaks the chain, which somebody else proves
+            except ValueError:  # a body that is not JSON breaks the chain, which `audit.examine` reports
                 self.unreadable.append(row.seq)
                 continue
             for kind, key, digest in entry.get("state", ()):
@@ -163,7 +163,7 @@ def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
     return hashlib.sha256(encoded(told)).hexdigest()[:_DIGITS]
 
 
-_CHAIN = 23  # where the view `record` goes on with what is no part of the memory
+_CHAIN = 23  # the first column of the view `record` that is not part of the memory
 
 
 class Difference(Struct, frozen=True, order=True):
@@ -244,7 +244,7 @@ def _compare_people(work: _Comparison) -> None:
 
 
 def _is_user(work: _Comparison, mark: str | None, user: str | None) -> bool:
-    """Whether a row is of the user whom an entry names; an entry about all users names nobody."""
+    """Whether a row is of the user whom an entry names; an entry about all users names none."""
     return mark is None or user in (mark, work.people.get(mark))
 
 

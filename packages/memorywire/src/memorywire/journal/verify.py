@@ -77,7 +77,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def exposed(self) -> int:
-        """Entries after the last checkpoint: whoever holds the database could still rewrite these."""
+        """Entries after the last checkpoint, which the owner of the database could still rewrite."""
         return self.entries - self.sealed
 
 
@@ -86,8 +86,8 @@ def verify(
 ) -> Report:
     """Walk the whole log once.
 
-    Finds entries that were edited, deleted, inserted or reordered by their chain; and whatever was
-    rebuilt, truncated or rolled back by the checkpoints, which somebody else may have kept.
+    The chain shows entries that were edited, deleted, inserted or reordered. The checkpoints, which may have
+    been stored elsewhere, show a log that was rebuilt, truncated or rolled back.
     `expected` is how many entries a checkpoint is known to have held.
     """
     walk = _Walk(checkpoints=sorted(checkpoints, key=lambda c: c.size))
@@ -171,7 +171,7 @@ class _Walk(Struct, kw_only=True):
     def _difference(self, size: int) -> str:
         roots = {checkpoint.root for checkpoint in self.checkpoints if checkpoint.size == size}
         if len(roots) > 1:
-            return f"different logs of {counted(size, 'entry')} were signed: somebody was shown another one"
+            return f"different logs of {counted(size, 'entry')} were signed: readers saw different logs"
         return "at least one entry is not the one that was signed"
 
 
