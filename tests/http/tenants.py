@@ -12,7 +12,7 @@ from memorywire.journal.webhooks import Webhook, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
-from memorywire.server.http.routes import resolved
+from memorywire.server.http.routes import resolve_schema
 from memorywire.wire import spec
 from tests.http.server import Client, Server
 
@@ -106,14 +106,14 @@ def id_fields(operation: str) -> list[str]:
 
 
 def _takes_id(operation: str, schema: Mapping[str, Any]) -> bool:
-    kind = resolved(operation, schema)
+    kind = resolve_schema(operation, schema)
     named = schema.get("$ref", "").endswith(("/id", "/ids"))
     return named or ("$ref" in kind.get("items", {}) and kind["items"]["$ref"].endswith("/id"))
 
 
 def with_id(operation: str, field: str, id: str) -> dict[str, Any]:
     """The fields of a request, without its scope, that names this id in this field."""
-    kind = resolved(operation, spec.schema(f"{operation}.request")["properties"][field]).get("type")
+    kind = resolve_schema(operation, spec.schema(f"{operation}.request")["properties"][field]).get("type")
     body = {**LEAST.get(operation, {}), field: [id] if kind == "array" else id}
     if operation == "remember":  # each says something else, so that none notices another
         body["content"] = f"note {next(_numbers)}"

@@ -138,7 +138,7 @@ def test_without_operators_a_program_over_http_cannot_decide_and_an_operators_to
         decision = {"proposal_ids": proposals(server.client), "verb": "approve"}
         assert b'"forbidden"' in said(server.client, "memory/decide", decision)
         writer, reviewer = (server.operator(role, role=role) for role in ("writer", "reviewer"))
-        assert b"nobody decides" in said(writer, "memory/decide", decision)
+        assert b"cannot be decided over this connection" in said(writer, "memory/decide", decision)
         assert b'"operator:reviewer"' in said(reviewer, "memory/decide", decision)
 
 

@@ -136,7 +136,7 @@ def test_the_extension_lets_nobody_review_where_nobody_decides():
     async def told() -> None:
         async with a_house() as container, Client(server_of(container, asking=False)) as client:
             assert (await method(client, "recall", query="tea"))["results"] == []
-            with pytest.raises(MCPError, match="nobody decides"):
+            with pytest.raises(MCPError, match="cannot be decided over this connection"):
                 await method(client, "proposals")
 
     asyncio.run(told())

@@ -11,7 +11,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from memorywire.search.token_budget import cost
-from memorywire.server.mcp.schemas import SCOPE, input_schema, output_schema, tool_schema, unscoped
+from memorywire.server.mcp.schemas import SCOPE, drop_scope, input_schema, output_schema, tool_schema
 from memorywire.server.mcp.tools import CARDS
 from memorywire.wire import spec
 from tests.mcp.clients import a_house, actors, both_eras, problem, remembered, server_of, text, with_agent
@@ -56,7 +56,7 @@ def test_a_tool_takes_every_valid_request_and_shows_every_valid_answer(operation
     example = spec.examples(operation, "valid")[name]
     assert not list(_faults(input_schema(operation), bare(example["request"])))
     if "response" in example:
-        assert not list(_faults(output_schema(operation), unscoped(example["response"])))
+        assert not list(_faults(output_schema(operation), drop_scope(example["response"])))
 
 
 @pytest.mark.parametrize(("operation", "name"), INVALID)

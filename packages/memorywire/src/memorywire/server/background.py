@@ -19,8 +19,8 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreError
 from memorywire.model.ids import Entropy
 from memorywire.runtime import http
-from memorywire.server.http.answers import encoded
-from memorywire.server.http.stream import as_document
+from memorywire.server.http.answers import encode_json
+from memorywire.server.http.audit import as_document
 
 MOST_TRIES = 12
 LONGEST_PAUSE_MS = 3_600_000
@@ -44,9 +44,9 @@ def check_address(url: str) -> None:
         raise InvalidRequest("that is no http or https URL", field="url", fix="write https://host/path")
 
 
-def signed(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str, str]]:
+def sign_event(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str, str]]:
     """The body for an address, and the headers that prove who sent it."""
-    body = encoded(as_document(event))
+    body = encode_json(as_document(event))
     id, moment = f"evt_{event.id}", str(at_ms // 1000)
     key = b64decode(webhook.secret.removeprefix(_PREFIX))
     mark = hmac.new(key, f"{id}.{moment}.".encode() + body, hashlib.sha256).digest()
@@ -100,8 +100,8 @@ class WebhookSender:
         return True
 
     async def _tell_one(self, webhook: Webhook, event: Event) -> None:
-        body, headers = signed(webhook, event, self._clock())
-        error = await asyncio.to_thread(_posted, webhook.url, body, headers)
+        body, headers = sign_event(webhook, event, self._clock())
+        error = await asyncio.to_thread(_post, webhook.url, body, headers)
         tries, now, id = webhook.tries + 1, self._clock(), webhook.id
         if error is None:
             await self._webhooks.advance(id, event.id)
@@ -112,7 +112,7 @@ class WebhookSender:
             await self._webhooks.fail(id, tries=tries, due_at=now + pause, error=error)
 
 
-def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+def _post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     """Post the body; None when it was accepted, else why not. Redirects are not followed."""
     try:
         response = http.request("POST", url, body, headers, timeout=_SECONDS, max_bytes=0)

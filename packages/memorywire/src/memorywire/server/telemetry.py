@@ -50,8 +50,8 @@ class Trace:
     def id(self) -> str:
         """Its 32 hexadecimal digits, made when they are first asked for."""
         if self._id is None:
-            sent = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
-            self._id = os.urandom(16).hex() if sent is None else sent[1]
+            header = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
+            self._id = os.urandom(16).hex() if header is None else header[1]
         return self._id
 
     @id.setter
@@ -64,17 +64,17 @@ current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=No
 
 
 @contextmanager
-def spanned(operation: str) -> Iterator[Tell]:
+def open_span(operation: str) -> Iterator[Tell]:
     """Open a span around one operation, if spans are collected and the conventions cover it."""
     trace = _tracing()
     if trace is None or operation not in SPANS:
         yield _nobody
         return
     name = SPANS[operation]
-    said = {"gen_ai.operation.name": name, "gen_ai.provider.name": _PROVIDER}
+    attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _PROVIDER}
     tracer = trace.get_tracer(_PROVIDER)
     with tracer.start_as_current_span(
-        f"{name} {_PROVIDER}", attributes=said, record_exception=False, set_status_on_exception=False
+        f"{name} {_PROVIDER}", attributes=attributes, record_exception=False, set_status_on_exception=False
     ) as span:
         current = current_trace.get()
         if current is not None:  # logs and spans of a request have one id
@@ -88,7 +88,7 @@ def spanned(operation: str) -> Iterator[Tell]:
 
 
 @contextmanager
-def continued(headers: Mapping[str, str]) -> Iterator[None]:
+def continue_trace(headers: Mapping[str, str]) -> Iterator[None]:
     """Logs and spans in here belong to the trace that the sender of a request names, or to a new one."""
     # It is not reset: each request has a task of its own, and what is logged last in it belongs to it, too.
     traceparent = headers.get("traceparent")

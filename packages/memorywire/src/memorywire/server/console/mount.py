@@ -46,9 +46,9 @@ from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http.answers import status_of
 from memorywire.server.http.app import MountedApp, problem_of
+from memorywire.server.http.audit import events_endpoint
 from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire.server.http.requests import parameters_of
-from memorywire.server.http.stream import events_endpoint
 
 PAGE_GROUPS: tuple[PageGroup, ...] = (
     access.ENTRANCE,
@@ -256,7 +256,7 @@ def _require_viewer(endpoint: Endpoint) -> Endpoint:
         if request.state.caller is None:
             raise Unauthenticated("you are not signed in", fix="sign in")
         request.state.operation = "events"  # the duration of a stream is not the latency of a page
-        request.state.asked = parameters_of("/v0/events", "GET").read(request)
+        request.state.parameters = parameters_of("/v0/events", "GET").read(request)
         return await endpoint(request)
 
     return check

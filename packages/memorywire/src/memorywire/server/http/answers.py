@@ -77,10 +77,10 @@ def status_of(error: MemorywireError) -> int:
 
 
 def as_json(document: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(encoded(document), status, headers, media_type=JSON)
+    return Response(encode_json(document), status, headers, media_type=JSON)
 
 
-def encoded(document: Json) -> bytes:
+def encode_json(document: Json) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -27,6 +27,7 @@ from memorywire.server.http.audit import (
     audit_endpoint,
     checkpoint_endpoint,
     debts_endpoint,
+    events_endpoint,
     proof_endpoint,
     verify_endpoint,
 )
@@ -34,11 +35,10 @@ from memorywire.server.http.batch import batch_endpoint, trigger_endpoint
 from memorywire.server.http.contracts import kv_routes, layer_routes
 from memorywire.server.http.definitions import definition_routes
 from memorywire.server.http.docs_page import css_endpoint, docs_endpoint, openapi_endpoint
-from memorywire.server.http.endpoint import Endpoint, Limits, Service, caller_of, described, wire_endpoint
+from memorywire.server.http.endpoint import Endpoint, Limits, Service, build_route, caller_of, wire_endpoint
 from memorywire.server.http.metrics import RequestObserver
 from memorywire.server.http.middleware import Entry, SecurityMiddleware, Words
 from memorywire.server.http.routes import wire_routes
-from memorywire.server.http.stream import events_endpoint
 from memorywire.server.telemetry import current_trace
 
 _SECONDS = 2.0
@@ -192,17 +192,17 @@ def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
 
     return [
         *_wire_routes(service),
-        described("/v0/batch", {"POST": batch_endpoint(service)}),
-        described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(service)}),
-        described("/v0/audit", {"GET": audit_endpoint(service)}),
-        described("/v0/audit/verify", {"GET": verify_endpoint(service)}),
-        described("/v0/audit/proof", {"GET": proof_endpoint(service)}),
-        described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(service)}),
-        described("/v0/debts", {"GET": debts_endpoint(service)}),
+        build_route("/v0/batch", {"POST": batch_endpoint(service)}),
+        build_route("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(service)}),
+        build_route("/v0/audit", {"GET": audit_endpoint(service)}),
+        build_route("/v0/audit/verify", {"GET": verify_endpoint(service)}),
+        build_route("/v0/audit/proof", {"GET": proof_endpoint(service)}),
+        build_route("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(service)}),
+        build_route("/v0/debts", {"GET": debts_endpoint(service)}),
         *kv_routes(service),
         *layer_routes(service),
         *definition_routes(service),
-        described("/v0/events", {"GET": events_endpoint(service)}),
+        build_route("/v0/events", {"GET": events_endpoint(service)}),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
         Route("/readyz", readyz_endpoint(service)),
@@ -233,7 +233,7 @@ def _wire_routes(service: Service) -> Iterator[Route]:
     for route in wire_routes():
         paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, service)
     for path, endpoints in paths.items():
-        yield described(path, endpoints)
+        yield build_route(path, endpoints)
 
 
 async def problem_of(request: Request, error: Exception) -> Response:

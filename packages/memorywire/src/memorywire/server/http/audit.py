@@ -1,26 +1,27 @@
 """The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
 from msgspec.structs import asdict
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from memorywire.client.events import Event
 from memorywire.journal.audit import Examination, examine, prove_entry
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.operators import Right
 from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
 from memorywire.journal.signer import Signer
-from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.errors import InvalidRequest, NotFound, StoreError
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
-from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Endpoint, Service, asked, caller_of
+from memorywire.server.http.answers import as_json, encode_json
+from memorywire.server.http.endpoint import Endpoint, Service, caller_of, get_parameters
 
 _PAGE = 100
 _NEWEST = 20_000
@@ -111,14 +112,14 @@ async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
 
 def audit_endpoint(service: Service) -> Endpoint:
     async def audit(request: Request) -> Response:
-        return as_json(await entries(service, caller_of(request), asked(request)))
+        return as_json(await entries(service, caller_of(request), get_parameters(request)))
 
     return audit
 
 
 def verify_endpoint(service: Service) -> Endpoint:
     async def verify(request: Request) -> Response:
-        parameters = asked(request)
+        parameters = get_parameters(request)
         checkpoint, state = parameters.get("checkpoint"), bool(parameters.get("state"))
         return as_json(await verdict(service, caller_of(request), checkpoint, state=state))
 
@@ -127,7 +128,7 @@ def verify_endpoint(service: Service) -> Endpoint:
 
 def proof_endpoint(service: Service) -> Endpoint:
     async def prove(request: Request) -> Response:
-        text = await proof(service, caller_of(request), asked(request)["seq"])
+        text = await proof(service, caller_of(request), get_parameters(request)["seq"])
         return as_json({"lines": text.splitlines()})
 
     return prove
@@ -211,3 +212,70 @@ def _describe_next(rows: list[Row], limit: int) -> dict[str, Json]:
 def _concerns(debt: OutboxEntry, caller: Caller) -> bool:
     scope = debt.change.scope
     return scope.tenant == caller.tenant and names(caller.agents, scope.agent)
+
+
+_BEAT_SECONDS = 15.0
+
+
+def events_endpoint(service: Service) -> Endpoint:
+    async def events(request: Request) -> Response:
+        """Every change, proposal and decision as it is committed, without content."""
+        caller = caller_of(request)
+        caller.require(Right.READ)
+        position = _position(request)
+        request.state.lease.require_stream()
+        place = await service.feed.now() if position is None else position
+        lines = _lines(place, service, caller)
+        return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    return events
+
+
+async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[bytes]:
+    """Yield events after `place`; the middleware ends the stream."""
+    quiet = 0.0
+    try:
+        yield b": listening\n\n"
+        while True:
+            position = service.feed.heard
+            events, place = await service.feed.after(place, tenant=caller.tenant, agents=caller.agents)
+            for event in events:
+                if caller.hears_of(event.operation):
+                    yield _line(event)
+            quiet = 0.0 if events else quiet + await service.feed.pause(position)
+            if quiet >= _BEAT_SECONDS:
+                quiet = 0.0
+                yield b": still here\n\n"
+    except StoreError:  # the client opens the stream again, and continues where it broke off
+        return
+
+
+def _position(request: Request) -> int | None:
+    """Where to go on: behind `Last-Event-ID`, or `after`, or from now on."""
+    parameters = get_parameters(request)
+    after = parameters.get("Last-Event-ID", parameters.get("after"))
+    return None if after is None else int(after)
+
+
+def _line(event: Event) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        event.id,
+        event.kind.encode(),
+        encode_json(as_document(event)),
+    )
+
+
+def as_document(event: Event) -> dict[str, Json]:
+    """An event as it is told: what was done to which memory, never what it says."""
+    fields = {
+        "id": event.id,
+        "at": event.at,
+        "operation": event.operation,
+        "kind": event.kind,
+        "agent_id": event.agent,
+        "user_id": event.user,
+        "actor": event.actor,
+        "subject": event.subject,
+        "memories": list(event.memories),
+    }
+    return {name: value for name, value in fields.items() if value is not None}

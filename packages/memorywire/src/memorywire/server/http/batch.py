@@ -18,7 +18,14 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import ACCEPTED, as_json, status_of
-from memorywire.server.http.endpoint import Endpoint, Service, asked, asked_body, caller_of, permit
+from memorywire.server.http.endpoint import (
+    Endpoint,
+    Service,
+    caller_of,
+    get_parameters,
+    permit,
+    read_checked_body,
+)
 from memorywire.wire.codec import encode
 
 Item = dict[str, Json]
@@ -27,7 +34,7 @@ Item = dict[str, Json]
 def batch_endpoint(service: Service) -> Endpoint:
     async def batch(request: Request) -> Response:
         request.state.operation = "batch"
-        body = await asked_body("batch.request", request, service, limit=service.limits.batch)
+        body = await read_checked_body("batch.request", request, service, limit=service.limits.batch)
         answers = [
             answer
             for run in _split_runs(body["items"])
@@ -103,10 +110,12 @@ def trigger_endpoint(service: Service) -> Endpoint:
     async def trigger(request: Request) -> Response:
         """Take one step and keep it."""
         request.state.operation = "trigger"
-        body = await asked_body("trigger.request", request, service)
+        body = await read_checked_body("trigger.request", request, service)
         caller = caller_of(request)
         permit("remember", body, caller)
-        answer = await service.finish(_step(Holder(service, caller, body), asked(request)["id"], body))
+        answer = await service.finish(
+            _step(Holder(service, caller, body), get_parameters(request)["id"], body)
+        )
         return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
     return trigger

@@ -21,11 +21,11 @@ from memorywire.server.http.answers import ACCEPTED, as_json, status_of
 from memorywire.server.http.endpoint import (
     Endpoint,
     Service,
-    asked,
-    asked_body,
+    build_route,
     caller_of,
-    described,
+    get_parameters,
     problem_with,
+    read_checked_body,
 )
 from memorywire.server.http.openapi import ENTRIES, ENTRY
 from memorywire.server.http.requests import with_headers
@@ -36,7 +36,9 @@ Verb: TypeAlias = Callable[[Request, Service, KeyValue], Awaitable[Response]]
 
 def kv_routes(service: Service) -> list[Route]:
     return [
-        described(path, {method: _endpoint(right, verb, service) for method, (right, verb) in verbs.items()})
+        build_route(
+            path, {method: _endpoint(right, verb, service) for method, (right, verb) in verbs.items()}
+        )
         for path, verbs in _ROUTES.items()
     ]
 
@@ -53,7 +55,9 @@ def _shelf(request: Request, service: Service, caller: Caller, right: Right) -> 
     """The keys that the address names; raises unless the caller has the right to them."""
     caller.require(right)
     owner = Owner(
-        kind=OwnerKind(asked(request)["scope"]), id=asked(request)["scope_id"], tenant=caller.tenant
+        kind=OwnerKind(get_parameters(request)["scope"]),
+        id=get_parameters(request)["scope_id"],
+        tenant=caller.tenant,
     )
     if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
         raise Forbidden("this tenant is not yours", field="scope_id")
@@ -61,59 +65,61 @@ def _shelf(request: Request, service: Service, caller: Caller, right: Right) -> 
     return KeyValue(service.opener(caller), owner, Limits())
 
 
-async def _get(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    entry = await service.finish(agent_index.get(asked(request)["key"]))
+async def _get(request: Request, service: Service, keys: KeyValue) -> Response:
+    entry = await service.finish(keys.get(get_parameters(request)["key"]))
     if entry is None:
         raise NotFound("there is nothing under this key", field="key")
     return as_json(entry_document(entry), headers={"ETag": f'"{entry.version}"'})
 
 
-async def _set(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_set.request", request, service)
-    body = with_headers(("if_version",), body, asked(request))
+async def _set(request: Request, service: Service, keys: KeyValue) -> Response:
+    body = await read_checked_body("kv_set.request", request, service)
+    body = with_headers(("if_version",), body, get_parameters(request))
     value = body.pop("value")
-    return _answer_receipt(await service.finish(agent_index.set(asked(request)["key"], value, **body)))
+    return _answer_receipt(await service.finish(keys.set(get_parameters(request)["key"], value, **body)))
 
 
-async def _incr(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_incr.request", request, service)
-    return _answer_receipt(await service.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
+async def _incr(request: Request, service: Service, keys: KeyValue) -> Response:
+    body = await read_checked_body("kv_incr.request", request, service)
+    return _answer_receipt(await service.finish(keys.incr(get_parameters(request)["key"], body.get("by", 1))))
 
 
-async def _delete(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    receipt = await service.finish(agent_index.delete(asked(request)["key"]))
+async def _delete(request: Request, service: Service, keys: KeyValue) -> Response:
+    receipt = await service.finish(keys.delete(get_parameters(request)["key"]))
     return as_json(encode(receipt), _choose_status(receipt))
 
 
-async def _list(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    options = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
-    listing = await service.finish(agent_index.list(**options))
+async def _list(request: Request, service: Service, keys: KeyValue) -> Response:
+    options = {
+        name: value for name, value in get_parameters(request).items() if name in ("prefix", "after", "limit")
+    }
+    listing = await service.finish(keys.list(**options))
     document = {"entries": [entry_document(entry) for entry in listing], "truncated": listing.truncated}
     return as_json(document if listing.next is None else {**document, "next": listing.next})
 
 
-async def _set_many(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_set_many.request", request, service, limit=service.limits.batch)
+async def _set_many(request: Request, service: Service, keys: KeyValue) -> Response:
+    body = await read_checked_body("kv_set_many.request", request, service, limit=service.limits.batch)
     problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
     asked_for = zip(body["entries"], problems, strict=True)
     settings = [setting(**entry) for entry, problem in asked_for if problem is None]
-    receipts = iter(await service.finish(agent_index.keep_each(settings)))
+    receipts = iter(await service.finish(keys.keep_each(settings)))
     return as_json({"items": [_describe_item(problem or next(receipts)) for problem in problems]})
 
 
-async def _search(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    body = await asked_body("kv_search.request", request, service)
+async def _search(request: Request, service: Service, keys: KeyValue) -> Response:
+    body = await read_checked_body("kv_search.request", request, service)
     query = body.pop("query")
-    return as_json(_describe_matches(await service.finish(agent_index.search(query, **body))))
+    return as_json(_describe_matches(await service.finish(keys.search(query, **body))))
 
 
-async def _stats(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    return as_json(encode(await service.finish(agent_index.stats())))
+async def _stats(request: Request, service: Service, keys: KeyValue) -> Response:
+    return as_json(encode(await service.finish(keys.stats())))
 
 
-async def _reembed(request: Request, service: Service, agent_index: KeyValue) -> Response:
-    await asked_body("kv_reembed.request", request, service)
-    return as_json(encode(await service.finish(agent_index.reembed())))
+async def _reembed(request: Request, service: Service, keys: KeyValue) -> Response:
+    await read_checked_body("kv_reembed.request", request, service)
+    return as_json(encode(await service.finish(keys.reembed())))
 
 
 _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
@@ -160,9 +166,9 @@ def _describe_match(match: Match) -> dict[str, Json]:
 
 def layer_routes(service: Service) -> list[Route]:
     return [
-        described("/v0/layer/add", {"POST": _add(service)}),
-        described("/v0/layer/recall", {"POST": _recall(service)}),
-        described("/v0/layer/events/{event_id}", {"GET": _event(service)}),
+        build_route("/v0/layer/add", {"POST": _add(service)}),
+        build_route("/v0/layer/recall", {"POST": _recall(service)}),
+        build_route("/v0/layer/events/{event_id}", {"GET": _event(service)}),
     ]
 
 
@@ -170,7 +176,7 @@ def _add(service: Service) -> Endpoint:
     async def add(request: Request) -> Response:
         """Take messages in."""
         request.state.operation = "layer"
-        body = await asked_body("layer_add.request", request, service, limit=service.limits.batch)
+        body = await read_checked_body("layer_add.request", request, service, limit=service.limits.batch)
         layer = _layer(service, caller_of(request), body, Right.WRITE)
         event = await service.finish(layer.add(body.pop("messages"), **_rest(body)))
         return as_json(event_document(event), ACCEPTED if event.state is EventState.PENDING else 200)
@@ -182,7 +188,7 @@ def _recall(service: Service) -> Endpoint:
     async def recall(request: Request) -> Response:
         """Ask what conversations gave away."""
         request.state.operation = "layer"
-        body = await asked_body("layer_recall.request", request, service)
+        body = await read_checked_body("layer_recall.request", request, service)
         layer = _layer(service, caller_of(request), body, Right.READ)
         return as_json(facts_document(await service.finish(layer.recall(body.pop("query"), **_rest(body)))))
 
@@ -195,7 +201,7 @@ def _event(service: Service) -> Endpoint:
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
-        parameters = asked(request)
+        parameters = get_parameters(request)
         container = await service.opener(caller)()
         event_of_messages = await service.finish(find_event(container, caller.tenant, parameters["event_id"]))
         whose = {"agent_id": event_of_messages.scope.agent, "user_id": event_of_messages.scope.user}

@@ -15,7 +15,14 @@ from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Endpoint, Service, asked, asked_body, caller_of, described
+from memorywire.server.http.endpoint import (
+    Endpoint,
+    Service,
+    build_route,
+    caller_of,
+    get_parameters,
+    read_checked_body,
+)
 
 Verb: TypeAlias = Callable[[Request, Service, Caller, Backends], Awaitable[Json]]
 
@@ -25,7 +32,7 @@ _PLACE = frozenset({"url", "key_env", "tenancy"})
 
 def definition_routes(service: Service) -> list[Route]:
     return [
-        described(path, {method: _endpoint(verb, service) for method, verb in verbs.items()})
+        build_route(path, {method: _endpoint(verb, service) for method, verb in verbs.items()})
         for path, verbs in _ROUTES.items()
     ]
 
@@ -68,18 +75,20 @@ async def _list(request: Request, service: Service, caller: Caller, book: Backen
 
 
 async def _create(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_create.request", request, service)
+    body = await read_checked_body("backend_create.request", request, service)
     _require_for(body, caller)
     return edition_document(await service.finish(book.create(caller.tenant, body, caller.name)), book)
 
 
 async def _get(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    return edition_document(await service.finish(book.get(caller.tenant, asked(request)["definition"])), book)
+    return edition_document(
+        await service.finish(book.get(caller.tenant, get_parameters(request)["definition"])), book
+    )
 
 
 async def _fork(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_fork.request", request, service)
-    edition = await service.finish(book.get(caller.tenant, asked(request)["definition"]))
+    body = await read_checked_body("backend_fork.request", request, service)
+    edition = await service.finish(book.get(caller.tenant, get_parameters(request)["definition"]))
     if _PLACE & body.keys():
         _require_for({**edition.definition.document(), **body}, caller)
     # By its digest: it must be the one that was looked at.
@@ -88,13 +97,13 @@ async def _fork(request: Request, service: Service, caller: Caller, book: Backen
 
 
 async def _retire(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    await asked_body("backend_retire.request", request, service)
-    name = asked(request)["definition"]
+    await read_checked_body("backend_retire.request", request, service)
+    name = get_parameters(request)["definition"]
     return edition_document(await service.finish(book.retire(caller.tenant, name, caller.name)), book)
 
 
 async def _bind(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    body = await asked_body("backend_bind.request", request, service)
+    body = await read_checked_body("backend_bind.request", request, service)
     agent = _agent(request, caller)
     edition = await service.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
     return edition_document(edition, book)
@@ -119,7 +128,7 @@ def _require_for(definition: Mapping[str, Json], caller: Caller) -> None:
 
 
 def _agent(request: Request, caller: Caller) -> str:
-    agent: str = asked(request)["agent_id"]
+    agent: str = get_parameters(request)["agent_id"]
     caller.require_agent({"agent_id": agent}, optional=False)
     return agent
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memorywire.model.record import Json
-from memorywire.server.http.answers import JSON, encoded
+from memorywire.server.http.answers import JSON, encode_json
 from memorywire.server.http.endpoint import Endpoint
 from memorywire.server.http.openapi import openapi
 
@@ -103,7 +103,7 @@ def _rewrite(value: Json, names: Mapping[str, str]) -> Json:
         rest.setdefault("additionalProperties", True)
     if "default" in rest:
         rest["description"] = (
-            f"{rest.get('description', '')} Default: {encoded(rest.pop('default')).decode()}."
+            f"{rest.get('description', '')} Default: {encode_json(rest.pop('default')).decode()}."
         )
     reference = rest.pop("$ref", None)
     if reference is None:
@@ -132,7 +132,7 @@ def openapi_endpoint() -> Endpoint:
 
 @cache
 def _document() -> bytes:
-    return encoded(published_openapi())
+    return encode_json(published_openapi())
 
 
 def docs_endpoint() -> Endpoint:

@@ -23,7 +23,7 @@ from memorywire.server.auth import Caller
 from memorywire.server.http.answers import ACCEPTED, MOVED, as_json, as_problem
 from memorywire.server.http.openapi import own_schemas
 from memorywire.server.http.quotas import current_lease
-from memorywire.server.http.requests import DOCUMENT, parameters_of, published, read_body, with_headers
+from memorywire.server.http.requests import DOCUMENT, load_shapes, parameters_of, read_body, with_headers
 from memorywire.server.http.routes import (
     ALL,
     EVERYWHERE,
@@ -32,9 +32,9 @@ from memorywire.server.http.routes import (
     agent_is_optional,
     names_agent,
     properties,
-    resolved,
+    resolve_schema,
 )
-from memorywire.server.telemetry import spanned
+from memorywire.server.telemetry import open_span
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
 from memorywire.wire.validate import problem_of
@@ -95,7 +95,7 @@ class Service:
 
     async def ask(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> object:
         """As `call`, with the answer as a value instead of JSON."""
-        with spanned(operation) as tell:
+        with open_span(operation) as tell:
             permit(operation, payload, caller)
             work = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
             answer = await self.finish(work)
@@ -163,7 +163,7 @@ Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _WAITING = frozenset({"staged", "deferred"})
 
 
-def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
+def build_route(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
     """A path that takes the parameters the description names, and no others; `asked` has them.
 
     One route for all methods of a path, so that a wrong method is told all the right ones.
@@ -171,7 +171,7 @@ def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
 
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        request.state.asked = parameters = parameters_of(path, method).read(request)
+        request.state.parameters = parameters = parameters_of(path, method).read(request)
         try:
             return await endpoints[method](request)
         except Conflict as error:
@@ -183,9 +183,9 @@ def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
     return Route(path, endpoint, methods=list(endpoints))
 
 
-def asked(request: Request) -> dict[str, Json]:
+def get_parameters(request: Request) -> dict[str, Json]:
     """The parameters of a described path, by name."""
-    parameters: dict[str, Json] = request.state.asked
+    parameters: dict[str, Json] = request.state.parameters
     return parameters
 
 
@@ -217,7 +217,7 @@ async def json_object(request: Request, *, limit: int, seconds: float) -> dict[s
 
 
 async def _payload(route: Wire, request: Request, service: Service) -> dict[str, Json]:
-    parameters = asked(request)
+    parameters = get_parameters(request)
     if route.by_query:
         fields = properties(route.operation)
         return {name: value for name, value in parameters.items() if name in fields}
@@ -230,7 +230,7 @@ async def _payload(route: Wire, request: Request, service: Service) -> dict[str,
 def _put_path(route: Wire, field: str, payload: dict[str, Json], value: Json) -> None:
     if field in payload:
         raise InvalidRequest(f"{field} is in the address already", field=field, fix="name it once")
-    kind = resolved(route.operation, properties(route.operation)[field])
+    kind = resolve_schema(route.operation, properties(route.operation)[field])
     payload[field] = [value] if kind.get("type") == "array" else value
 
 
@@ -244,7 +244,7 @@ def _headers(answer: Mapping[str, Json]) -> dict[str, str]:
     return {"ETag": f'"{version}"'} if isinstance(version, int) else {}
 
 
-async def asked_body(
+async def read_checked_body(
     name: str, request: Request, service: Service, *, limit: int | None = None
 ) -> dict[str, Any]:
     """The body, when it is what the schema of that name describes."""
@@ -257,7 +257,7 @@ async def asked_body(
 
 def problem_with(document: Json, name: str) -> InvalidRequest | None:
     """What keeps a document from being what the schema of that name describes."""
-    faults = published().at(f"{DOCUMENT}#/components/schemas/{name}").faults(document)
+    faults = load_shapes().at(f"{DOCUMENT}#/components/schemas/{name}").faults(document)
     if not faults:
         return None
     problem = problem_of(faults, own_schemas()[name])

@@ -20,7 +20,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space
 from memorywire.search.embed import Embedder
-from memorywire.server.telemetry import continued, current_trace
+from memorywire.server.telemetry import continue_trace, current_trace
 
 if TYPE_CHECKING:
     from memorywire.server.auth import Caller
@@ -64,18 +64,18 @@ class Metrics:
         """Ask `count` for the number of open connections whenever the figures are read."""
         self._connections.set_function(count)
 
-    def connection_refused(self) -> None:
+    def count_refusal(self) -> None:
         self._refused.inc()
 
-    def begun(self) -> None:
+    def count_start(self) -> None:
         self._now.inc()
 
-    def answered(self, operation: str, status: int, seconds: float) -> None:
+    def count_answer(self, operation: str, status: int, seconds: float) -> None:
         self._now.dec()
         self._of_request(operation, str(status)).inc()
         self._time_of(operation).observe(seconds)
 
-    def said(self, operation: str, answer: Mapping[str, Json]) -> None:
+    def count_receipt(self, operation: str, answer: Mapping[str, Json]) -> None:
         """Count what an operation gave: a verdict and hits, or a receipt; and the stores that failed."""
         if operation == "recall" and "verdict" in answer:
             self._verdicts.labels(answer["verdict"]).inc()
@@ -89,7 +89,7 @@ class Metrics:
     def took(self, operation: str, store: str, seconds: float) -> None:
         self._time_in(operation, store).observe(seconds)
 
-    def embedded(self, texts: int, seconds: float) -> None:
+    def count_embedding(self, texts: int, seconds: float) -> None:
         self._embed_texts.observe(texts)
         self._embed_seconds.observe(seconds)
 
@@ -197,17 +197,17 @@ class RequestObserver:
     def visit(self, scope: Scope) -> Iterator[RequestRecord]:
         visit = RequestRecord(state=scope.setdefault("state", {}), began=time.perf_counter())
         scope["state"].update(visit=visit, metrics=self.metrics)
-        self.metrics.begun()
+        self.metrics.count_start()
         try:
-            with continued(Headers(scope=scope)):
+            with continue_trace(Headers(scope=scope)):
                 yield visit
         finally:
-            self.metrics.answered(visit.operation, visit.status, time.perf_counter() - visit.began)
-            self.metrics.said(visit.operation, visit.state.get("answer", {}))
+            self.metrics.count_answer(visit.operation, visit.status, time.perf_counter() - visit.began)
+            self.metrics.count_receipt(visit.operation, visit.state.get("answer", {}))
             if self._log is not None:
                 self._log(self._line(visit, scope["method"]))
 
-    def named(self, scope: Scope, caller: "Caller") -> None:
+    def set_caller(self, scope: Scope, caller: "Caller") -> None:
         scope["state"]["visit"].caller = caller.name
 
     def _line(self, visit: RequestRecord, method: str) -> str:
@@ -245,7 +245,7 @@ class _Timed:
         try:
             return await self._inner.embed(texts)
         finally:
-            self._metrics.embedded(len(texts), time.perf_counter() - start)
+            self._metrics.count_embedding(len(texts), time.perf_counter() - start)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -125,7 +125,7 @@ class SecurityMiddleware:
         if scope["path"] not in PUBLIC:
             caller = state["caller"] = await self._identify(scope, headers)
             if caller is not None:
-                self._observer.named(scope, caller)
+                self._observer.set_caller(scope, caller)
             state.update(admit=partial(self._bearer, headers))
         self._rates.take(_build_party(state).credential)
 

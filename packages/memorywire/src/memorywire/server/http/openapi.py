@@ -10,7 +10,7 @@ from msgspec import Struct
 from memorywire import __version__
 from memorywire.model.record import Json
 from memorywire.server.http.answers import ACCEPTED, JSON, MOVED, PROBLEM, STATUSES
-from memorywire.server.http.routes import NEEDS, Wire, is_text, properties, resolved, wire_routes
+from memorywire.server.http.routes import NEEDS, Wire, is_text, properties, resolve_schema, wire_routes
 from memorywire.wire import spec
 from memorywire.wire.codec import OPERATIONS
 
@@ -277,8 +277,8 @@ def _has_examples(operation: str) -> bool:
 def _describe_path(route: Wire) -> list[Json]:
     if route.field is None:
         return []
-    kind = resolved(route.operation, properties(route.operation)[route.field])
-    one = resolved(route.operation, kind["items"]) if kind.get("type") == "array" else kind
+    kind = resolve_schema(route.operation, properties(route.operation)[route.field])
+    one = resolve_schema(route.operation, kind["items"]) if kind.get("type") == "array" else kind
     return [
         _build_parameter(
             route.field, "path", {**_keep_text_rules(one), "minLength": 1}, kind.get("description", ""), True
@@ -308,7 +308,7 @@ def _describe_query(route: Wire) -> list[Json]:
 
 
 def _describe_field(operation: str, name: str, schema: Mapping[str, Json], is_required: bool) -> Json:
-    kind = resolved(operation, schema)
+    kind = resolve_schema(operation, schema)
     parameter = _build_parameter(name, "query", _rewrite(schema, f"{operation}.request"), "", is_required)
     parameter["description"] = kind.get("description", "")
     if kind.get("type") == "array":

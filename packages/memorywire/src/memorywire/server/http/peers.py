@@ -20,7 +20,7 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import entry_of
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
-from memorywire.server.http.answers import PROBLEM, as_json, encoded, status_of
+from memorywire.server.http.answers import PROBLEM, as_json, encode_json, status_of
 from memorywire.server.http.app import MountedApp
 from memorywire.server.http.endpoint import Limits, Service, caller_of
 from memorywire.server.http.requests import read_body
@@ -40,7 +40,7 @@ def store_mount(container: Container) -> MountedApp:
         try:
             answer = await _answer(request, service)
         except MemorywireError as error:
-            return Response(encoded(problem_of(error)), status_of(error), media_type=PROBLEM)
+            return Response(encode_json(problem_of(error)), status_of(error), media_type=PROBLEM)
         return as_json({"answer": dump(answer)})
 
     return MountedApp(path=PATH, app=Starlette(routes=[Route("/{verb}", endpoint, methods=["POST"])]))

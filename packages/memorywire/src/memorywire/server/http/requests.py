@@ -124,11 +124,11 @@ class Parameters:
             "properties": {name: {"$ref": place} for name, place in places.items()},
             "required": [one["name"] for one in self._described if one["required"]],
         }
-        self._shape = published().of(self._schema, DOCUMENT)
+        self._shape = load_shapes().of(self._schema, DOCUMENT)
 
     def read(self, request: Request) -> dict[str, Json]:
         """Every parameter that was sent, by name; raises InvalidRequest, naming the one that does not fit."""
-        values = self._sent(query_pairs(request)) if request.scope["query_string"] else {}
+        values = self._read_query(query_pairs(request)) if request.scope["query_string"] else {}
         for name in self._by_place["path"]:
             values[name] = path_value(request, name)
         for name in self._by_place["header"]:
@@ -137,18 +137,18 @@ class Parameters:
         for name in _PROMISES:
             if name in request.headers and name not in self._kinds:
                 raise InvalidRequest(f"{name} means nothing here", field=name, fix="send it without")
-        return self._checked(values)
+        return self._check(values)
 
     def from_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """The same of a query alone."""
-        return self._checked(self._sent(pairs))
+        return self._check(self._read_query(pairs))
 
-    def _sent(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
+    def _read_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """Each read as its schema says; nothing is ignored."""
         values: dict[str, Json] = {}
         for name, text in pairs:
             if name not in self._by_place["query"]:
-                raise InvalidRequest(f"{name} is not a field here", field=name, fix=self._known())
+                raise InvalidRequest(f"{name} is not a field here", field=name, fix=self._list_known())
             kind = self._kinds[name]
             if kind.get("type") == "array":
                 values.setdefault(name, []).append(_parse_value(_resolve_kind(kind["items"]), text, name))
@@ -158,7 +158,7 @@ class Parameters:
                 values[name] = _parse_value(kind, text, name)
         return values
 
-    def _checked(self, values: dict[str, Json]) -> dict[str, Json]:
+    def _check(self, values: dict[str, Json]) -> dict[str, Json]:
         strict.check(values)
         faults = self._shape.faults(values)
         if faults:
@@ -167,7 +167,7 @@ class Parameters:
             raise problem
         return values
 
-    def _known(self) -> str:
+    def _list_known(self) -> str:
         names = self._by_place["query"]
         return f"there are: {', '.join(names)}" if names else "this address takes no query"
 
@@ -183,27 +183,27 @@ def parameters_of(path: str, method: str) -> Parameters:
 
 
 @cache
-def published() -> Shapes:
+def load_shapes() -> Shapes:
     """The schemas of the published description, whose address is DOCUMENT."""
     return Shapes({DOCUMENT: openapi()}.__getitem__)
 
 
-def _find_place(described: Mapping[str, Json]) -> str:
-    return "schema" if "schema" in described else f"content/{_escape(JSON)}/schema"
+def _find_place(description: Mapping[str, Json]) -> str:
+    return "schema" if "schema" in description else f"content/{_escape(JSON)}/schema"
 
 
-def _find_schema(described: Mapping[str, Json]) -> Mapping[str, Json]:
-    found: Mapping[str, Json] = described["schema" if "schema" in described else "content"]
-    return found if "schema" in described else found[JSON]["schema"]
+def _find_schema(description: Mapping[str, Json]) -> Mapping[str, Json]:
+    schema: Mapping[str, Json] = description["schema" if "schema" in description else "content"]
+    return schema if "schema" in description else schema[JSON]["schema"]
 
 
 def _resolve_kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
     """A schema with what it refers to filled in, to learn how its text is read."""
     while "$ref" in schema:
-        found: Json = openapi()
+        value: Json = openapi()
         for step in schema["$ref"].removeprefix("#/").split("/"):
-            found = found[step]
-        schema = {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
+            value = value[step]
+        schema = {**value, **{name: value for name, value in schema.items() if name != "$ref"}}
     return schema
 
 

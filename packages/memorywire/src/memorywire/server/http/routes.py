@@ -83,20 +83,20 @@ def agent_is_optional(operation: str) -> bool:
 
 def properties(operation: str) -> Mapping[str, Json]:
     """The fields of an operation's request."""
-    found: Mapping[str, Json] = spec.schema(f"{operation}.request")["properties"]
-    return found
+    fields: Mapping[str, Json] = spec.schema(f"{operation}.request")["properties"]
+    return fields
 
 
-def resolved(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
+def resolve_schema(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
     """A schema with what it refers to filled in, to learn which type it has."""
     while "$ref" in schema:
         document, _, place = schema["$ref"].partition("#/")
         home = spec.schema(document.removesuffix(".json") or f"{operation}.request")
         rest = {name: value for name, value in schema.items() if name != "$ref"}
-        found: Json = home
+        value: Json = home
         for step in place.split("/") if place else ():
-            found = found[step]
-        schema = {**found, **rest}
+            value = value[step]
+        schema = {**value, **rest}
     return schema
 
 

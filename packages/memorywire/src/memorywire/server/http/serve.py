@@ -146,9 +146,9 @@ async def refuse_if_open(container: Container, address: Address) -> None:
 async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
     """When told to stop: end streams, take no new requests, finish those that are in."""
     loop = asyncio.get_running_loop()
-    for known in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
-            loop.add_signal_handler(known, stop.set)
+            loop.add_signal_handler(number, stop.set)
     await stop.wait()
     service.container.hurry()
     service.closing.set()
@@ -157,7 +157,7 @@ async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
 
 def _traffic(serving: Serving, observer: RequestObserver) -> Traffic:
     limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
-    traffic = Traffic(limits, observer.metrics.connection_refused, proxies=serving.address.proxies)
+    traffic = Traffic(limits, observer.metrics.count_refusal, proxies=serving.address.proxies)
     observer.metrics.count_connections(lambda: traffic.open)
     return traffic
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
 from memorywire.server.mcp.sessions import AgentSession
-from memorywire.server.mcp.tools import Runner, as_receipt, undecided
+from memorywire.server.mcp.tools import Runner, as_receipt, build_refusal
 
 if TYPE_CHECKING:  # loaded by the first request
     from memorywire.model.proposal import Decided, Reviewed
@@ -66,20 +66,20 @@ async def settle(
     """
     if session.reviewer is None or not _can_ask(context):
         return as_receipt(receipt, session.decided_with)
-    asked = await _question(receipt["proposal_id"], session, runner)
-    if asked is None:
+    question = await _question(receipt["proposal_id"], session, runner)
+    if question is None:
         return as_receipt(receipt, session.decided_with)
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         form = ElicitRequest(
-            params=ElicitRequestFormParams(message=asked.message, requested_schema=asked.form)
+            params=ElicitRequestFormParams(message=question.message, requested_schema=question.form)
         )
-        state = json.dumps({"operation": operation, "receipt": receipt, "seen": asked.seen})
+        state = json.dumps({"operation": operation, "receipt": receipt, "seen": question.seen})
         return InputRequiredResult(input_requests={KEY: form}, request_state=state)
     answer = await context.session.elicit_form(
-        asked.message, asked.form, related_request_id=context.request_id
+        question.message, question.form, related_request_id=context.request_id
     )
     return as_receipt(
-        await _decided(answer, receipt, operation, asked.seen, session, runner), session.decided_with
+        await _decide(answer, receipt, operation, question.seen, session, runner), session.decided_with
     )
 
 
@@ -87,11 +87,11 @@ async def resume(
     state: str, responses: InputResponses | None, session: AgentSession, runner: Runner
 ) -> CallToolResult:
     """The receipt after the client called again; the state is sealed by us and bound to this session."""
-    held = json.loads(state)
-    told = (responses or {}).get(KEY)
-    receipt: dict[str, Json] = held["receipt"]
-    if isinstance(told, ElicitResult):
-        receipt = await _decided(told, receipt, held["operation"], held["seen"], session, runner)
+    request = json.loads(state)
+    response = (responses or {}).get(KEY)
+    receipt: dict[str, Json] = request["receipt"]
+    if isinstance(response, ElicitResult):
+        receipt = await _decide(response, receipt, request["operation"], request["seen"], session, runner)
     return as_receipt(receipt, session.decided_with)
 
 
@@ -106,15 +106,15 @@ async def decide(
         return await runner.review("decide", fields, session)
     id = _one_proposal(fields)
     direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
-    asked = await _question(id, session, runner) if id and direct and _can_ask(context) else None
-    if id is None or asked is None:
-        raise undecided(session, fields)
+    question = await _question(id, session, runner) if id and direct and _can_ask(context) else None
+    if id is None or question is None:
+        raise build_refusal(session, fields)
     answer = await context.session.elicit_form(
-        asked.message, asked.form, related_request_id=context.request_id
+        question.message, question.form, related_request_id=context.request_id
     )
-    decision = _answered(answer, id, asked.seen)
+    decision = _read_answer(answer, id, question.seen)
     if decision is None:
-        raise undecided(session, fields)
+        raise build_refusal(session, fields)
     return await runner.review("decide", {**fields, **decision}, session, elicited=True)
 
 
@@ -158,9 +158,9 @@ def _can_ask(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.can_send_request
 
 
-def _answered(told: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
+def _read_answer(response: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
     """The decision in the answer of a form; None when it was closed, which decides nothing."""
-    content = told.content or {} if told.action == "accept" else {}
+    content = response.content or {} if response.action == "accept" else {}
     decision, confirm = content.get("decision"), content.get("confirm")
     if decision not in ("approve", "reject"):
         return None
@@ -168,8 +168,8 @@ def _answered(told: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json
     return fields if not isinstance(confirm, str) or decision == "reject" else {**fields, "confirm": confirm}
 
 
-async def _decided(
-    told: ElicitResult,
+async def _decide(
+    response: ElicitResult,
     receipt: dict[str, Json],
     operation: str,
     seen: str,
@@ -177,13 +177,13 @@ async def _decided(
     runner: Runner,
 ) -> dict[str, Json]:
     """The receipt after the form was answered; closing the form decides nothing."""
-    fields = _answered(told, receipt["proposal_id"], seen)
+    fields = _read_answer(response, receipt["proposal_id"], seen)
     if fields is None:
         return receipt
-    done = cast("Decided", await runner.review("decide", fields, session, elicited=True))
+    decision = cast("Decided", await runner.review("decide", fields, session, elicited=True))
     if fields["verb"] == "reject":
         raise Refused("a person rejected this change; nothing was changed")
-    return _settled(receipt, operation, done)
+    return _finish(receipt, operation, decision)
 
 
 _ONCE_DONE = {
@@ -196,25 +196,25 @@ _ONCE_DONE = {
 """What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
 
 
-def _settled(receipt: dict[str, Json], operation: str, done: "Decided") -> dict[str, Json]:
+def _finish(receipt: dict[str, Json], operation: str, decision: "Decided") -> dict[str, Json]:
     from memorywire.wire.codec import encode
 
     receipt = {_ONCE_DONE.get(name, name): value for name, value in receipt.items()}
     if "merged_ids" in receipt:
         receipt["merged_count"] = len(receipt["merged_ids"])
-    outcomes = encode(done.outcomes)
-    names = [outcome.store for outcome in done.outcomes if outcome.error is None]
-    told: dict[str, Json] = {
-        "status": encode(done.status),
-        "change_id": done.change_id,
+    outcomes = encode(decision.outcomes)
+    names = [outcome.store for outcome in decision.outcomes if outcome.error is None]
+    fields: dict[str, Json] = {
+        "status": encode(decision.status),
+        "change_id": decision.change_id,
         "pending_approval": False,
         "approval_url": None,
         **({"stores": outcomes} if operation == "forget" else {"stores": names, "outcomes": outcomes}),
-        **({"stored_at": done.at} if operation == "remember" else {}),
+        **({"stored_at": decision.at} if operation == "remember" else {}),
     }
     return {
         **receipt,
-        **{name: value for name, value in told.items() if name in receipt or value is not None},
+        **{name: value for name, value in fields.items() if name in receipt or value is not None},
     }
 
 
@@ -227,15 +227,15 @@ def _changes(diff: Mapping[str, Json]) -> Iterator[str]:
         yield from _fields("+", one["added"])
         yield from _fields("-", one["removed"])
         for field in one["modified"]:
-            yield f"  {field['field']}: {_shown(field['before'])} becomes {_shown(field['after'])}"
+            yield f"  {field['field']}: {_write_value(field['before'])} -> {_write_value(field['after'])}"
     for one in diff["removed"]:
         yield f"memory {one['id']} goes ({one['reason']})"
         yield from _fields("-", one["fields"])
 
 
 def _fields(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
-    return (f"  {sign} {name}: {_shown(value)}" for name, value in fields.items())
+    return (f"  {sign} {name}: {_write_value(value)}" for name, value in fields.items())
 
 
-def _shown(value: Json) -> str:
+def _write_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -171,10 +171,10 @@ class _Named:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        named = {**scope, "user": _user(scope["state"]["caller"])}
+        request_scope = {**scope, "user": _user(scope["state"]["caller"])}
         if scope["method"] == "GET":
             scope["state"]["lease"].require_stream()
-        await self._manager.asgi_app(named, receive, send)
+        await self._manager.asgi_app(request_scope, receive, send)
 
 
 def _who(context: ServerRequestContext[Any, Any]) -> AgentSession:

@@ -32,9 +32,9 @@ from mcp_types import (
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
-from memorywire.server.mcp.schemas import unscoped
+from memorywire.server.mcp.schemas import drop_scope
 from memorywire.server.mcp.sessions import AgentSession
-from memorywire.server.mcp.tools import Runner, spoken, written
+from memorywire.server.mcp.tools import Runner, write_json, write_recall
 
 if TYPE_CHECKING:
     from memorywire.client.events import Event
@@ -82,12 +82,12 @@ async def read(
     from memorywire.wire.codec import encode
 
     uri = str(params.uri)
-    operation, arguments = _meant(uri)
+    operation, arguments = _parse_uri(uri)
     try:
         answer = await runner.ask(operation, arguments, session)
     except MemorywireError as error:
         raise protocol_error(error, uri=uri) from error
-    text = written(unscoped(encode(answer)))
+    text = write_json(drop_scope(encode(answer)))
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=JSON)])
 
 
@@ -95,15 +95,15 @@ async def prompt(params: GetPromptRequestParams, session: AgentSession, runner: 
     """The relevant memories as one message of the user, in the one form in which a model gets them."""
     if params.name != PROMPT.name:
         raise MCPError(code=INVALID_PARAMS, message=f"there is no such prompt; there is: {PROMPT.name}")
-    given = params.arguments or {}
-    arguments: dict[str, Json] = dict(given)
-    if given.get("max_tokens", "").isdecimal():
-        arguments["max_tokens"] = int(given["max_tokens"])
+    inputs = params.arguments or {}
+    arguments: dict[str, Json] = dict(inputs)
+    if inputs.get("max_tokens", "").isdecimal():
+        arguments["max_tokens"] = int(inputs["max_tokens"])
     try:
-        recalled = await runner.ask("recall", arguments, session)
+        answer = await runner.ask("recall", arguments, session)
     except MemorywireError as error:
         raise protocol_error(error) from error
-    text = TextContent(text=spoken(cast("Recalled", recalled), arguments.get("max_tokens")))
+    text = TextContent(text=write_recall(cast("Recalled", answer), arguments.get("max_tokens")))
     return GetPromptResult(
         description=PROMPT.description, messages=[PromptMessage(role="user", content=text)]
     )
@@ -115,13 +115,13 @@ def protocol_error(error: MemorywireError, **data: Json) -> MCPError:
     return MCPError(code=code, message=error.detail, data={**data, "problem": error.problem()})
 
 
-def _meant(uri: str) -> tuple[str, dict[str, Json]]:
+def _parse_uri(uri: str) -> tuple[str, dict[str, Json]]:
     if uri.startswith(RECALL):
         return "recall", {"query": unquote(uri.removeprefix(RECALL))}
     if uri.startswith(MEMORY):
         return "get", {"id": unquote(uri.removeprefix(MEMORY))}
-    known = f"there are: {RECALL}{{query}}, {MEMORY}{{id}}"
-    raise MCPError(code=INVALID_PARAMS, message=f"there is no such resource; {known}", data={"uri": uri})
+    hint = f"there are: {RECALL}{{query}}, {MEMORY}{{id}}"
+    raise MCPError(code=INVALID_PARAMS, message=f"there is no such resource; {hint}", data={"uri": uri})
 
 
 _MOST = 100
@@ -133,15 +133,15 @@ async def complete(params: CompleteRequestParams, session: AgentSession, runner:
     kind = _kind(params.ref)
     if kind is None:
         raise MCPError(code=INVALID_PARAMS, message="there is no such prompt or resource template")
-    typed = params.argument.value
+    prefix = params.argument.value
     try:
-        known = await _known(kind, params.argument.name, session, runner)
+        candidates = await _list_values(kind, params.argument.name, session, runner)
     except MemorywireError as error:
         raise protocol_error(error) from error
-    values = [one for one in known if one.casefold().startswith(typed.casefold())]
-    shown = values[:_MOST]
+    values = [one for one in candidates if one.casefold().startswith(prefix.casefold())]
+    page = values[:_MOST]
     return CompleteResult(
-        completion=Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
+        completion=Completion(values=page, total=len(values), has_more=len(values) > len(page))
     )
 
 
@@ -151,7 +151,7 @@ def _kind(ref: ResourceTemplateReference | PromptReference) -> str | None:
     return {RECALL + "{query}": "query", MEMORY + "{id}": "id"}.get(str(ref.uri))
 
 
-async def _known(kind: str, argument: str, session: AgentSession, runner: Runner) -> list[str]:
+async def _list_values(kind: str, argument: str, session: AgentSession, runner: Runner) -> list[str]:
     if argument != kind:
         return []
     if kind == "id":
@@ -211,13 +211,13 @@ async def _publish(
     """Publish changes after `place`; end the stream when the client is no longer allowed."""
     closing = session.state.get("closing", service.closing)
     while not closing.is_set() and await session.is_welcome():
-        heard = service.feed.heard
-        found, place = await service.feed.after(place, tenant=session.caller.tenant, agents=(session.agent,))
-        changes = [event for event in found if event.kind == "committed" and _concerns(event, session)]
-        for uri in dict.fromkeys(_touched(changes, uris)):
+        position = service.feed.heard
+        events, place = await service.feed.after(place, tenant=session.caller.tenant, agents=(session.agent,))
+        changes = [event for event in events if event.kind == "committed" and _concerns(event, session)]
+        for uri in dict.fromkeys(_find_touched(changes, uris)):
             await bus.publish(ResourceUpdated(uri))
-        if not found:
-            await service.feed.pause(heard)
+        if not events:
+            await service.feed.pause(position)
     handler.close()
 
 
@@ -226,7 +226,7 @@ def _concerns(event: "Event", session: AgentSession) -> bool:
     return event.agent == session.agent and session.user in (None, event.user)
 
 
-def _touched(changes: Sequence["Event"], uris: Sequence[str]) -> Iterator[str]:
+def _find_touched(changes: Sequence["Event"], uris: Sequence[str]) -> Iterator[str]:
     """The resources to read again: memories that changed, and recalls after any change."""
     ids = {id for event in changes for id in event.memories}
     for uri in uris:

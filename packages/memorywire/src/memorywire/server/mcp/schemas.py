@@ -70,23 +70,23 @@ def tool_schema(operation: str) -> dict[str, Json]:
     """
     whole = input_schema(operation)
     fields = {name: _brief(operation, name, field) for name, field in whole["properties"].items()}
-    required = {"required": whole["required"]} if whole.get("required") else {}
-    return {"type": "object", "properties": fields, **required}
+    required_fields = {"required": whole["required"]} if whole.get("required") else {}
+    return {"type": "object", "properties": fields, **required_fields}
 
 
 def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Json]:
     """One field: its type, its values and a few words; of an object with many parts only the words."""
     words = _WORDING.get(f"{operation}.{name}") or _WORDING.get(name)
-    said: dict[str, Json] = {} if words is None else {"description": words}
+    description: dict[str, Json] = {} if words is None else {"description": words}
     kinds = {key: field[key] for key in ("type", "enum") if key in field}
     if "$ref" in field or name in _OPAQUE:
-        return {"type": "object", **said}
-    parts = {key: _typed(part) for key, part in field.get("properties", {}).items()}
-    items = {"items": _typed(field["items"])} if "items" in field else {}
-    return {**kinds, **items, **({"properties": parts} if parts else {}), **said}
+        return {"type": "object", **description}
+    parts = {key: _keep_type(part) for key, part in field.get("properties", {}).items()}
+    items = {"items": _keep_type(field["items"])} if "items" in field else {}
+    return {**kinds, **items, **({"properties": parts} if parts else {}), **description}
 
 
-def _typed(schema: Mapping[str, Json]) -> dict[str, Json]:
+def _keep_type(schema: Mapping[str, Json]) -> dict[str, Json]:
     return {key: schema[key] for key in ("type", "enum") if key in schema}
 
 
@@ -99,7 +99,7 @@ def output_schema(operation: str) -> dict[str, Json]:
     return _Whole(f"{operation}.response", _KNOWN).schema()
 
 
-def unscoped(answer: Mapping[str, Json]) -> dict[str, Json]:
+def drop_scope(answer: Mapping[str, Json]) -> dict[str, Json]:
     """An answer of the wire without the agent, who knows who it is."""
     return {name: value for name, value in answer.items() if name not in _KNOWN}
 
@@ -117,30 +117,30 @@ class _Whole:
         self._circular: set[str] = set()
 
     def schema(self) -> dict[str, Json]:
-        self._written(spec.schema(self._name), self._name)  # shows the circles
-        whole: dict[str, Json] = self._written(spec.schema(self._name), self._name)
-        shared = {_short(target): self._written(*_found(target)) for target in sorted(self._circular)}
+        self._write(spec.schema(self._name), self._name)  # shows the circles
+        whole: dict[str, Json] = self._write(spec.schema(self._name), self._name)
+        shared = {_short(target): self._write(*_find(target)) for target in sorted(self._circular)}
         return {**whole, "$defs": shared} if shared else whole
 
-    def _written(self, value: Json, home: str) -> Json:
+    def _write(self, value: Json, home: str) -> Json:
         if isinstance(value, list):
-            return [self._written(inner, home) for inner in value]
+            return [self._write(inner, home) for inner in value]
         if not isinstance(value, dict):
             return value
         own = {
-            name: self._properties(inner, home) if name == "properties" else self._written(inner, home)
+            name: self._properties(inner, home) if name == "properties" else self._write(inner, home)
             for name, inner in value.items()
             if name not in _NAMES and name != "$ref"
         }
         if "required" in own:
             own["required"] = [name for name in own["required"] if name not in self._without]
-        return own if "$ref" not in value else _joined(self._meant(value["$ref"], home), own)
+        return own if "$ref" not in value else _join(self._resolve(value["$ref"], home), own)
 
     def _properties(self, fields: Mapping[str, Json], home: str) -> dict[str, Json]:
-        kept = {name: inner for name, inner in fields.items() if name not in self._without}
-        return {name: self._written(inner, home) for name, inner in kept.items()}
+        visible = {name: inner for name, inner in fields.items() if name not in self._without}
+        return {name: self._write(inner, home) for name, inner in visible.items()}
 
-    def _meant(self, reference: str, home: str) -> Json:
+    def _resolve(self, reference: str, home: str) -> Json:
         file, _, path = reference.partition("#")
         target = f"{file.removesuffix('.json') or home}#{path}"
         if target in self._open:
@@ -149,12 +149,12 @@ class _Whole:
             return {"$ref": f"#/$defs/{_short(target)}"}
         self._open.append(target)
         try:
-            return self._written(*_found(target))
+            return self._write(*_find(target))
         finally:
             self._open.remove(target)
 
 
-def _found(target: str) -> tuple[Json, str]:
+def _find(target: str) -> tuple[Json, str]:
     """What a reference names, and the file it stands in."""
     home, _, path = target.partition("#")
     value: Json = spec.schema(home)
@@ -163,11 +163,11 @@ def _found(target: str) -> tuple[Json, str]:
     return value, home
 
 
-def _joined(meant: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
+def _join(target: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
     """Both schemas in one: the words and conditions of `own` beside those it refers to."""
-    if any(name in meant for name in set(own) - _WORDS):
-        return {**own, "allOf": [dict(meant), *own.get("allOf", ())]}
-    return {**meant, **own}
+    if any(name in target for name in set(own) - _WORDS):
+        return {**own, "allOf": [dict(target), *own.get("allOf", ())]}
+    return {**target, **own}
 
 
 def _short(target: str) -> str:

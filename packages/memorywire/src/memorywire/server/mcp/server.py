@@ -46,7 +46,7 @@ from memorywire.server.mcp.resources import (
     protocol_error,
     read,
 )
-from memorywire.server.mcp.schemas import input_schema, unscoped
+from memorywire.server.mcp.schemas import drop_scope, input_schema
 from memorywire.server.mcp.sessions import AgentSession
 from memorywire.server.mcp.tools import CARDS, OpenService, Runner, as_problem, as_result, tool
 from memorywire.wire import spec
@@ -63,7 +63,7 @@ class Fields(RequestParams):
 
     model_config = ConfigDict(extra="allow")
 
-    def given(self) -> dict[str, Json]:
+    def get_fields(self) -> dict[str, Json]:
         return dict(self.model_extra or {})
 
 
@@ -89,20 +89,20 @@ def method(
     operation: str, runner: Runner, who: Callable[[Context], AgentSession]
 ) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
     """The handler of one method: fields of the wire in, its response out."""
-    asked = runner.review if operation in REVIEWS else runner.ask
+    run = runner.review if operation in REVIEWS else runner.ask
 
     async def handler(context: Context, params: Fields) -> dict[str, Json]:
         from memorywire.wire.codec import encode
 
-        session, fields = who(context), params.given()
+        session, fields = who(context), params.get_fields()
         try:
             if operation == "decide":
                 answer = await decide(fields, session, context, runner)
             else:
-                answer = await asked(operation, fields, session)
+                answer = await run(operation, fields, session)
         except MemorywireError as error:
             raise protocol_error(error) from error
-        return unscoped(encode(answer))
+        return drop_scope(encode(answer))
 
     return handler
 
@@ -170,26 +170,26 @@ class _Handlers:
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         if params.name not in CARDS:
-            known = ", ".join(CARDS)
-            raise MCPError(code=INVALID_PARAMS, message=f"there is no such tool; there are: {known}")
+            names = ", ".join(CARDS)
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no such tool; there are: {names}")
         try:
-            return await self._called(context, params)
+            return await self._call(context, params)
         except MemorywireError as error:
             return as_problem(error)
 
-    async def _called(
+    async def _call(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         session = self._who(context)
         if params.request_state is not None:
             return await resume(params.request_state, params.input_responses, session, self.runner)
-        asked = params.arguments or {}
-        answer = await self.runner.ask(params.name, asked, session)
+        arguments = params.arguments or {}
+        answer = await self.runner.ask(params.name, arguments, session)
         if not getattr(answer, "pending_approval", False):
-            return as_result(answer, asked)
+            return as_result(answer, arguments)
         from memorywire.wire.codec import encode
 
-        return await settle(unscoped(encode(answer)), params.name, session, context, self.runner)
+        return await settle(drop_scope(encode(answer)), params.name, session, context, self.runner)
 
     async def list_resources(
         self, context: Context, params: PaginatedRequestParams | None

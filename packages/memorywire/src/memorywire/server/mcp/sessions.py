@@ -50,8 +50,8 @@ class AgentSession(Struct, frozen=True, kw_only=True):
     decided_with: Callable[[str], str] = reviewing
     state: dict[str, Any] = field(default_factory=dict)
 
-    def note(self, operation: str, said: Mapping[str, Json]) -> None:
-        self.state.update(operation=operation, **said)
+    def note(self, operation: str, fields: Mapping[str, Json]) -> None:
+        self.state.update(operation=operation, **fields)
 
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """The arguments as a wire request about this agent's memory; no argument can name another."""

@@ -9,33 +9,33 @@ from memorywire.model.record import Json
 URL = "http://127.0.0.1:8377/mcp"
 
 
-def snippets(command: str, typed: Sequence[str] = ()) -> Iterator[str]:
+def snippets(command: str, options: Sequence[str] = ()) -> Iterator[str]:
     """Lines for people: for each client where it goes, and what to write there.
 
-    `typed` are the options that say where and whose memory, as they are to be typed again.
+    `options` are the options that name the store and the agent, repeated in each snippet.
     """
-    args = ["mcp", *typed]
+    args = ["mcp", *options]
     stdio: dict[str, Json] = {"command": command, "args": args}
     yield "Claude Code"
     yield f"  claude mcp add memorywire -- {shlex.join((command, *args))}"
     yield "Claude Desktop: claude_desktop_config.json; Cursor: .cursor/mcp.json; Windsurf: mcp_config.json"
-    yield from _indented(json.dumps({"mcpServers": {"memorywire": stdio}}, indent=2))
+    yield from _indent(json.dumps({"mcpServers": {"memorywire": stdio}}, indent=2))
     yield "VS Code: .vscode/mcp.json"
-    yield from _indented(json.dumps({"servers": {"memorywire": {"type": "stdio", **stdio}}}, indent=2))
+    yield from _indent(json.dumps({"servers": {"memorywire": {"type": "stdio", **stdio}}}, indent=2))
     yield "Zed: settings.json"
-    yield from _indented(json.dumps({"context_servers": {"memorywire": stdio}}, indent=2))
+    yield from _indent(json.dumps({"context_servers": {"memorywire": stdio}}, indent=2))
     yield "Codex: ~/.codex/config.toml"
     lines = ("[mcp_servers.memorywire]", f"command = {json.dumps(command)}", f"args = {json.dumps(args)}")
-    yield from _indented("\n".join(lines))
+    yield from _indent("\n".join(lines))
     yield "Any client over HTTP, while `memorywire serve` runs; the header names the agent. Where operators"
     yield 'are named, another one brings a token: "Authorization": "Bearer mw_..."'
-    named = dict(zip(typed[::2], typed[1::2], strict=True))
-    headers = {"Memorywire-Agent": named.get("--agent", "NAME")}
-    if "--user" in named:
-        headers["Memorywire-User"] = named["--user"]
+    values = dict(zip(options[::2], options[1::2], strict=True))
+    headers = {"Memorywire-Agent": values.get("--agent", "NAME")}
+    if "--user" in values:
+        headers["Memorywire-User"] = values["--user"]
     remote = {"type": "http", "url": URL, "headers": headers}
-    yield from _indented(json.dumps({"mcpServers": {"memorywire": remote}}, indent=2))
+    yield from _indent(json.dumps({"mcpServers": {"memorywire": remote}}, indent=2))
 
 
-def _indented(text: str) -> Iterator[str]:
+def _indent(text: str) -> Iterator[str]:
     return (f"  {line}" for line in text.splitlines())

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memorywire.model.errors import Forbidden, MemorywireError
 from memorywire.model.record import Json
-from memorywire.server.mcp.schemas import SCOPE, input_schema, tool_schema, unscoped
+from memorywire.server.mcp.schemas import SCOPE, drop_scope, input_schema, tool_schema
 from memorywire.server.mcp.sessions import CONNECTED, AgentSession
 
 if TYPE_CHECKING:
@@ -86,19 +86,23 @@ def tool(operation: str) -> Tool:
     )
 
 
-def as_result(answer: object, asked: Mapping[str, Json]) -> CallToolResult:
+def as_result(answer: object, arguments: Mapping[str, Json]) -> CallToolResult:
     """The answer of the wire, structured; as text, recalled memories only in their fences."""
     from memorywire.model.answers import Recalled
     from memorywire.wire.codec import encode
 
-    document = unscoped(encode(answer))
-    text = spoken(answer, asked.get("max_tokens")) if isinstance(answer, Recalled) else written(document)
+    document = drop_scope(encode(answer))
+    text = (
+        write_recall(answer, arguments.get("max_tokens"))
+        if isinstance(answer, Recalled)
+        else write_json(document)
+    )
     return _result(text, document)
 
 
 def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) -> CallToolResult:
     """A result from a receipt that is plain JSON already."""
-    result = _result(written(document), document)
+    result = _result(write_json(document), document)
     if document["pending_approval"] and document["approval_url"] is None:
         command = decided_with(document["proposal_id"])
         result.content.append(TextContent(text=f"It waits for a person, who decides with: {command}"))
@@ -107,19 +111,19 @@ def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) ->
 
 def as_problem(error: MemorywireError) -> CallToolResult:
     """A problem that the model can read and act on; it is no answer, so nothing is structured."""
-    return CallToolResult(content=[TextContent(text=written(error.problem()))], is_error=True)
+    return CallToolResult(content=[TextContent(text=write_json(error.problem()))], is_error=True)
 
 
-def spoken(recalled: "Recalled", max_tokens: int | None = None) -> str:
+def write_recall(answer: "Recalled", max_tokens: int | None = None) -> str:
     """What was recalled, for a model to read; with `max_tokens`, the fences and labels fit into it, too."""
     from memorywire.search.render import FENCE, render
     from memorywire.search.token_budget import cost
 
-    hits, remarks = recalled.hits, list(_remarks(recalled))
-    left = None if max_tokens is None else max_tokens - cost("\n".join(["", *remarks]))
-    block = render(hits, max_tokens=left)
-    if left is not None and block.count(FENCE) < len(hits):
-        block = render(hits, max_tokens=left - cost(f"\n{_SOME_LEFT_OUT}"))
+    hits, remarks = answer.hits, list(_remarks(answer))
+    budget = None if max_tokens is None else max_tokens - cost("\n".join(["", *remarks]))
+    block = render(hits, max_tokens=budget)
+    if budget is not None and block.count(FENCE) < len(hits):
+        block = render(hits, max_tokens=budget - cost(f"\n{_SOME_LEFT_OUT}"))
         enough = cost("\n".join([render(hits[:1]), *remarks, _SOME_LEFT_OUT])) + _ROUNDED_UP
         remarks.append(
             _SOME_LEFT_OUT if block else f"{_TOO_SMALL} With its labels the first fits into {enough}."
@@ -127,11 +131,11 @@ def spoken(recalled: "Recalled", max_tokens: int | None = None) -> str:
     return "\n".join([*([block] if block else []), *remarks])
 
 
-def _remarks(recalled: "Recalled") -> Iterator[str]:
+def _remarks(answer: "Recalled") -> Iterator[str]:
     """What a model should know about what it is shown, or why it is shown nothing."""
     from memorywire.model.answers import Verdict
 
-    match bool(recalled.hits), recalled.verdict:
+    match bool(answer.hits), answer.verdict:
         case False, Verdict.NO_MATCH:
             yield "Nothing in memory answers this."
         case False, _:
@@ -140,12 +144,12 @@ def _remarks(recalled: "Recalled") -> Iterator[str]:
             yield "Nothing in memory answers this: these are below the floor."
         case True, Verdict.WEAK:
             yield "A weak match: none of these clearly answers this."
-    if recalled.degraded:
-        yield f"Not everything that was asked for could be done: {', '.join(recalled.degraded)}."
-    yield from (f"Note: {note}" for note in recalled.notes or ())
+    if answer.degraded:
+        yield f"Not everything that was asked for could be done: {', '.join(answer.degraded)}."
+    yield from (f"Note: {note}" for note in answer.notes or ())
 
 
-def written(document: Json) -> str:
+def write_json(document: Json) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -179,7 +183,7 @@ class Runner(Struct, frozen=True, kw_only=True):
         if session.reviewer is None:
             raise Forbidden("proposals cannot be decided over this connection", fix="use `memorywire review`")
         if operation == "decide" and not (session.verified or elicited):
-            raise undecided(session, fields)
+            raise build_refusal(session, fields)
         payload = session.payload(fields)
         session.reviewer.require(Right.REVIEW)
         session.reviewer.require_agent(payload, optional=False)
@@ -220,7 +224,7 @@ def _refuse_unknown(operation: str, arguments: Mapping[str, Json]) -> None:
             raise unknown_field(name, list(fields))
 
 
-def undecided(session: AgentSession, fields: Mapping[str, Json]) -> Forbidden:
+def build_refusal(session: AgentSession, fields: Mapping[str, Json]) -> Forbidden:
     """The problem of a decision that no person is known to have made; its fix says how a person decides."""
     ids = fields.get("proposal_ids")
     first = ids[0] if isinstance(ids, list) and ids and isinstance(ids[0], str) else "PROPOSAL"
