@@ -21,7 +21,7 @@ from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
 from memorywire.pipeline.context import Context, Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
-from memorywire.pipeline.governance import LOCAL, Office, Purse, RejectedWords, Rulebook, review_url
+from memorywire.pipeline.governance import LOCAL, Office, RecallBudget, RejectedWords, Rulebook, review_url
 from memorywire.pipeline.kv import Usage
 from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
 from memorywire.pipeline.outbox import keep_redelivering, mark_lagging, redeliver
@@ -328,7 +328,7 @@ async def _governed(
     office = Office(
         journal=journal,
         rulebook=Rulebook(policy, journal, context.clock),
-        purse=Purse(journal),
+        budget=RecallBudget(journal),
         redactor=Redactor(governance.secrets, personal=governance.redact_personal),
         rejected=RejectedWords(journal, context.clock),
         caller=governance.caller,

@@ -1,1 +1,1 @@
-"""The five operations: each plans a `Change` or a ranked answer; one corridor commits."""
+"""The operations: each returns a plan or a ranked answer; one `commit` judges and writes plans."""

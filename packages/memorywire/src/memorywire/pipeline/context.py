@@ -1,4 +1,4 @@
-"""The tools every operation works with; they are handed in, never looked up."""
+"""The context that every operation gets as an argument: store, embedder, clock, governance, routing."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas,
 
 
 class WritePolicy(StrEnum):
-    """Which stores must hold a change before its receipt says committed; the others are owed it."""
+    """Which stores must hold a change before its receipt says committed; the others get it from the outbox."""
 
     ALL = "all"
     PRIMARY = "primary"
@@ -115,7 +115,7 @@ class NamelessVectors:
 class Context(Struct, frozen=True, kw_only=True):
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
-    `watching` is told how long stores take for `operation`, the one these tools were given to. `placing`
+    `watching` is told how long stores take for `operation`, the one that this context was made for. `placing`
     knows which scopes are kept in another store, `rests` the vectors of recent questions.
     """
 
@@ -149,13 +149,13 @@ class Context(Struct, frozen=True, kw_only=True):
             self.took(store, now() - start)
 
     async def serving(self, scope: Scope) -> "Context":
-        """The same tools with the store that keeps the memories of the scope."""
+        """The same context with the store that keeps the memories of the scope."""
         store = await self.placing(scope)
         return self if store is None else replace(self, store=store)
 
     @property
     def governance(self) -> Office:
-        """The office that answers for changes, or the problem that none is wired."""
+        """The journal, policy and redactor; raises CapabilityUnsupported when none is configured."""
         if self.office is None:
             raise unsupported("governance", "no journal is wired here")
         return self.office

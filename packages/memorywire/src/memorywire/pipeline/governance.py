@@ -26,7 +26,7 @@ _USAGE_FRESH_MS = 5_000
 _UNLIMITED = Budget()
 
 
-class Purse:
+class RecallBudget:
     """What was handed out lately, by tenant and subject (`agent:NAME`, `caller:NAME`).
 
     It is read again from the recall log every few seconds, so that budgets hold across restarts and
@@ -218,7 +218,7 @@ class Office(Struct, frozen=True, kw_only=True):
 
     journal: Journal
     rulebook: Rulebook
-    purse: Purse
+    budget: RecallBudget
     redactor: Redactor
     rejected: RejectedWords
     caller: str = LOCAL

@@ -1,4 +1,4 @@
-"""The message layer: conversations are kept first, then read for facts, each of which walks the corridor."""
+"""The message layer: conversations are stored, then read for facts; each fact is remembered like any other."""
 
 import asyncio
 import json
@@ -190,7 +190,7 @@ class Reader:
         allowance: Allowance,
     ) -> None:
         self.extractor = extractor
-        self._tools = context
+        self._context = context
         self._queue = None if journal is None else IngestQueue(journal)
         self._allowance = allowance
         self._breaker = Breaker(context.clock)
@@ -283,7 +283,7 @@ class Reader:
 
     async def _next(self, queue: IngestQueue) -> bool:
         async with self._one_at_a_time:
-            now = self._tools.clock()
+            now = self._context.clock()
             event = await queue.lease(now, now + _LEASE_MS)
             if event is None:
                 return False
@@ -291,8 +291,10 @@ class Reader:
             return True
 
     def _as(self, caller: str) -> Context:
-        office = self._tools.office
-        return self._tools if office is None else replace(self._tools, office=replace(office, caller=caller))
+        office = self._context.office
+        return (
+            self._context if office is None else replace(self._context, office=replace(office, caller=caller))
+        )
 
     async def _settle(self, event: Event, context: Context, queue: IngestQueue) -> Event:
         """Read it; when that fails now, see that it is tried again."""
@@ -320,7 +322,7 @@ class Reader:
         return wait, "the extractor's budget is spent"
 
     async def _put_off(self, event: Event, tries: int, pause: int, error: str, queue: IngestQueue) -> Event:
-        due = self._tools.clock() + pause
+        due = self._context.clock() + pause
         await queue.postpone(event.id, tries=tries, due_at=due, error=error)
         self.wake()
         return replace(event, tries=tries, due_at=due, error=error)
@@ -341,7 +343,7 @@ class Reader:
         extraction = await self._breaker(
             "extract", partial(self._ask_extractor, self.extractor, event, conversation)
         )
-        clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in extraction]
+        clean = [replace(fact, text=self._context.without_secrets(fact.text) or "") for fact in extraction]
         if not self.extractor.local and self._queue is not None:
             await self._queue.set_facts(event.id, clean)
         return tuple(clean)

@@ -64,7 +64,7 @@ async def check_permission(request: Recall, context: Context) -> None:
             await _refuse(request, judgement, context)
         if judgement.verdict is Verdict.HOLD:
             await _hold_recall(request, judgement, policy, context)
-    await context.office.purse.check(request, policy, context.office.caller, context.clock())
+    await context.office.budget.check(request, policy, context.office.caller, context.clock())
 
 
 def redact_query(request: Recall, context: Context) -> str:
@@ -93,7 +93,7 @@ def log_recall(
         details={"as_of": request.as_of} if request.as_of is not None else None,
     )
     office.journal.note_recall(note)
-    office.purse.spend(note)
+    office.budget.spend(note)
 
 
 async def _refuse(request: Recall, judgement: Judgement, context: Context) -> None:
