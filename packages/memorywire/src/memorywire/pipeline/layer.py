@@ -1,4 +1,4 @@
-"""The message layer: conversations are stored, then read for facts; each fact is remembered like any other."""
+"""The message layer: conversations are stored, then read for facts, and each fact is remembered."""
 
 import asyncio
 import json
