@@ -24,7 +24,7 @@ from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas,
 
 
 class WritePolicy(StrEnum):
-    """Which stores must hold a change before its receipt says committed; the others get it from the outbox."""
+    """Which stores must hold a change before its receipt says committed; the others get it later."""
 
     ALL = "all"
     PRIMARY = "primary"
