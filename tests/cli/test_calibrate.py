@@ -54,7 +54,7 @@ def test_no_floor_is_recommended_where_none_tells_the_kinds_apart(filled: Shell)
     swapped = [{"query": query, "answerable": False} for query in ANSWERABLE]
     swapped += [{"query": query, "answerable": True} for query in OTHERS]
     done = filled("calibrate", stdin=lines(*swapped))
-    assert "no floor tells the two kinds apart" in done.out
+    assert "no floor separates the two kinds" in done.out
     assert "MEMORYWIRE_FLOOR=" not in done.out
     assert "a few dozen of each kind" in done.out
 

@@ -116,5 +116,5 @@ def test_a_file_of_a_memory_that_is_gone_is_named_when_a_folder_is_replaced(
     assert shell("export", written, "--format", format_, "--json").json["others"] == []
     shell("forget", gone)
     again = shell("export", written, "--format", format_, "--replace")
-    assert "1 file there before and not of this export" in again.out
+    assert "1 file not from this export" in again.out
     assert f"default/{gone}.md" in again.out

@@ -117,7 +117,7 @@ def test_a_server_says_that_it_can_only_read(shell: Shell):
     )
     assert served.out.startswith('503 {"status":"read-only"}\n')
     assert "tea" in served.out
-    assert "can only be read" in served.err
+    assert "is read-only" in served.err
     assert "not healthy" in examined.out
 
 

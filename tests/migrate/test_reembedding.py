@@ -175,7 +175,7 @@ def test_a_dry_run_says_how_many_how_long_and_how_much_and_swaps_nothing(tmp_pat
             assert (said["cost"] > 0) == (left > 0)
         assert shell("recall", "fact number 7").code == 0
         done = shell("reembed", "--to", to)
-        assert (done.code, "300 versions are now of" in done.out) == (0, True)
+        assert (done.code, "300 versions have vectors of" in done.out) == (0, True)
         assert "300 versions, 0 left to embed" in done.err
         assert shell("recall", "fact number 7").code != 0
         assert shell("recall", "fact number 7", MEMORYWIRE_EMBEDDER=to).code == 0

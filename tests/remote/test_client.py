@@ -265,7 +265,7 @@ def test_a_ledger_that_does_not_agree_with_what_was_kept_is_told_over_a_server(t
 
 def test_where_mcp_is_served_is_said_without_the_token(tmp_path: Path):
     refused = Shell(tmp_path)("mcp", "--json", MEMORYWIRE_URL="https://mw_secret@far.example/?tenant=t1")
-    assert "https://far.example/mcp over HTTP" in refused.problem["fix"]
+    assert "https://far.example/mcp (HTTP)" in refused.problem["fix"]
     assert "mw_secret" not in refused.err
 
 

@@ -62,8 +62,8 @@ def _list_pending(cli: CliContext) -> list[dict[str, Json]]:
 
 
 def _deliver(cli: CliContext) -> Answer:
+    before = _list_pending(cli)  # an open memory delivers by itself: count first
     memory = cli.memory()
-    before = memory.debts()
     memory.pay_debts()
     remaining = memory.debts()
     return {"paid": len(before) - len(remaining), "debts": _summarize(remaining)}

@@ -150,7 +150,7 @@ def _render_export(answer: Answer) -> Iterator[str]:
         yield from (f"  not included: {loss}" for loss in answer["losses"])
         if answer["others"]:
             files = counted(len(answer["others"]), "file")
-            yield f"  {files} in the folder are not from this export; their memories may have ended:"
+            yield f"  {files} not from this export, whose memory may have ended:"
             yield from (f"    {name}" for name in answer["others"][:_SHOWN])
     else:
         changes, versions = (
