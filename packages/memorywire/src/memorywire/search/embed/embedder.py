@@ -213,7 +213,7 @@ def _split(url: str) -> SplitResult:
     """The parts of `url`, its port a number when there is one."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises when it is not a number)
+        int(parts.port or 0)  # raises when it is not a number
     except ValueError as error:
         raise _unknown(f"the embedder's URL is malformed: {error}") from None
     return parts
