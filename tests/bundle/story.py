@@ -47,7 +47,7 @@ async def lived(memory: Memory, facts: int = 12) -> list[str]:
     return ids
 
 
-async def export_entries(path: Path, context: Context, **wanted: bool) -> Bundle:
+async def export_to(path: Path, context: Context, **wanted: bool) -> Bundle:
     with path.open("wb") as file:
         return await export_bundle(file, context, ExportOptions(tenant=DEFAULT_TENANT, **wanted))
 
@@ -63,7 +63,7 @@ def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str
 
     async def story(memory: Memory, context: Context) -> list[str]:
         ids = await lived(memory, facts)
-        await export_entries(path, context, **wanted)
+        await export_to(path, context, **wanted)
         return ids
 
     return on(url, story)

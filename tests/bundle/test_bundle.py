@@ -19,7 +19,7 @@ from memorywire.stores.router.router import Mount, Router
 from memorywire.stores.wrappers import with_timeout
 from memorywire.testing.samples import SPACE
 from memorywire.wire import spec
-from tests.bundle.story import bundle_of, export_entries, imported, lived, on
+from tests.bundle.story import bundle_of, export_to, imported, lived, on
 from tests.engine.quick import Quick
 
 STORES = ("memory://", "sqlite://")
@@ -32,7 +32,7 @@ def _carried(tmp_path: Path, url: str, facts: int, **wanted: bool) -> tuple[byte
     async def story(memory: Memory, context: Context) -> None:
         answer = await imported(one, context)
         assert answer["problems"] == []
-        await export_entries(other, context, **wanted)
+        await export_to(other, context, **wanted)
 
     on(url, story)
     return one.read_bytes(), other.read_bytes()
@@ -59,12 +59,12 @@ def test_what_several_stores_keep_is_exported_with_its_past(tmp_path: Path) -> N
         stores = ["memory://#here", "memory://#there"]
         async with Memory("agent", stores, policy="open", embedder=Quick()) as memory:
             await lived(memory)
-            bundle = await export_entries(one, (await memory._open()).context, vectors=True)
+            bundle = await export_to(one, (await memory._open()).context, vectors=True)
             assert bundle.manifest["history"] is True
 
     async def story(memory: Memory, context: Context) -> None:
         await imported(one, context)
-        await export_entries(other, context, vectors=True)
+        await export_to(other, context, vectors=True)
 
     asyncio.run(several())
     on("sqlite://", story)
@@ -85,7 +85,7 @@ def test_the_store_does_not_show_in_the_bytes(tmp_path: Path) -> None:
 
     async def story(memory: Memory, context: Context) -> None:
         await imported(one, context)
-        await export_entries(other, context)
+        await export_to(other, context)
 
     on("memory://", story)
     assert one.read_bytes() == other.read_bytes()
@@ -97,7 +97,7 @@ def test_history_comes_along(tmp_path: Path, url: str) -> None:
 
     async def before(memory: Memory, context: Context) -> tuple[list[str], list[tuple[Version, ...]]]:
         ids = await lived(memory)
-        await export_entries(path, context)
+        await export_to(path, context)
         return ids, [await memory.history(id) for id in ids if id != ids[5]]
 
     ids, histories = on(url, before)

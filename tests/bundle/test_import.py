@@ -18,7 +18,7 @@ from memorywire.migrate.undo import undo_import
 from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context
-from tests.bundle.story import bundle_of, export_entries, imported, on, resealed, unsigned
+from tests.bundle.story import bundle_of, export_to, imported, on, resealed, unsigned
 from tests.cli.shell import COMMAND, Shell
 
 STORES = ("memory://", "sqlite://")
@@ -30,7 +30,7 @@ def _one(path: Path, content: str, id: str = NAMED) -> None:
 
     async def story(memory: Memory, context: Context) -> None:
         await memory.remember(content, id=id, metadata={"theirs": 1, "both": "theirs"}, tags=["new"])
-        await export_entries(path, context)
+        await export_to(path, context)
 
     on("memory://", story)
 
@@ -175,7 +175,7 @@ def test_taking_back_restores_what_was_written_over_and_spares_what_moved_since(
 def test_a_secret_does_not_come_in(theirs: Path) -> None:
     async def told(memory: Memory, context: Context) -> None:
         await memory.remember("the password is in the safe", id=NAMED)
-        await export_entries(theirs, context)
+        await export_to(theirs, context)
 
     on("memory://", told)
     secret = "AKIAIOSFODNN7EXAMPLQ"
@@ -210,11 +210,11 @@ def test_proposals_travel_with_the_memory(tmp_path: Path) -> None:
 
     async def before(memory: Memory, context: Context) -> None:
         await memory.remember("this has to wait", approval_required=True)
-        await export_entries(one, context)
+        await export_to(one, context)
 
     async def after(memory: Memory, context: Context) -> None:
         assert (await imported(one, context))["proposals"] == 1
-        await export_entries(other, context)
+        await export_to(other, context)
         assert (await imported(one, context))["proposals"] == 0
 
     on("sqlite://", before)
@@ -232,7 +232,7 @@ def test_what_was_approved_there_and_ended_since_stops_nothing_here(tmp_path: Pa
             await memory.decide(str(held.proposal_id), "approve")
         await memory.forget("forgotten")
         await memory.remember("from a person", id="newer", source="user", supersedes=["replaced"])
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         answer = await imported(path, context, dry_run=dry_run)
@@ -250,11 +250,11 @@ def test_a_proposal_that_was_planned_anew_travels_like_any_other(tmp_path: Path)
         held = await memory.remember("this has to wait", approval_required=True)
         await memory.decide(str(held.proposal_id), "reject")
         await memory.decide(str(held.proposal_id), "reopen")
-        await export_entries(one, context)
+        await export_to(one, context)
 
     async def after(memory: Memory, context: Context) -> None:
         assert (await imported(one, context))["proposals"] == 1
-        await export_entries(other, context)
+        await export_to(other, context)
         [waiting] = (await memory.proposals()).items
         await memory.decide(waiting.id, "approve")
         assert [record.content for record in await memory.list()] == ["this has to wait"]

@@ -15,7 +15,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Where
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope, Trust
 from memorywire.pipeline.context import Context
-from tests.bundle.story import export_entries, imported, on, resealed
+from tests.bundle.story import export_to, imported, on, resealed
 
 WORDS = "Ana banks with Meridian"
 
@@ -27,7 +27,7 @@ def _exported(tmp_path: Path, path: Path, *, vectors: bool = False, rules: bool 
         await memory.remember(WORDS, source="chat")
         if rules:
             await memory.set_rules([{"name": "all", "verdict": "allow", "everything": True}])
-        bundle = await export_entries(path, context, vectors=vectors)
+        bundle = await export_to(path, context, vectors=vectors)
         assert bundle.signature is not None
         return str(bundle.signature["key"])
 
@@ -116,7 +116,7 @@ def test_vectors_of_a_bundle_that_no_known_key_signed_are_made_anew(tmp_path: Pa
     async def story(memory: Memory, context: Context) -> None:
         await imported(path, context, trusted=True)
         again = tmp_path / "again.jsonl"
-        await export_entries(again, context, vectors=True)
+        await export_to(again, context, vectors=True)
         [kept] = [put.vector for change in read_bundle_changes(again, DEFAULT_TENANT) for put in change.put]
         assert kept == honest
 

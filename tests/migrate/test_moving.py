@@ -19,7 +19,7 @@ from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
 from memorywire.pipeline.context import Context
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import SPACE
-from tests.bundle.story import bundle_of, exported, imported, lived, on, unsigned
+from tests.bundle.story import bundle_of, export_to, imported, lived, on, unsigned
 from tests.postgres.conftest import schema_of
 from tests.postgres.desk import Server
 
@@ -70,14 +70,14 @@ def test_sqlite_to_postgres_and_back_is_the_same_bundle(tmp_path: Path, schema: 
             "asked": answer["verified"]["asked"],
             "agreed": answer["verified"]["asked"],
         }
-        await exported(tmp_path / "postgres.jsonl", context)
+        await export_to(tmp_path / "postgres.jsonl", context)
 
     async def back(memory: Memory, context: Context) -> None:
         await _moved(schema, context)
-        await exported(tmp_path / "back.jsonl", context)
+        await export_to(tmp_path / "back.jsonl", context)
 
     async def origin(memory: Memory, context: Context) -> None:
-        await exported(tmp_path / "origin.jsonl", context)
+        await export_to(tmp_path / "origin.jsonl", context)
 
     on(schema, there)
     on(_sqlite(tmp_path, "back"), back)
@@ -92,7 +92,7 @@ def test_vectors_leave_postgres_as_they_came(tmp_path: Path, schema: str) -> Non
 
     async def story(memory: Memory, context: Context) -> None:
         await imported(one, context)
-        await exported(other, context, vectors=True)
+        await export_to(other, context, vectors=True)
 
     on(schema, story)
     assert unsigned(one) == unsigned(other)

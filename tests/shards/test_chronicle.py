@@ -7,7 +7,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.pipeline.context import Context
-from tests.bundle.story import exported, imported, lived, on, unsigned
+from tests.bundle.story import export_to, imported, lived, on, unsigned
 from tests.engine.quick import Quick
 from tests.shards.spread import spread
 
@@ -23,13 +23,13 @@ def test_agents_of_two_shards_leave_in_one_bundle_with_their_past(
         for agent in ("ana", "ben", "chloe"):
             async with Memory(agent, [f"shards+{urls[0]}"], policy="open", embedder=Quick()) as memory:
                 await lived(memory, 9)
-                bundle = await exported(one, (await memory._open()).context, vectors=True)
+                bundle = await export_to(one, (await memory._open()).context, vectors=True)
         assert bundle.manifest["history"] is True
         assert bundle.manifest["agents"] == ["ana", "ben", "chloe"]
 
     async def elsewhere(memory: Memory, context: Context) -> None:
         assert (await imported(one, context))["problems"] == []
-        await exported(other, context, vectors=True)
+        await export_to(other, context, vectors=True)
 
     asyncio.run(story())
     on("sqlite://", elsewhere)

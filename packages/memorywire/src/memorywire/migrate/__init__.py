@@ -1,1 +1,1 @@
-"""Memory on the move: bundles, imports, migrations between stores, and what other products left behind."""
+"""Moves memories: bundles, imports and exports of other formats, and moves between stores."""

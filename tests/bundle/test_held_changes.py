@@ -9,7 +9,7 @@ from memorywire.journal.acts import Wanted
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context
-from tests.bundle.story import export_entries, imported, on
+from tests.bundle.story import export_to, imported, on
 
 WEB = "web:forum"  # what policy holds
 
@@ -32,7 +32,7 @@ def test_what_the_import_itself_ends_waits_for_nobody(tmp_path: Path, url: str) 
         await _approved(memory, "replaced")
         await memory.forget("forgotten")
         await memory.remember("from a person", id="newer", source="user", supersedes=["replaced"])
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         for _ in range(2):  # what is started again comes to the same
@@ -57,7 +57,7 @@ def test_what_lives_again_at_the_end_of_the_file_still_waits(tmp_path: Path) -> 
         await _approved(memory, "back")
         gone = await memory.forget("back")
         await memory.undo(str(gone.change_id))
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         answer = await imported(path, context)
@@ -74,7 +74,7 @@ def test_of_several_that_were_approved_as_one_only_those_alive_still_wait(tmp_pa
     async def before(memory: Memory, context: Context) -> None:
         await _approved(memory, "gone", "stays")
         await memory.forget("gone")
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         await imported(path, context)
@@ -95,7 +95,7 @@ def test_the_same_words_said_again_later_are_still_asked_about(tmp_path: Path) -
             await memory.decide(str(held.proposal_id), "approve")
             if id == "first":
                 await memory.forget(id)
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         await imported(path, context)
@@ -114,7 +114,7 @@ def test_what_replaced_it_waits_too_and_so_both_do(tmp_path: Path) -> None:
         await _approved(memory, "old")
         held = await memory.remember("newer on the web", id="new", source=WEB, supersedes=["old"])
         await memory.decide(str(held.proposal_id), "approve")
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         answer = await imported(path, context)
@@ -131,7 +131,7 @@ def test_what_is_here_already_in_the_same_words_stops_no_import(tmp_path: Path) 
     async def before(memory: Memory, context: Context) -> None:
         await _approved(memory, "theirs", words="the same words of")
         await memory.remember("something else", id="else", source="user")
-        await export_entries(path, context)
+        await export_to(path, context)
 
     async def after(memory: Memory, context: Context) -> None:
         held = await memory.remember("the same words of theirs", id="ours", source=WEB)

@@ -16,7 +16,7 @@ from memorywire.model.oversight import SetRules
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.rules import set_rules
-from tests.bundle.story import export_entries, imported, lived, on, resealed
+from tests.bundle.story import export_to, imported, lived, on, resealed
 
 RULE: dict[str, Any] = {
     "name": "hold chatter",
@@ -31,7 +31,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
 
     async def before(memory: Memory, context: Context) -> None:
         await set_rules(SetRules(rules=(RULE,)), context)
-        await export_entries(one, context)
+        await export_to(one, context)
 
     async def after(memory: Memory, context: Context) -> None:
         assert (await memory.remember("said freely", source="chat 1")).status == "committed"
@@ -60,7 +60,7 @@ def _with_ledger(folder: Path) -> Path:
 
     async def story(memory: Memory, context: Context) -> None:
         await lived(memory)
-        await export_entries(path, context, ledger=True)
+        await export_to(path, context, ledger=True)
 
     on(f"sqlite:///{folder}/source.db", story)
     return path
@@ -89,7 +89,7 @@ def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -
         await imported(path, context)
         seen = await context.governance.journal.find_entries(DEFAULT_TENANT, answer["batch"])
         assert [one["details"]["ledger"] for one in seen if one["kind"] == "evidence"] == [ledger]
-        await export_entries(again, context, ledger=True)
+        await export_to(again, context, ledger=True)
 
     on(f"sqlite:///{tmp_path}/target.db", story)
     backup(tmp_path / "target.db", tmp_path / "copy.db")
@@ -126,7 +126,7 @@ def test_a_ledger_needs_a_disk_and_speaks_of_everybody(tmp_path: Path) -> None:
 
     async def in_memory(memory: Memory, context: Context) -> None:
         with pytest.raises(CapabilityUnsupported, match="signs nothing"):
-            await export_entries(tmp_path / "x.jsonl", context, ledger=True)
+            await export_to(tmp_path / "x.jsonl", context, ledger=True)
         answer = await imported(path, context)
         assert (len(answer["ledgers"]), "cannot save" in answer["losses"][0]) == (1, True)
 
