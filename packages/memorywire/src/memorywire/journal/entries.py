@@ -73,14 +73,6 @@ def _encode_slowly(value: Json) -> str:
     return "[" + ",".join([_encode_slowly(item) for item in value]) + "]"
 
 
-def encoded(text: str) -> bytes:
-    """The bytes that are hashed."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds a lone surrogate") from error
-
-
 def _encode_utf16(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 

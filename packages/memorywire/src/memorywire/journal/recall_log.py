@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.backend import Session, bind_scope
-from memorywire.journal.entries import Entry, build_draft, encoded
+from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import append
-from memorywire.model.codec import loads, write_json
+from memorywire.model.codec import load, write_json
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import Scope
@@ -46,7 +46,10 @@ class RecallBuffer:
         A note that JSON cannot spell is refused as InvalidRequest here. Found out later, it would fail every
         write that shares its transaction, again and again.
         """
-        line = encoded(f"{_encode_note(note)}\n")
+        try:
+            line = f"{_encode_note(note)}\n".encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("the text holds a lone surrogate") from error
         if not _is_finite(note):
             raise InvalidRequest("a number of the entry is not finite")
         with self._lock:
@@ -146,7 +149,7 @@ def find_orphans(journal: Path) -> Iterator[Orphan]:
 def _read_notes(path: Path) -> list[RecallNote]:
     """The complete lines of a file; an incomplete one belongs to a recall that was never answered."""
     *whole, _ = path.read_bytes().split(b"\n")
-    return [_replace_infinite(loads(RecallNote, line.decode())) for line in whole]
+    return [_replace_infinite(load(RecallNote, json.loads(line))) for line in whole]
 
 
 def _encode_note(note: RecallNote) -> str:

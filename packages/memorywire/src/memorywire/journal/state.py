@@ -12,7 +12,14 @@ from msgspec import Struct, field
 
 from memorywire.journal import ledger, row_digests
 from memorywire.journal.backend import Session
-from memorywire.journal.entries import canonical, commitment, digests_beside, encoded, mark_of, record_digest
+from memorywire.journal.entries import (
+    canonical,
+    canonical_bytes,
+    commitment,
+    digests_beside,
+    mark_of,
+    record_digest,
+)
 from memorywire.journal.ledger import Row
 from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError
@@ -159,8 +166,8 @@ class Replay(Struct, kw_only=True):
 def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
     """What the ledger and the log of recalls must agree on, as one digest."""
     hits = [[id, version, round(score, 6)] for id, version, score in details["hits"]]
-    told = canonical([at, agent, caller, details["verdict"], hits])
-    return hashlib.sha256(encoded(told)).hexdigest()[:_DIGITS]
+    text = canonical_bytes([at, agent, caller, details["verdict"], hits])
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
 _CHAIN = 23  # the first column of the view `record` that is not part of the memory
