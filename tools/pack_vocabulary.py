@@ -1,6 +1,6 @@
 """Builds the hash table of the word pieces of `memorywire-minilm`, and prints its digest.
 
-    python tools/pack_vocabulary.py
+python tools/pack_vocabulary.py
 """
 
 import hashlib

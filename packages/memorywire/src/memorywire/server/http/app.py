@@ -121,15 +121,13 @@ def build_app(
 
     With `trusting`, the local user needs no token while there are no operators. `hosts` are the accepted
     names in `Host` headers; an empty set accepts any. Tokens of the `provider` are accepted besides our own.
-    `observer` sees every request.
     """
     hosting = replace(container, hosting=any(mount.hosting for mount in mounts))
     service = Service(hosting, limits or Limits())
     clock = container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider)
-    sender = WebhookSender(
-        service.journal, service.feed, clock, first_pause_ms=service.limits.webhook_pause_ms
-    )
+    pause_ms = service.limits.webhook_pause_ms
+    sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms)
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
