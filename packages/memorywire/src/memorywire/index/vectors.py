@@ -28,7 +28,7 @@ _BATCH = 256  # rows that are converted together stay in the processor's cache
 _COSINE_BATCH = 4096  # rows that are widened to double precision at a time: 12 MB at 384 dimensions
 
 # The rounding error of a vector points in a random direction: its share along the query is within four
-# standard deviations in all but one of 16,000 cases, and `tests/sqlite/test_codes.py` finds no exception.
+# standard deviations in all but one of 16,000 cases, and `tests/sqlite/test_quantized.py` finds no exception.
 _DEVIATIONS = 4.0
 
 
