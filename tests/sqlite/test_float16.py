@@ -32,9 +32,9 @@ def test_a_process_without_arrays_keeps_the_same_bits() -> None:
     script = (
         "import struct, sys\n"
         "from memorywire.model.space import Space\n"
-        "from memorywire.stores.sqlite.rows import _half\n"
+        "from memorywire.stores.sqlite.rows import _to_float16\n"
         f"vector = struct.pack('<4f', *{numbers})\n"
-        "print(_half(vector, Space(model='m', revision='r', dimension=4)).hex())\n"
+        "print(_to_float16(vector, Space(model='m', revision='r', dimension=4)).hex())\n"
         "assert 'numpy' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
