@@ -214,11 +214,11 @@ def test_a_host_out_in_the_world_needs_no_word(address: str) -> None:
 def test_a_database_is_connected_to_at_the_address_that_was_judged() -> None:
     url = "postgresql://me:word@far.example/memories?schema=ours"
     hosts = Hosts(named=frozenset(), resolve=lambda host, port: ["8.8.8.8"])
-    assert hosts.pinned(url) == f"{url}&hostaddr=8.8.8.8"
+    assert hosts.pin_address(url) == f"{url}&hostaddr=8.8.8.8"
     inside = Hosts(named=frozenset(), resolve=lambda host, port: ["127.0.0.1"])
     with pytest.raises(Forbidden):
-        inside.pinned(url)
-    assert Hosts(named=frozenset({"far.example"}), resolve=inside.resolve).pinned(url) == url
+        inside.pin_address(url)
+    assert Hosts(named=frozenset({"far.example"}), resolve=inside.resolve).pin_address(url) == url
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def open_several(
     mounts = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
     anchor = _anchor(mounts)
     first = [mount for mount in mounts if mount is anchor]
-    replicas = [_guarded(mount, several, clock) for mount in mounts if mount is not anchor]
+    replicas = [_guard_mount(mount, several, clock) for mount in mounts if mount is not anchor]
     router = Router(
         [*first, *replicas], deadline=several.deadline, writing=several.writing, route=several.route
     )
@@ -122,7 +122,7 @@ def _anchor(mounts: Sequence[Mount]) -> Mount | None:
     return next(iter(lasting or (sqlite_mounts if forgetful else [])), None)
 
 
-def _guarded(mount: Mount, several: Several, clock: Clock) -> Mount:
+def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
     """A store that may be far away: asked again when slow, given up in time, left alone after failures."""
     store = mount.store
     if mount.name in several.seals:
@@ -300,7 +300,7 @@ async def open_container(
     read = reading or Reading()
     if not watched.on:
         return Container(context=context, reader=read.reader(context, None))
-    return await _governed(context, watched, read, backends)
+    return await _add_governance(context, watched, read, backends)
 
 
 async def _open_stores(
@@ -314,7 +314,7 @@ async def _open_stores(
     return await open_store(split_name(first)[0], space=speaker.space) if isinstance(first, str) else first
 
 
-async def _governed(
+async def _add_governance(
     context: Context, governance: Governance, reading: Reading, rules: Rules | None
 ) -> Container:
     policy = load_policy(governance.policy)

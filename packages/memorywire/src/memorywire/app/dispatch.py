@@ -30,10 +30,10 @@ async def dispatch(
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), context)
     answer = await perform(decode(operation, payload, tenant=tenant), context)
-    return _noted(answer, payload["filter"]) if "filter" in payload else answer
+    return _add_notes(answer, payload["filter"]) if "filter" in payload else answer
 
 
-def _noted(answer: Answer, payload: Json) -> Answer:
+def _add_notes(answer: Answer, payload: Json) -> Answer:
     """With what is doubtful about the filter, if anything is."""
     from memorywire.wire.filters import doubts  # most requests have no filter
 

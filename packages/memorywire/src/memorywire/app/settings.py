@@ -78,8 +78,8 @@ def parse_consolidation(table: Mapping[str, Json], env: Mapping[str, str]) -> Co
         ),
         model=env.get("MEMORYWIRE_DREAM_MODEL") or _read_dream(table, "model", usual.model, _text),
         key=env.get("MEMORYWIRE_DREAM_KEY"),
-        promote=_switched(table, "promote", usual.promote, _pause),
-        night=_switched(table, "night", usual.night, moment_of_day),
+        promote=_parse_switch(table, "promote", usual.promote, _pause),
+        night=_parse_switch(table, "night", usual.night, moment_of_day),
     )
 
 
@@ -103,7 +103,7 @@ def _read_dream(table: Mapping[str, Json], key: str, default: T, read: Callable[
     return value
 
 
-def _switched(
+def _parse_switch(
     table: Mapping[str, Json], key: str, default: T | None, read: Callable[[Json], T | None]
 ) -> T | None:
     return None if table.get(key) == OFF else _read_dream(table, key, default, read)
@@ -383,7 +383,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         secrets=_secrets(values.get("secrets", ""), env),
         personal_data=_personal_data(values.get("personal_data", KEEP)),
         console=values.get("console"),
-        witnesses=_listed(values.get("witnesses", ())),
+        witnesses=_split_list(values.get("witnesses", ())),
         several=several_from(values.get("router", {}), env),
         extractor=values.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
@@ -444,7 +444,7 @@ def _mark(store: str | Store) -> str:
     return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
 
 
-def _listed(value: str | Sequence[str]) -> tuple[str, ...]:
+def _split_list(value: str | Sequence[str]) -> tuple[str, ...]:
     """Several values: a list, or one text with commas between."""
     several = value.split(",") if isinstance(value, str) else value
     return tuple(one.strip() for one in several if one.strip())

@@ -36,27 +36,27 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
         self._files = _Files(self._caller, limits)
 
     async def view(self, command: Any) -> str:
-        return await self._done(self._files.view(command))
+        return await self._acknowledge(self._files.view(command))
 
     async def create(self, command: Any) -> str:
-        return await self._done(self._files.create(command))
+        return await self._acknowledge(self._files.create(command))
 
     async def str_replace(self, command: Any) -> str:
-        return await self._done(self._files.str_replace(command))
+        return await self._acknowledge(self._files.str_replace(command))
 
     async def insert(self, command: Any) -> str:
-        return await self._done(self._files.insert(command))
+        return await self._acknowledge(self._files.insert(command))
 
     async def delete(self, command: Any) -> str:
-        return await self._done(self._files.delete(command))
+        return await self._acknowledge(self._files.delete(command))
 
     async def rename(self, command: Any) -> str:
-        return await self._done(self._files.rename(command))
+        return await self._acknowledge(self._files.rename(command))
 
     async def clear_all_memory(self) -> str:
-        return await self._done(self._files.clear())
+        return await self._acknowledge(self._files.clear())
 
-    async def _done(self, work: Coroutine[Any, Any, str]) -> str:
+    async def _acknowledge(self, work: Coroutine[Any, Any, str]) -> str:
         return await self._caller.run(_explain_errors(work))
 
 
@@ -75,27 +75,27 @@ class BlockingMemoryFiles(BetaAbstractMemoryTool):
         self._files = _Files(self._caller, limits)
 
     def view(self, command: Any) -> str:
-        return self._done(self._files.view(command))
+        return self._acknowledge(self._files.view(command))
 
     def create(self, command: Any) -> str:
-        return self._done(self._files.create(command))
+        return self._acknowledge(self._files.create(command))
 
     def str_replace(self, command: Any) -> str:
-        return self._done(self._files.str_replace(command))
+        return self._acknowledge(self._files.str_replace(command))
 
     def insert(self, command: Any) -> str:
-        return self._done(self._files.insert(command))
+        return self._acknowledge(self._files.insert(command))
 
     def delete(self, command: Any) -> str:
-        return self._done(self._files.delete(command))
+        return self._acknowledge(self._files.delete(command))
 
     def rename(self, command: Any) -> str:
-        return self._done(self._files.rename(command))
+        return self._acknowledge(self._files.rename(command))
 
     def clear_all_memory(self) -> str:
-        return self._done(self._files.clear())
+        return self._acknowledge(self._files.clear())
 
-    def _done(self, work: Coroutine[Any, Any, str]) -> str:
+    def _acknowledge(self, work: Coroutine[Any, Any, str]) -> str:
         return self._caller.wait(_explain_errors(work))
 
 

@@ -73,7 +73,7 @@ class MemorywireStore(BaseStore):
         limits: Limits = ADAPTER_LIMITS,
     ) -> None:
         self._memory = memory
-        self._fields = _configured_fields(index)
+        self._fields = _read_fields(index)
         self._redact = redact
         self._limits = limits
         self._root = Caller(memory).prefix(_ROOT)
@@ -94,7 +94,7 @@ class MemorywireStore(BaseStore):
     def _answer(self, op: Any) -> Any:
         if isinstance(op, GetOp):
             entry = self._keys.get(self._address(op.namespace, op.key))
-            return None if entry is None else Item(**self._item(self._refreshed(entry, op.refresh_ttl)))
+            return None if entry is None else Item(**self._item(self._refresh(entry, op.refresh_ttl)))
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
@@ -138,7 +138,7 @@ class MemorywireStore(BaseStore):
             entries = sorted(entries_below, key=lambda entry: (-entry.updated_at, entry.key))
         fitting = [entry for entry in entries if _fits(entry.value, op.filter or {})]
         page = fitting[op.offset : op.offset + op.limit]
-        fresh = [self._refreshed(entry, op.refresh_ttl) for entry in page]
+        fresh = [self._refresh(entry, op.refresh_ttl) for entry in page]
         return [SearchItem(**self._item(entry), score=scores.get(entry.key)) for entry in fresh]
 
     def _most(self, op: SearchOp) -> int:
@@ -146,7 +146,7 @@ class MemorywireStore(BaseStore):
         most = self._limits.top_k
         return most if op.filter else max(1, min(most, op.offset + op.limit))
 
-    def _refreshed(self, entry: Entry, refresh: bool) -> Entry:
+    def _refresh(self, entry: Entry, refresh: bool) -> Entry:
         """The entry, with its time to live counted from this read if it has one and reads count."""
         if not refresh or entry.expires_at is None:
             return entry
@@ -184,10 +184,10 @@ class MemorywireStore(BaseStore):
 
     def _prefix(self, namespace: tuple[str, ...]) -> str:
         """What the keys of a namespace and of those below it begin with: every label ends with a slash."""
-        return self._root + "".join(f"{_escaped(label)}/" for label in namespace)
+        return self._root + "".join(f"{_escape(label)}/" for label in namespace)
 
     def _address(self, namespace: tuple[str, ...], key: str) -> str:
-        return f"{self._prefix(namespace)}={_escaped(key)}"
+        return f"{self._prefix(namespace)}={_escape(key)}"
 
     def _place(self, address: str) -> tuple[tuple[str, ...], str]:
         labels, _, key = address.removeprefix(self._root).rpartition("/=")
@@ -204,7 +204,7 @@ class MemorywireStore(BaseStore):
         }
 
 
-def _configured_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Literal[False] | None:
+def _read_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Literal[False] | None:
     """The fields that items are indexed by; None stands for the whole item."""
     if index is None or index is False:
         return index
@@ -219,7 +219,7 @@ def _configured_fields(index: IndexConfig | Literal[False] | None) -> list[str] 
     return fields
 
 
-def _escaped(label: str) -> str:
+def _escape(label: str) -> str:
     """The label without what structures a key, and without what a key cannot hold, such as a newline."""
     return "".join(
         quote(one, safe="", encoding=_UTF8[0], errors=_UTF8[1])

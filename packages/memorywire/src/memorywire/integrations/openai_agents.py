@@ -94,7 +94,7 @@ class MemorywireSession(SessionABC):
         for one in results:
             if isinstance(one, Kept):
                 await self._keys.delete(one.key)
-        raise self._explained(problem)
+        raise self._explain(problem)
 
     async def _set_each(self, settings: list[Setting]) -> list[Kept | MemorywireError]:
         step = self._limits.entries_at_once
@@ -126,7 +126,7 @@ class MemorywireSession(SessionABC):
         self._last = max(self._last or 0, newest)
         return entries
 
-    def _explained(self, problem: MemorywireError) -> MemorywireError:
+    def _explain(self, problem: MemorywireError) -> MemorywireError:
         """The problem, with what a program that has a session can do about it."""
         if isinstance(problem, QuotaExceeded | ValueTooLarge):
             own = self._keys.limits == self._limits  # else they are those of a server

@@ -17,7 +17,7 @@ from memorywire.model.answers import Verdict
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or, Query, Scored
 from memorywire.model.record import Record, Trust
 from memorywire.pipeline.candidates import SearchResult
-from memorywire.policy.patterns import folded, source_group
+from memorywire.policy.patterns import fold_case, source_group
 from memorywire.search.admit import Admission, compute_share
 from memorywire.search.token_budget import wording
 
@@ -138,7 +138,7 @@ def _limit_sources(
     for candidate in _merge_ranks(trusted_hits, untrusted_hits):
         words = _words(candidate.record)
         if _is_untrusted(candidate):
-            group = folded(source_group(candidate.record.source))
+            group = fold_case(source_group(candidate.record.source))
             if any(_alike(words, other) for other in term_sets):
                 left_out.append((candidate, "a near-copy of a better one, from an untrusted source"))
                 continue
@@ -163,7 +163,7 @@ def _merge_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored
 
 def _words(record: Record) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a memory, and the numbers among them."""
-    words = frozenset(_WORD.findall(folded(wording(record))))
+    words = frozenset(_WORD.findall(fold_case(wording(record))))
     return words, frozenset(word for word in words if any(map(str.isdigit, word)))
 
 

@@ -36,12 +36,12 @@ def segments(before: str, after: str) -> tuple[Segment, ...]:
     By words; by sentences when too many words changed; and otherwise as one replacement from the first change
     to the last.
     """
-    for units, compare in ((_words, _shortest), (_sentences, _shortest), (_words, _replaced)):
-        parts = _joined(_script(units(before), units(after), compare) or ())
+    for units, compare in ((_words, _shortest), (_sentences, _shortest), (_words, _replace_runs)):
+        parts = _join_segments(_script(units(before), units(after), compare) or ())
         same_length = sum(len(text) for mark, text in parts if mark == KEPT)
         if same_length > _KEPT_LEAST * min(len(before), len(after)):
             return parts
-    return tuple(_settled([(GONE, before), (CAME, after)]))
+    return tuple(_order_changes([(GONE, before), (CAME, after)]))
 
 
 def _words(text: str) -> list[str]:
@@ -68,14 +68,14 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(a), len(b)))
 
 
-def _replaced(a: Sequence[str], b: Sequence[str]) -> list[Segment]:
+def _replace_runs(a: Sequence[str], b: Sequence[str]) -> list[Segment]:
     return [*((GONE, word) for word in a), *((CAME, word) for word in b)]
 
 
 def _shortest(a: Sequence[str], b: Sequence[str]) -> list[Segment] | None:
     """The shortest edit script by Myers' greedy method, or None when it takes too many edits."""
     if not a or not b:
-        return _replaced(a, b)
+        return _replace_runs(a, b)
     reach = {1: 0}
     rounds: list[dict[int, int]] = []
     for edits in range(_EDITS_MOST + 1):
@@ -87,7 +87,7 @@ def _shortest(a: Sequence[str], b: Sequence[str]) -> list[Segment] | None:
                 x += 1
             reach[diagonal] = x
             if x >= len(a) and x - diagonal >= len(b):
-                return _walked_back(rounds, a, b)
+                return _walk_back(rounds, a, b)
     return None
 
 
@@ -95,7 +95,7 @@ def _goes_down(reach: dict[int, int], diagonal: int, edits: int) -> bool:
     return diagonal == -edits or (diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1])
 
 
-def _walked_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str]) -> list[Segment]:
+def _walk_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str]) -> list[Segment]:
     steps: list[Segment] = []
     x, y = len(a), len(b)
     for edits in range(len(rounds) - 1, -1, -1):
@@ -112,7 +112,7 @@ def _walked_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str
     return steps[::-1]
 
 
-def _joined(script: Iterable[Segment]) -> tuple[Segment, ...]:
+def _join_segments(script: Iterable[Segment]) -> tuple[Segment, ...]:
     """The script with neighbours of one kind joined; a single space between two changes is not kept apart."""
     segments: list[Segment] = []
     changes: list[Segment] = []
@@ -124,12 +124,12 @@ def _joined(script: Iterable[Segment]) -> tuple[Segment, ...]:
         elif changes and not text.strip():
             changes += [(GONE, text), (CAME, text)]
         else:
-            segments += [*_settled(changes), (KEPT, text)]
+            segments += [*_order_changes(changes), (KEPT, text)]
             changes = []
-    return (*segments, *_settled(changes))
+    return (*segments, *_order_changes(changes))
 
 
-def _settled(changes: Iterable[Segment]) -> list[Segment]:
+def _order_changes(changes: Iterable[Segment]) -> list[Segment]:
     """The changes with all removals before all additions."""
     steps = list(changes)
     sides = ((side, "".join(text for mark, text in steps if mark == side)) for side in (GONE, CAME))
@@ -231,7 +231,7 @@ def diff(before: Record | None, after: Record | None) -> Diff:
         added={path: value for path, value in new.items() if path not in old},
         removed={path: value for path, value in old.items() if path not in new},
         modified=tuple(
-            _modified(path, old[path], value)
+            _diff_modified(path, old[path], value)
             for path, value in new.items()
             if path in old and not _same(old[path], value)
         ),
@@ -253,7 +253,7 @@ def diff_change(change: Change, before: Mapping[str, Record]) -> dict[str, list[
             modifications.append(entry | diff_to(diff(before[put.record.id], put.record)))
         else:
             additions.append(entry | {"fields": visible_json(diff(None, put.record).added)})
-    return {"added": additions, "removed": list(_removed(change, before)), "modified": modifications}
+    return {"added": additions, "removed": list(_diff_removed(change, before)), "modified": modifications}
 
 
 def diff_to(diff: Diff) -> dict[str, Json]:
@@ -273,15 +273,15 @@ def diff_to(diff: Diff) -> dict[str, Json]:
     }
 
 
-def _removed(change: Change, before: Mapping[str, Record]) -> Iterator[dict[str, Json]]:
+def _diff_removed(change: Change, before: Mapping[str, Record]) -> Iterator[dict[str, Json]]:
     for end in change.end:
         into = {} if end.into is None else {"into": visible(end.into)}
-        yield _gone(end.id, before) | {"reason": str(end.reason), "erased": False} | into
+        yield _diff_gone(end.id, before) | {"reason": str(end.reason), "erased": False} | into
     for id in change.erase:
-        yield _gone(id, before) | {"reason": "erased", "erased": True}
+        yield _diff_gone(id, before) | {"reason": "erased", "erased": True}
 
 
-def _gone(id: str, before: Mapping[str, Record]) -> dict[str, Json]:
+def _diff_gone(id: str, before: Mapping[str, Record]) -> dict[str, Json]:
     record = before.get(id)
     version = {} if record is None else {"version": record.version}
     return {"id": visible(id), **version, "fields": visible_json(diff(record, None).removed)}
@@ -309,7 +309,7 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
         yield from _leaves(f"{path}.{step}", inner)
 
 
-def _modified(path: str, before: Json, after: Json) -> Modified:
+def _diff_modified(path: str, before: Json, after: Json) -> Modified:
     words = segments(before, after) if isinstance(before, str) and isinstance(after, str) else ()
     return Modified(field=path, before=before, after=after, segments=words)
 

@@ -60,7 +60,7 @@ def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
 
     It builds on a shipped profile, `balanced` unless it names another: its rules come first.
     """
-    return _built(_parsed(document) if isinstance(document, str) else document)
+    return _build_policy(_parse_document(document) if isinstance(document, str) else document)
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Json]:
@@ -98,24 +98,24 @@ def with_rules(base: Policy, *lists: Json) -> Policy:
 
 
 @cache
-def _shipped(profile: Profile) -> Policy:
-    return replace(_built(_parsed(profile_text(profile))), profile=str(profile))
+def _load_shipped(profile: Profile) -> Policy:
+    return replace(_build_policy(_parse_document(profile_text(profile))), profile=str(profile))
 
 
-def _parsed(text: str) -> Mapping[str, Json]:
+def _parse_document(text: str) -> Mapping[str, Json]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
 
 
-def _built(table: Mapping[str, Json]) -> Policy:
+def _build_policy(table: Mapping[str, Json]) -> Policy:
     for key in table:
         if key not in _KEYS:
             raise unknown_key(key, _KEYS, key)
     profile = one_of(Profile, table.get("profile", Profile.BALANCED), "profile")
     complete = flag(table.get("complete", False), "complete")
-    base = Policy(profile=str(profile)) if complete else _shipped(profile)
+    base = Policy(profile=str(profile)) if complete else _load_shipped(profile)
     own = rules_from(table.get("rule", []))
     _refuse_shadowed(own)
     rules = own + _without(base.rules, table.get("disable"))

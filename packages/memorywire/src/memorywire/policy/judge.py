@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
-from memorywire.policy.patterns import fits, folded, kind_of, kinds_in, names, refuse_lookalike
+from memorywire.policy.patterns import fits, fold_case, kind_of, kinds_in, names, refuse_lookalike
 from memorywire.policy.rules import (
     APPROVAL,
     DEFAULT,
@@ -116,8 +116,8 @@ def _meets(when: Condition, case: Case, record: Record | None) -> bool:
 
 
 def _contains_one_of(wanted: Sequence[str], content: Json) -> bool:
-    words = folded(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
-    return any(folded(part) in words for part in wanted)
+    words = fold_case(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    return any(fold_case(part) in words for part in wanted)
 
 
 class Check(NamedTuple):
@@ -332,11 +332,11 @@ def trust_of(source: str | None, policy: Policy) -> Trust:
     """
     if source is not None and not source.isascii():
         refuse_lookalike(source, policy.kinds)
-    return _granted(source, policy.trust, policy.sources) or policy.default_trust
+    return _grants(source, policy.trust, policy.sources) or policy.default_trust
 
 
 @lru_cache(maxsize=1024)
-def _granted(
+def _grants(
     source: str | None, levels: tuple[tuple[str, Trust], ...], kinds: tuple[str, ...]
 ) -> Trust | None:
     level = next((level for pattern, level in levels if fits((pattern,), source)), None)
@@ -381,7 +381,7 @@ def _approval(case: Case) -> Judgement | None:
 def _by_rules(case: Case, policy: Policy) -> Judgement:
     for rule in policy.about.get(case.operation, policy.rules):
         if _takes_part(rule, case, policy):
-            why = rule.note or _told(rule.when)
+            why = rule.note or _describe(rule.when)
             return Judgement(verdict=rule.verdict, rule=rule.name, reason=why, learned=rule.learned)
     reading = case.operation == Operation.RECALL
     verdict = Verdict.ALLOW if reading else policy.default
@@ -417,7 +417,7 @@ def _by_intent(case: Case) -> Judgement | None:
     return Judgement(verdict=verdict, rule=INTENT, reason="the request's privacy_intent asks for it")
 
 
-def _told(when: Condition) -> str:
+def _describe(when: Condition) -> str:
     """The names of the conditions alone: callers need not know what an operator looks for."""
     return f"it meets {', '.join(condition_to(when))}"
 

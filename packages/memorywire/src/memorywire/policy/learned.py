@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from memorywire.model.record import Json, MemoryType, Trust
 from memorywire.policy.judge import Case
-from memorywire.policy.patterns import folded
+from memorywire.policy.patterns import fold_case
 from memorywire.policy.rules import Condition, Operation, Rule, Verdict
 
 THRESHOLD = 5
@@ -94,8 +94,8 @@ def features(case: Case) -> Features:
     """The features of a case, to be kept with the decision on it."""
     memories = case.records or case.ending
     types = {record.type for record in memories}
-    sources = {folded(record.source or "") for record in memories}
-    tags = [frozenset(folded(tag) for tag in record.tags) for record in memories]
+    sources = {fold_case(record.source or "") for record in memories}
+    tags = [frozenset(fold_case(tag) for tag in record.tags) for record in memories]
     return Features(
         tenant=case.scope.tenant,
         agent=case.scope.agent,
@@ -129,7 +129,7 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
     """
     sure = {
         pattern: tally
-        for pattern, tally in _tallied(decisions).items()
+        for pattern, tally in _tally_decisions(decisions).items()
         if tally.consistent(threshold) and _may_be_suggested(pattern, tally)
     }
     closest: dict[tuple[str, ...], _Pattern] = {}
@@ -143,7 +143,7 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
     return sorted(suggestions, key=lambda one: (-len(one.evidence), one.rule.name))
 
 
-def _tallied(decisions: Sequence[Decided]) -> dict[_Pattern, _Tally]:
+def _tally_decisions(decisions: Sequence[Decided]) -> dict[_Pattern, _Tally]:
     tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
     people = (decision for decision in decisions if not decision.automatic)
     for decision in sorted(people, key=lambda one: (one.at, one.id)):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from memorywire.model.errors import InvalidRequest
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """One case, one width, single spaces and nothing invisible."""
     if not text.isascii():
         wide = unicodedata.normalize("NFKC", text)
@@ -22,7 +22,7 @@ def folded(text: str) -> str:
 
 def fits(patterns: Iterable[str], text: str | None) -> bool:
     """Whether the text reads like one of the patterns; None reads as the empty text."""
-    words = folded(text or "")
+    words = fold_case(text or "")
     return any(_matches(_parts(pattern), words) for pattern in patterns)
 
 
@@ -33,7 +33,7 @@ def names(patterns: Iterable[str], name: str | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def _parts(pattern: str) -> tuple[str, ...]:
-    return tuple(folded(pattern).split("*"))
+    return tuple(fold_case(pattern).split("*"))
 
 
 def _matches(parts: Sequence[str], text: str) -> bool:
@@ -90,7 +90,7 @@ def refuse_lookalike(source: str, schemes: frozenset[str]) -> None:
     kind = kind_of(source)
     if kind.isascii() and (colon is None or colon.group() == ":"):
         return
-    plain = _undisguised(kind)
+    plain = _remove_disguise(kind)
     ascii_form = plain.translate(_AS_ASCII)
     if not ascii_form.isascii() or not ascii_form:
         return
@@ -115,7 +115,7 @@ def source_group(source: str | None) -> str:
     return match.group() if match else ""
 
 
-def _undisguised(text: str) -> str:
+def _remove_disguise(text: str) -> str:
     """The text in one width and case, without characters that are not drawn."""
     wide = unicodedata.normalize("NFKC", text)
     visible = (char for char in wide if not (char in _BLANKS or _is_invisible(char)))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Trust
-from memorywire.policy.patterns import fits, folded, names
+from memorywire.policy.patterns import fits, fold_case, names
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -234,7 +234,7 @@ def texts(value: Json, place: str) -> tuple[str, ...]:
         )
     if len(value) > LIST_MAX or any(len(word) > TEXT_MAX for word in value):
         raise InvalidRequest(f"{place} is too long (limit {LIST_MAX} of {TEXT_MAX} characters)", field=place)
-    if place.rpartition(".")[2] not in _BLANK and not all(folded(word) for word in value):
+    if place.rpartition(".")[2] not in _BLANK and not all(fold_case(word) for word in value):
         raise InvalidRequest(f"{place} has a blank entry", field=place, fix="leave it out")
     return tuple(value)
 
@@ -280,7 +280,7 @@ def _within(name: str, inner: Json, outer: Json) -> bool:
     if name in ("confidence_below", "affects_at_least"):
         return bool(inner <= outer) if name == "confidence_below" else bool(inner >= outer)
     if name == "content_contains":
-        return all(any(folded(part) in folded(word) for part in outer) for word in inner)
+        return all(any(fold_case(part) in fold_case(word) for part in outer) for word in inner)
     if isinstance(inner, tuple):
         compare = names if name in _NAMES else fits
         return all(compare(outer, word) for word in inner)
@@ -412,7 +412,9 @@ def spend(budget: Budget, usage: Usage, n: int, now: int) -> Usage:
     refusals = [one for one in shortages if one is not None]
     if refusals:
         raise max(refusals, key=lambda one: math.inf if one.retry_after is None else one.retry_after)
-    return Usage(minute=_added(recent.minute, n, MINUTE_MS, now), day=_added(recent.day, n, DAY_MS, now))
+    return Usage(
+        minute=_add_slice(recent.minute, n, MINUTE_MS, now), day=_add_slice(recent.day, n, DAY_MS, now)
+    )
 
 
 def _recent(usage: Usage, now: int) -> Usage:
@@ -429,7 +431,7 @@ def _since(slices: Slices, window: int, now: int) -> Slices:
     return tuple(part for part in slices if now - window - width < part[0] <= now + window)
 
 
-def _added(slices: Slices, n: int, window: int, now: int) -> Slices:
+def _add_slice(slices: Slices, n: int, window: int, now: int) -> Slices:
     width = window // _SLICES
     start = now - now % width
     if n == 0:

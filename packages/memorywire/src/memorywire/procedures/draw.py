@@ -83,7 +83,7 @@ class _Way(Struct, frozen=True):
 
 def svg(definition: Definition) -> str:
     """A picture that needs nothing else: the same text for the same definition."""
-    labels = _said(definition.transitions)
+    labels = _label_transitions(definition.transitions)
     boxes = _boxes(_columns(definition), labels)
     floor = max(box.bottom for box in boxes.values())
     ways, depth = [], floor
@@ -115,7 +115,7 @@ def _head(definition: Definition, width: float, height: float) -> str:
     )
 
 
-def _said(transitions: Sequence[Transition]) -> dict[tuple[str, str], list[str]]:
+def _label_transitions(transitions: Sequence[Transition]) -> dict[tuple[str, str], list[str]]:
     """One curve for each pair of states, with the labels of all its transitions."""
     labels: dict[tuple[str, str], list[str]] = {}
     for way in transitions:

@@ -193,7 +193,7 @@ class _Row(Struct, frozen=True, kw_only=True):
 
 
 def _definition(document: Mapping[str, Json]) -> Definition:
-    _closed(document, _KEYS, _NEEDED, "content")
+    _check_keys(document, _KEYS, _NEEDED, "content")
     states = _states(document["states"])
     initial = _state(document["initial"], states, "content.initial")
     current = document.get("current")
@@ -216,7 +216,7 @@ def _states(value: Json) -> dict[str, None]:
     for index, item in enumerate(items):
         place = f"content.states[{index}]"
         if isinstance(item, Mapping):
-            _closed(item, ("name",), ("name",), place)
+            _check_keys(item, ("name",), ("name",), place)
             item, place = item["name"], f"{place}.name"
         state = name(item, place)
         if state in states:
@@ -230,7 +230,7 @@ def _transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, .
     rows = [_row(item, f"content.transitions[{index}]") for index, item in enumerate(items)]
     transitions: dict[Transition, None] = {}
     for row in rows:
-        for way in _expanded(row, states, room=TRANSITIONS_MAX - len(transitions)):
+        for way in _expand(row, states, room=TRANSITIONS_MAX - len(transitions)):
             if way in transitions:
                 raise fault("the same transition is there twice", row.place, "write it once")
             transitions[way] = None
@@ -248,11 +248,11 @@ def _row(item: Json, place: str) -> _Row:
             )
         return _Row(place=place, positional=True, parts=dict(zip(_TRANSITION, item, strict=False)))
     parts = _object(item, place)
-    _closed(parts, _TRANSITION, ("trigger", "source", "dest"), place)
+    _check_keys(parts, _TRANSITION, ("trigger", "source", "dest"), place)
     return _Row(place=place, positional=False, parts=parts)
 
 
-def _expanded(row: _Row, states: Mapping[str, None], room: int) -> list[Transition]:
+def _expand(row: _Row, states: Mapping[str, None], room: int) -> list[Transition]:
     """One transition for every source, as many as there is room for."""
     trigger = name(row.parts["trigger"], row.at("trigger"))
     sources = _sources(row, states)
@@ -316,13 +316,13 @@ def _refuse_bound_names(rows: list[_Row], transitions: Iterable[Transition], sta
     used_names = bound_names | triggers
     for row in rows:
         if row.parts["trigger"] in bound_names:
-            raise _taken(row.at("trigger"))
+            raise _refuse_taken(row.at("trigger"))
         for key in ("conditions", "unless"):
             if not used_names.isdisjoint(_names(row, key)):
-                raise _taken(row.at(key))
+                raise _refuse_taken(row.at(key))
 
 
-def _taken(place: str) -> InvalidRequest:
+def _refuse_taken(place: str) -> InvalidRequest:
     return fault(
         "`state`, `trigger`, is_STATE, to_STATE, may_TRIGGER and, for a condition, the name of a trigger "
         "have a meaning of their own in a state machine",
@@ -338,7 +338,7 @@ def _state(value: Json, states: Mapping[str, None], place: str) -> str:
     return state
 
 
-def _closed(
+def _check_keys(
     members: Mapping[str, Json], keys: tuple[str, ...], least_keys: Iterable[str], place: str
 ) -> None:
     unknown = next((key for key in members if key not in keys), None)

@@ -65,7 +65,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
         except ValueError:
             raise InvalidRequest("that is no URL", field="url") from None
         if host is not None:
-            self.admitted(host, port or 443)
+            self.resolve_public(host, port or 443)
         elif parts.scheme in POSTGRES | {"http", "https"}:
             raise InvalidRequest("the url names no host", field="url")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -77,16 +77,16 @@ class Hosts(Struct, frozen=True, kw_only=True):
                 fix=f"there are: {', '.join(sorted(_NEAR))}",
             )
 
-    def pinned(self, url: str) -> str:
+    def pin_address(self, url: str) -> str:
         """The URL of a Postgres database with the admitted address, so that nobody resolves it again."""
         parts = urlsplit(url)
         if parts.hostname is None or parts.hostname in self.named:
             return url
-        address = self.admitted(parts.hostname, parts.port or 5432)
+        address = self.resolve_public(parts.hostname, parts.port or 5432)
         options = [*parse_qsl(parts.query), ("hostaddr", address)]
         return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
 
-    def admitted(self, host: str, port: int) -> str:
+    def resolve_public(self, host: str, port: int) -> str:
         """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""
         addresses = self.resolve(host, port)
         if not addresses:
@@ -126,9 +126,9 @@ def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
 
 
-def guarded_link(place: Place, hosts: Hosts) -> Link:
+def open_guarded_link(place: Place, hosts: Hosts) -> Link:
     """A link that connects only to an address that `hosts` admits."""
-    return Link(place, most_bytes=MOST_BYTES, resolve=hosts.admitted)
+    return Link(place, most_bytes=MOST_BYTES, resolve=hosts.resolve_public)
 
 
 T = TypeVar("T")
@@ -271,13 +271,13 @@ class _Renamed:
         if not callable(attribute) or name.startswith("_"):
             return attribute
 
-        async def renamed(*arguments: Any) -> Any:
-            return _mapped(await attribute(*_mapped(arguments, self._outward)), self._homeward)
+        async def rename(*arguments: Any) -> Any:
+            return _map_value(await attribute(*_map_value(arguments, self._outward)), self._homeward)
 
-        return renamed
+        return rename
 
 
-def _mapped(value: Any, rename: Rename) -> Any:
+def _map_value(value: Any, rename: Rename) -> Any:
     """The value with every scope in it renamed, at any depth."""
     if isinstance(value, Scope):
         return rename(value)
@@ -285,16 +285,16 @@ def _mapped(value: Any, rename: Rename) -> Any:
         new_fields = {
             name: new_value
             for name in value.__struct_fields__
-            if (new_value := _mapped(old := getattr(value, name), rename)) is not old
+            if (new_value := _map_value(old := getattr(value, name), rename)) is not old
         }
         return replace(value, **new_fields) if new_fields else value
     if isinstance(value, tuple | list):
-        return _listed(value, rename)
+        return _map_list(value, rename)
     return value
 
 
-def _listed(values: Any, rename: Rename) -> Any:
-    new_values = [_mapped(value, rename) for value in values]
+def _map_list(values: Any, rename: Rename) -> Any:
+    new_values = [_map_value(value, rename) for value in values]
     if all(new is old for new, old in zip(new_values, values, strict=True)):
         return values
     return type(values)(new_values)
@@ -363,7 +363,7 @@ def _variables(definition: Definition) -> list[str]:
     return own
 
 
-async def opened(
+async def open_backend(
     edition: Edition, rules: Rules, *, name: str, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
     """The store that the definition describes, as its tenant may use it; `here` is what it falls back on."""
@@ -371,9 +371,9 @@ async def opened(
     await asyncio.to_thread(check, definition, rules)
     url = _with_key(definition, tenant, rules)
     if definition.kind in ("http", "https"):
-        store: Store = await RemoteStore.opened(guarded_link(locate(url), _hosts(rules)), space)
+        store: Store = await RemoteStore.opened(open_guarded_link(locate(url), _hosts(rules)), space)
     elif definition.kind in POSTGRES:
-        store = await open_store(await asyncio.to_thread(_hosts(rules).pinned, url), space=space)
+        store = await open_store(await asyncio.to_thread(_hosts(rules).pin_address, url), space=space)
     else:
         store = await open_store(url, space=space)
     safe_store = with_breaker(with_timeout(store, _READING, writes=_WRITING), clock=clock)

@@ -184,7 +184,7 @@ class Backends:
 
     async def store_of(self, scope: Scope) -> Store | None:
         """The store that keeps the agent's memories, when it is bound to one."""
-        digest = await self._bound_to(scope.tenant, scope.agent)
+        digest = await self._find_bound(scope.tenant, scope.agent)
         return None if digest is None else await self._store(scope.tenant, digest)
 
     def healthy(self, edition: Edition) -> bool | None:
@@ -226,7 +226,7 @@ class Backends:
             return []
         return [edition for edition in every if name_of(edition) in store_names]
 
-    async def _bound_to(self, tenant: str, agent: str) -> str | None:
+    async def _find_bound(self, tenant: str, agent: str) -> str | None:
         now = self._tools.clock()
         if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
             rows = await self._definitions.list_bindings(None)
@@ -237,21 +237,21 @@ class Backends:
     async def _store(self, tenant: str, digest: str) -> Store:
         async with self._opening:
             if (tenant, digest) not in self._open:
-                self._open[tenant, digest] = await self._opened(tenant, digest)
+                self._open[tenant, digest] = await self._open_backend(tenant, digest)
             return self._open[tenant, digest].store
 
-    async def _opened(self, tenant: str, digest: str) -> _Open:
-        from memorywire.app.backends.opening import opened
+    async def _open_backend(self, tenant: str, digest: str) -> _Open:
+        from memorywire.app.backends.opening import open_backend
 
         edition = await self.get(tenant, digest)
         definition, context = edition.definition, self._tools
         name = name_of(edition)
-        store = await opened(
+        store = await open_backend(
             edition,
             self.rules,
             name=name,
             here=context.store,
-            owed=partial(self._owed_to, name),
+            owed=partial(self._list_pending, name),
             space=context.embedder.space,
             clock=context.clock,
         )
@@ -261,7 +261,7 @@ class Backends:
             backend.tasks = (*backend.tasks, asyncio.create_task(_watch(backend, definition)))
         return backend
 
-    async def _owed_to(self, name: str) -> Sequence[Change]:
+    async def _list_pending(self, name: str) -> Sequence[Change]:
         return [debt.change for debt in await self._journal.list_outbox(name)]
 
     def _build_entry(self, kind: str, tenant: str, by: str, digest: str | None, agent: str = "") -> Entry:

@@ -89,7 +89,7 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
     """
     if not total and not waiting:
         return Briefing()
-    counts = f"memorywire keeps {_counted(total)}; the tool `recall` finds the others."
+    counts = f"memorywire keeps {_count_tokens(total)}; the tool `recall` finds the others."
     trusted_records = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
     hits = [Hit(record=record, score=1.0, stores=()) for record in trusted_records]
     block, ids = _fitting(hits, START_TOKENS - cost(counts))
@@ -119,8 +119,8 @@ def _banner(waiting: int) -> str:
     if not waiting:
         return ""
     verb = "awaits" if waiting == 1 else "await"
-    return f"{_counted(waiting)} {verb} review: memorywire review"
+    return f"{_count_tokens(waiting)} {verb} review: memorywire review"
 
 
-def _counted(number: int) -> str:
+def _count_tokens(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"

@@ -133,11 +133,11 @@ _WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALI
 def disguises(said: str, text: str) -> Iterator[str]:
     """The words of a text with each letter disguise undone; `text` is the text that `said` comes from."""
     if _fitting(_SPELLED, text):
-        yield words(_spelled(text))
-    yield from turned(said)
+        yield words(_join_spelling(text))
+    yield from undo_disguises(said)
 
 
-def turned(words: str) -> Iterator[str]:
+def undo_disguises(words: str) -> Iterator[str]:
     """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
     skeleton = words.translate(_LOOKALIKES if words.isascii() else _all_lookalikes())
     if skeleton != words:
@@ -146,17 +146,17 @@ def turned(words: str) -> Iterator[str]:
     yield words[::-1]
 
 
-def _spelled(text: str) -> str:
+def _join_spelling(text: str) -> str:
     """The text with words joined that were spelled letter by letter; two spaces or more separate words."""
-    return " ".join(_joined(part.split()) for part in text.translate(_SEPARATORS).split("  "))
+    return " ".join(_join_letters(part.split()) for part in text.translate(_SEPARATORS).split("  "))
 
 
-def _joined(parts: list[str]) -> str:
+def _join_letters(parts: list[str]) -> str:
     runs = groupby(parts, key=lambda part: len(part) == 1)
     return " ".join("".join(run) if letters else " ".join(run) for letters, run in runs)
 
 
-def decoded(text: str) -> Iterator[str]:
+def decode_hidden(text: str) -> Iterator[str]:
     """Texts that are hidden in this one in some encoding."""
     if not text.isascii():
         yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
@@ -173,7 +173,7 @@ def decoded(text: str) -> Iterator[str]:
         yield unquote(text.replace("\\u00", "%"), errors="ignore")
 
 
-def hidden_text(text: str) -> bool:
+def hides_text(text: str) -> bool:
     """Whether invisible characters carry a message, or break up or reverse the visible text."""
     if text.isascii():
         return _CONCEAL in text
@@ -237,23 +237,23 @@ class _Table(Struct, frozen=True):
     automaton: Any
     signs: tuple[str, ...]
 
-    def found(self, text: str) -> set[str]:
+    def find(self, text: str) -> set[str]:
         return {self.signs[place] for place in self.automaton.Match(text.encode()) or ()}
 
 
-def marked(text: str) -> set[str]:
+def find_marks(text: str) -> set[str]:
     """The signs in a plain text as it stands."""
-    return _marks().found(text)
+    return _marks().find(text)
 
 
-def spoken(words: str) -> set[str]:
+def find_phrases(words: str) -> set[str]:
     """The signs in the words of a text."""
-    return _phrases().found(words)
+    return _phrases().find(words)
 
 
-def reserved(name: str) -> set[str]:
+def find_reserved(name: str) -> set[str]:
     """The sign that this is a name under which agents keep their own settings, or nothing."""
-    return _reserved().found(name.strip().lower())
+    return _reserved_names().find(name.strip().lower())
 
 
 def unremarkable(text: bytes, words: bytes) -> bool:
@@ -262,7 +262,7 @@ def unremarkable(text: bytes, words: bytes) -> bool:
 
 
 @cache
-def _written() -> Mapping[str, Mapping[str, Any]]:
+def _write_pattern() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads((Path(__file__).parent / "signs.toml").read_text("utf-8"))
 
 
@@ -271,32 +271,34 @@ def _written() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def _phrases() -> _Table:
-    groups = {name: f"(?:{group})" for name, group in _written()["words"].items()}
-    return _compiled(_written()["phrases"], lambda phrase: f" {_spelt(phrase, groups)} ")
+    groups = {name: f"(?:{group})" for name, group in _write_pattern()["words"].items()}
+    return _compile_signs(_write_pattern()["phrases"], lambda phrase: f" {_expand_phrase(phrase, groups)} ")
 
 
 @cache
 def _marks() -> _Table:
-    return _compiled(_written()["marks"], str)
+    return _compile_signs(_write_pattern()["marks"], str)
 
 
 @cache
-def _reserved() -> _Table:
-    return _compiled(_written()["reserved"], lambda name: f"^(?:{name})$")
+def _reserved_names() -> _Table:
+    return _compile_signs(_write_pattern()["reserved"], lambda name: f"^(?:{name})$")
 
 
 @cache
 def _anything() -> _Table:
-    return _compiled({**_written()["marks"], **_written()["reserved"], "unread": UNREAD}, str)
+    return _compile_signs(
+        {**_write_pattern()["marks"], **_write_pattern()["reserved"], "unread": UNREAD}, str
+    )
 
 
-def _spelt(phrase: str, groups: Mapping[str, str]) -> str:
+def _expand_phrase(phrase: str, groups: Mapping[str, str]) -> str:
     """A phrase as a regular expression."""
     pattern = re.sub(r"\{([a-z]+)\}", lambda name: groups[name[1]], phrase)
     return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", pattern)
 
 
-def _compiled(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
+def _compile_signs(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
     import re2
 
     options = re2.Options()
@@ -326,11 +328,11 @@ def instructions(text: str) -> tuple[str, ...]:
     valid = text.encode(errors="replace").decode()  # half of a surrogate pair is no character
     visible = plain(valid)
     sentence = words(visible)
-    signs = marked(visible) | spoken(sentence)
-    hidden_signs = _disguised(valid, visible, sentence) - signs
+    signs = find_marks(visible) | find_phrases(sentence)
+    hidden_signs = _find_disguised(valid, visible, sentence) - signs
     if hidden_signs:
         signs |= hidden_signs | {ENCODED}
-    if hidden_text(valid):
+    if hides_text(valid):
         signs.add(HIDDEN)
     return tuple(sorted(signs))
 
@@ -358,7 +360,7 @@ def _is_plain(text: str) -> bool:
     This is safe because a line end also ends a sentence, and no sign needs more around it than the beginning
     of a line. False where letters or bytes could be put together to other words.
     """
-    if not text.isascii() or hidden_text(text):
+    if not text.isascii() or hides_text(text):
         return False
     visible = plain(text).encode()
     return unremarkable(visible, glance(visible))
@@ -370,20 +372,20 @@ _is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come a
 def _signs(place: str, text: str) -> tuple[str, ...]:
     if place.startswith("content"):
         return instructions(text)
-    return tuple(sorted({*_named(place), *instructions(text), *reserved(text)}))
+    return tuple(sorted({*_name_signs(place), *instructions(text), *find_reserved(text)}))
 
 
 @lru_cache(maxsize=1024)
-def _named(place: str) -> frozenset[str]:
+def _name_signs(place: str) -> frozenset[str]:
     """The signs in the name of a place."""
-    return frozenset((*instructions(place), *reserved(place)))
+    return frozenset((*instructions(place), *find_reserved(place)))
 
 
-def _disguised(text: str, visible: str, sentence: str) -> set[str]:
+def _find_disguised(text: str, visible: str, sentence: str) -> set[str]:
     # Each of them ends as a sentence does, so no phrase goes on in the next.
-    signs = spoken("".join(disguises(sentence, visible)))
-    inner = [plain(code) for code in decoded(text)]
-    return signs.union(*(marked(code) | spoken(words(code)) for code in inner))
+    signs = find_phrases("".join(disguises(sentence, visible)))
+    inner = [plain(code) for code in decode_hidden(text)]
+    return signs.union(*(find_marks(code) | find_phrases(words(code)) for code in inner))
 
 
 def screen_record(record: Record) -> tuple[tuple[str, str], ...]:

@@ -31,14 +31,14 @@ def is_escaped(text: str) -> bool:
 def decode_escapes(text: str) -> str:
     """Return the text with JSON, C, percent and HTML escapes decoded, up to three deep."""
     for _ in range(_LAYERS):
-        plain = _ESCAPE.sub(lambda escape: _decoded(escape.group()), text)
+        plain = _ESCAPE.sub(lambda escape: _decode_escape(escape.group()), text)
         if plain == text:
             break
         text = plain
     return text
 
 
-def disguised_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
+def locate_disguised(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
     """Return the skeleton of the decoded text, and for each of its characters the span in the text."""
     spans: list[tuple[int, int]] = [(at, at + 1) for at in range(len(text))]
     for _ in range(_LAYERS):
@@ -47,7 +47,7 @@ def disguised_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
         end = 0
         for escape in _ESCAPE.finditer(text):
             start, stop = escape.span()
-            inside = _decoded(escape.group())
+            inside = _decode_escape(escape.group())
             pieces += [text[end:start], inside]
             offsets += spans[end:start]
             offsets += [(spans[start][0], spans[stop - 1][1])] * len(inside)
@@ -59,7 +59,7 @@ def disguised_places(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
     return skeleton, [spans[at] for at in places]
 
 
-def _decoded(escape: str) -> str:
+def _decode_escape(escape: str) -> str:
     """The characters an escape stands for; the escape itself if it stands for none."""
     if escape[0] == "&":
         return html.unescape(escape)
@@ -115,8 +115,8 @@ class Known:
         for label, secret in secrets.items():
             _refuse_unusable(label, secret)
         patterns = {label: _pattern(secret) for label, secret in secrets.items()}
-        self._each = {label: _compiled(pattern) for label, pattern in patterns.items()}
-        self._gate = _compiled("|".join(patterns.values())) if patterns else None
+        self._each = {label: _compile(pattern) for label, pattern in patterns.items()}
+        self._gate = _compile("|".join(patterns.values())) if patterns else None
         self._secrets = dict(secrets)
 
     def __bool__(self) -> bool:
@@ -136,11 +136,11 @@ class Known:
             return
         if self._skeletons.search(skeleton(text)):
             folded, places = skeleton_places(text)
-            yield from self._unfolded(folded, [(at, at + 1) for at in places], text)
+            yield from self._find_unfolded(folded, [(at, at + 1) for at in places], text)
         if is_escaped(text) and self._skeletons.search(skeleton(decode_escapes(text))):
-            yield from self._unfolded(*disguised_places(text), text)
+            yield from self._find_unfolded(*locate_disguised(text), text)
 
-    def _unfolded(self, skeleton: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
+    def _find_unfolded(self, skeleton: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
         for label, (plain, encodings) in self._each_skeleton.items():
             for pattern in filter(None, (plain, encodings)):
                 for match in pattern.finditer(skeleton):
@@ -152,12 +152,12 @@ class Known:
     @cached_property
     def _skeletons(self) -> Any:
         every = (forms for secret in self._secrets.values() for forms in _skeletons(secret))
-        return _compiled(_either(set().union(*every) or {_NEVER}))
+        return _compile(_either(set().union(*every) or {_NEVER}))
 
     @cached_property
     def _each_skeleton(self) -> dict[str, tuple[Any, Any]]:
         return {
-            label: (_compiled_any(plain), _compiled_any(encodings))
+            label: (_compile_any(plain), _compile_any(encodings))
             for label, (plain, encodings) in ((name, _skeletons(one)) for name, one in self._secrets.items())
         }
 
@@ -178,8 +178,8 @@ def _long_enough(spellings: Iterable[str]) -> set[str]:
     return {one for one in map(skeleton, spellings) if len(one) >= SHORTEST}
 
 
-def _compiled_any(words: set[str]) -> Any:
-    return _compiled(_either(words)) if words else None
+def _compile_any(words: set[str]) -> Any:
+    return _compile(_either(words)) if words else None
 
 
 def forms(secret: str) -> set[str]:
@@ -226,7 +226,7 @@ def _literal(word: str) -> str:
     return "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in word)
 
 
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     import re2
 
     options = re2.Options()

@@ -16,7 +16,7 @@ from memorywire.policy.redact.looks import (
     is_uuid,
     is_wordy,
 )
-from memorywire.policy.redact.rules import Check, Rank, Rule, Span, compiled, either
+from memorywire.policy.redact.rules import Check, Rank, Rule, Span, compile_pattern, either
 
 
 def _random(least: int) -> Check:
@@ -27,7 +27,7 @@ def _header(value: str) -> bool:
     return is_login(value) or is_key(value)
 
 
-def _chosen(value: str) -> bool:
+def _choose(value: str) -> bool:
     """Whether it is a password in an address: there, anything but the word "password" counts."""
     return value.lower() not in ("password", "passwd", "pass", "pwd")
 
@@ -75,7 +75,7 @@ PLACES = (
         _random(12),
         ("cookie",),
     ),
-    Rule("url-password", rf"(?i){_SCHEME}[^\s:/@\"'?#\[]*:([^\s/\"'<>]{{3,}})@", _chosen, ("://",)),
+    Rule("url-password", rf"(?i){_SCHEME}[^\s:/@\"'?#\[]*:([^\s/\"'<>]{{3,}})@", _choose, ("://",)),
     Rule("url-token", rf"(?i){_SCHEME}([A-Za-z0-9_-]{{16,}})@", _random(16), ("://",)),
     Rule("one-time-seed", r"(?i)otpauth://[^\s]*[?&]secret=([A-Z2-7]{16,})", near=("otpauth",)),
     Rule(
@@ -180,7 +180,7 @@ def find_placed(text: str, view: bytes) -> Iterator[Span]:
     for rule in PLACES:
         if not any(word in lower for word in rule.near):
             continue
-        for match in compiled(rule.pattern).finditer(view):
+        for match in compile_pattern(rule.pattern).finditer(view):
             yield from rule.judge(match.span(1), text, Rank.CONTEXT)
 
 

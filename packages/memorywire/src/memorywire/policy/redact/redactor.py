@@ -34,7 +34,7 @@ from memorywire.policy.redact.rules import (
     ISSUERS,
     Rank,
     Span,
-    compiled,
+    compile_pattern,
     find_issued,
     find_shapes,
     image,
@@ -68,9 +68,9 @@ class View(Struct, frozen=True):
         return self.origins[piece] + at - self.starts[piece]
 
 
-def unmasked(text: str) -> View | None:
+def unmask(text: str) -> View | None:
     """Without invisible characters, in one width and one script; None where no word is so disguised."""
-    if text.isascii() or not _disguised().search(text):
+    if text.isascii() or not _compile_disguised().search(text):
         return None
     return _without_breaks([match.span() for match in _invisible().finditer(text)], text.translate(_faces()))
 
@@ -80,7 +80,7 @@ def is_broken(text: str) -> bool:
     return "\n" in text or "\\n" in text
 
 
-def joined(text: str) -> View | None:
+def join_breaks(text: str) -> View | None:
     """The lines joined, without what stands between their words; None for a single line."""
     gaps = []
     for match in _BREAK.finditer(text):
@@ -120,7 +120,7 @@ def _invisible() -> re.Pattern[str]:
 
 
 @cache
-def _disguised() -> Any:
+def _compile_disguised() -> Any:
     import re2
 
     characters = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
@@ -247,7 +247,7 @@ class Redactor:
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The text without its secrets, and the kinds that were found."""
-        return _without(text, self._found(text))
+        return _without(text, self._find_spans(text))
 
     def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
         """As `text`, for a name or an id, which may be random: only certain secrets are taken out."""
@@ -299,23 +299,23 @@ class Redactor:
         lead = len(name) + 2
         spans = [
             replace(span, start=max(0, span.start - lead), end=span.end - lead)
-            for span in self._found(f"{name}: {value}")
+            for span in self._find_spans(f"{name}: {value}")
             if span.end > lead
         ]
         if self._patterns and holds_a_secret(name, value):
             spans.append(Span(0, len(value), "assigned-secret", Rank.CONTEXT))
         return _without(value, spans)
 
-    def _found(self, text: str) -> list[Span]:
+    def _find_spans(self, text: str) -> list[Span]:
         """All spans in the text as it stands, and with its disguises undone."""
         text = legible(text)
         spans = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
         if self._personal:
             spans += find_personal(text)
-        view = unmasked(text)
+        view = unmask(text)
         if view is not None:
             spans += map(view.back, (*self._certain(view.text), *self._likely(view.text)))
-        lines = joined(text) if is_broken(text) and any(self._certain(unbroken(text))) else None
+        lines = join_breaks(text) if is_broken(text) and any(self._certain(unbroken(text))) else None
         if lines is not None:
             spans += _only_across(map(lines.back, self._certain(lines.text)), spans, len(text))
         return spans
@@ -334,7 +334,7 @@ class Redactor:
         yield from find_placed(text, view)
         yield from find_shapes(text, view)
         yield from find_announced(text)
-        yield from _encoded(text, view)
+        yield from _find_encoded(text, view)
 
 
 def _learn(names: Iterable[str], vocabulary: set[str]) -> None:
@@ -355,10 +355,10 @@ def _only_across(spans: Iterable[Span], inner: Iterable[Span], length: int) -> l
     return [span for span in spans if span.rank is Rank.REGISTERED or 1 not in whole[span.start : span.end]]
 
 
-def _encoded(text: str, view: bytes) -> Iterator[Span]:
+def _find_encoded(text: str, view: bytes) -> Iterator[Span]:
     """Runs of base64 that hold a text in which a secret shows."""
-    for match in compiled(_ENCODED).finditer(view):
-        plain = _decoded(match.group())
+    for match in compile_pattern(_ENCODED).finditer(view):
+        plain = _decode(match.group())
         if not plain:
             continue
         inside = (*find_issued(plain, image(plain)), *find_placed(plain, image(plain)))
@@ -366,7 +366,7 @@ def _encoded(text: str, view: bytes) -> Iterator[Span]:
             yield replace(span, start=match.start(), end=match.end())
 
 
-def _decoded(run: bytes) -> str:
+def _decode(run: bytes) -> str:
     """The text that base64 hides; nothing if it hides none."""
     body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
@@ -379,14 +379,14 @@ def _decoded(run: bytes) -> str:
 def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
     """The text with a marker for each span; overlapping spans become one, with the highest-ranked name."""
     pieces, kinds, at = [], [], 0
-    for span in _merged(spans):
+    for span in _merge_spans(spans):
         pieces += [text[at : span.start], f"[REDACTED:{span.label}]"]
         kinds.append(span.label)
         at = span.end
     return "".join((*pieces, text[at:])), tuple(dict.fromkeys(kinds))
 
 
-def _merged(spans: list[Span]) -> Iterator[Span]:
+def _merge_spans(spans: list[Span]) -> Iterator[Span]:
     waiting: Span | None = None
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if waiting is None:
@@ -410,7 +410,7 @@ def _free(key: str, mapping: Mapping[str, Json]) -> str:
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
     """The request without its secrets, and what was found; a secret in an id is refused."""
-    if redactor.finds_nothing(_names(request), _said(request)):
+    if redactor.finds_nothing(_names(request), _read_names(request)):
         return request, ()
     _refuse_in_names(request, redactor)
     findings: list[Finding] = []
@@ -428,7 +428,7 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
     """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
     names = chain.from_iterable(map(_names, requests))
-    return redactor.finds_nothing(names, chain.from_iterable(map(_said, requests)))
+    return redactor.finds_nothing(names, chain.from_iterable(map(_read_names, requests)))
 
 
 def _names(request: Remember) -> tuple[str | None, ...]:
@@ -436,7 +436,7 @@ def _names(request: Remember) -> tuple[str | None, ...]:
     return (scope.agent, scope.user, *names, *request.supersedes, *request.derived_from)
 
 
-def _said(request: Remember) -> tuple[Json, ...]:
+def _read_names(request: Remember) -> tuple[Json, ...]:
     return request.content, request.metadata, request.tags, request.privacy_intent
 
 

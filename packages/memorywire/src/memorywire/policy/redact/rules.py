@@ -66,7 +66,7 @@ def image(text: str) -> bytes:
 
 
 @cache
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """A pattern of the linear-time engine over bytes; the engine is loaded when first needed."""
     import re2
 
@@ -156,14 +156,14 @@ ISSUERS = (
 
 
 @cache
-def _issued() -> Any:
+def _compile_issued() -> Any:
     return either(ISSUERS)
 
 
 def find_issued(text: str, view: bytes) -> Iterator[Span]:
     """Every place of a secret with a form of its own; `view` is the text's image, so that places agree."""
-    for match in _issued().finditer(view):
-        rule = next(rule for rule in ISSUERS if compiled(rule.pattern).fullmatch(match.group()))
+    for match in _compile_issued().finditer(view):
+        rule = next(rule for rule in ISSUERS if compile_pattern(rule.pattern).fullmatch(match.group()))
         yield from rule.judge(match.span(), text, Rank.ISSUER)
 
 
@@ -219,15 +219,15 @@ ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
 
 @cache
 def _candidates() -> Any:
-    return compiled(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}")
+    return compile_pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}")
 
 
 class _Surroundings:
     """The telling words of a text, found once, when the first candidate asks."""
 
     def __init__(self, view: bytes) -> None:
-        self._telling = [match.span() for match in compiled(_TELLING).finditer(view)]
-        self._ordinary = [match.span() for match in compiled(_ORDINARY).finditer(view)]
+        self._telling = [match.span() for match in compile_pattern(_TELLING).finditer(view)]
+        self._ordinary = [match.span() for match in compile_pattern(_ORDINARY).finditer(view)]
 
     def tell(self, start: int, end: int) -> int:
         """1 when the words nearby speak of a credential, -1 when they name something ordinary, else 0."""
