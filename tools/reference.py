@@ -11,8 +11,7 @@ from msgspec.structs import fields
 
 from memorywire.app import settings
 from memorywire.cli.about import version_command
-from memorywire.cli.command import ALIASES, COMMANDS, SECTIONS, memorywire
-from memorywire.cli.examples import EXAMPLES
+from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, SECTIONS, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings

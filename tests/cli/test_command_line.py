@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memorywire.cli.command import ALIASES, COMMANDS, HINTS, SECTIONS, memorywire
-from memorywire.cli.examples import EXAMPLES
+from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, HINTS, SECTIONS, memorywire
 from tests.cli.shell import Shell, Started
 from tests.cli.test_terminal import at_a_terminal
 

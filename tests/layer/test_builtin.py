@@ -6,7 +6,7 @@ import pytest
 
 from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Scope
-from memorywire.pipeline.extract.builtin import BuiltIn
+from memorywire.pipeline.extract.registry import BuiltIn
 
 
 def _read(*turns: Turn) -> list[str]:

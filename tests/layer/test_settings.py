@@ -7,8 +7,8 @@ import pytest
 from memorywire.app import load_settings
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.extract import open_extractor
-from memorywire.pipeline.extract.builtin import BuiltIn
 from memorywire.pipeline.extract.chat import EndpointExtractor
+from memorywire.pipeline.extract.registry import BuiltIn
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick
 

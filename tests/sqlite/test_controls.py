@@ -9,7 +9,7 @@ from memorywire.index.agent_index import AgentIndex
 from memorywire.index.arrays import Selection
 from memorywire.index.cache import IndexCache
 from memorywire.stores.contract import Store
-from memorywire.stores.sqlite import filters as sqlite_filters
+from memorywire.stores.sqlite import reads as sqlite_filters
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing import filters, scopes, writes
 from memorywire.testing.expect import Broken

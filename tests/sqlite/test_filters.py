@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from memorywire.model.query import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.filters import conditions
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrations
+from memorywire.stores.sqlite.reads import conditions
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
 from tests.sqlite.desk import opened, run

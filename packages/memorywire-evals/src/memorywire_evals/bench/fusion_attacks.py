@@ -13,8 +13,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.pipeline.candidates import find_agreed_score, score_by_vector
-from memorywire.pipeline.verify_hits import check_answer, select_voters
+from memorywire.pipeline.candidates import check_answer, find_agreed_score, score_by_vector, select_voters
 from memorywire.search.embed import Embedder
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.reference import cosine, floats
