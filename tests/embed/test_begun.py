@@ -9,7 +9,7 @@ import time
 import pytest
 
 import memorywire_minilm
-from memorywire.search.embed.minilm import MiniLmEmbedder
+from memorywire.search.embed.embedder import MiniLmEmbedder
 
 TEXTS = [
     "where does Ana live?",

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from memorywire.model.clock import Clock
-from memorywire.search.embed.minilm import MiniLmEmbedder
+from memorywire.search.embed.embedder import MiniLmEmbedder
 from memorywire_evals.bench import ledger, measures
 from memorywire_evals.bench.reference_design import ReferenceEmbedder
 from memorywire_evals.bench.report import Latency, Rate, Report, Resident, describe

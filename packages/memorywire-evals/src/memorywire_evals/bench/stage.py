@@ -16,7 +16,7 @@ from memorywire.model.answers import Remembered, Status
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import Conflict, MemorywireError
 from memorywire.model.ids import IdMint
-from memorywire.search.embed.minilm import MiniLmEmbedder
+from memorywire.search.embed.embedder import MiniLmEmbedder
 from memorywire_evals.bench.corpus import Fact, facts
 from memorywire_evals.bench.reference_design import Item, LinearStore, ReferenceEmbedder, Yardsticks
 from memorywire_evals.bench.report import Rate
