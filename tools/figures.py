@@ -258,9 +258,12 @@ def trace_paths() -> dict[str, Trace]:
 
 def measure() -> dict[str, float]:
     """Every figure by its name in LIMITS."""
+    return measure_source() | measure_paths()
+
+
+def measure_source() -> dict[str, float]:
     modules = read_modules()
     names = read_names(list(modules.values()))
-    paths = trace_paths()
     return {
         "lines": sum(module.lines for module in modules.values()),
         "modules": len(modules),
@@ -269,6 +272,12 @@ def measure() -> dict[str, float]:
         "driver packages": len(find_driver_packages(modules)),
         "participle names": 100 * len(names.participles) / names.bound,
         "participle functions": 100 * len(names.participle_functions) / names.functions,
+    }
+
+
+def measure_paths() -> dict[str, float]:
+    paths = trace_paths()
+    return {
         "remember modules": len(paths["remember"].modules),
         "remember functions": len(paths["remember"].functions),
         "remember depth": paths["remember"].depth,
