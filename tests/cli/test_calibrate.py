@@ -56,7 +56,7 @@ def test_no_floor_is_recommended_where_none_tells_the_kinds_apart(filled: Shell)
     done = filled("calibrate", stdin=lines(*swapped))
     assert "no floor separates the two kinds" in done.out
     assert "MEMORYWIRE_FLOOR=" not in done.out
-    assert "a few dozen of each kind" in done.out
+    assert "a few dozen questions of each kind" in done.out
 
 
 def test_a_line_that_is_no_json_is_named(filled: Shell):

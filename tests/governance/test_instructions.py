@@ -176,7 +176,7 @@ def test_places_read_together_say_what_each_says_alone(before, behind):
 def test_a_glance_reads_the_words_and_what_is_turned_as_they_are_read_one_by_one(text):
     shown = readings.plain(text)
     said = readings.words(shown)
-    assert readings.glance(shown.encode()).decode() == "".join((said, *readings.turned(said)))
+    assert readings.glance(shown.encode()).decode() == "".join((said, *readings.undo_disguises(said)))
 
 
 def test_the_name_of_a_place_is_screened_like_its_text():

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
@@ -86,14 +87,17 @@ def test_a_disk_that_is_never_synced_is_caught(tmp_path: Path) -> None:
 def test_an_entry_that_is_not_written_with_its_change_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    together = Journal.write
+    together = Journal.commit
 
-    async def apart(journal: Journal, act: Act, change: Change | None = None) -> int:
-        if change is not None:
-            await together(journal, Act(), change)
-        return await together(journal, act)
+    async def apart(
+        journal: Journal, acts: Sequence[Act], changes: Sequence[Change]
+    ) -> list[int | Exception]:
+        results = await together(journal, [Act() for _ in acts], changes)
+        for act in acts:
+            await journal.write(act)
+        return results
 
-    monkeypatch.setattr(Journal, "write", apart)
+    monkeypatch.setattr(Journal, "commit", apart)
     found = cut(tmp_path, recorded_life(tmp_path))
     assert any(image.torn for image in found)
 
