@@ -8,8 +8,9 @@ SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]
 # The packages besides the embedder, which is compiled and so not installed in place.
 PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop
 
-# What `quick` runs: folders whose tests need no server, browser or other process.
-QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_docstrings.py model wire)
+# What `quick` runs: folders whose tests need no server, browser or database server.
+QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_names_resolve.py \
+          earlier governance graph harness kv model procedures retrieval runtime spec wire)
 
 # Hundreds of tests start a process: it should not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
