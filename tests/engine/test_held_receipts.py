@@ -95,6 +95,18 @@ def test_a_repeated_held_request_waits_in_the_same_proposal(url, name):
     with_memory(url, work)
 
 
+@pytest.mark.parametrize("url", STORES)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_same_request_held_many_times_at_once_waits_in_one_proposal(url, name):
+    async def work(memory, clock, change):
+        payload = {"agent_id": "agent", **REQUESTS[name]}
+        receipts = await asyncio.gather(*(memory.call(VERBS.get(name, name), payload) for _ in range(8)))
+        assert len({receipt["proposal_id"] for receipt in receipts}) == 1
+        assert (await memory.proposals(states=["pending"])).total == 1
+
+    with_memory(url, work)
+
+
 def test_a_repeated_held_write_names_the_id_that_will_exist():
     async def work(memory, clock, change):
         first = await memory.remember("Ana likes tea")

@@ -183,10 +183,18 @@ class _PreparedAct(Struct, frozen=True):
 
 
 def _put_proposal(db: Session, proposal: Proposal) -> None:
-    row = _proposal_row(proposal)
-    if not db.execute("add_proposal" if proposal.revision == 1 else "update_proposal", row):
-        raise Conflict(
-            "another reviewer decided first", field="proposal_id", fix="look again: memorywire review show"
+    row, is_new = _proposal_row(proposal), proposal.revision == 1
+    if is_new:
+        db.lock_ledger()  # so that two transactions cannot both find that the request does not wait yet
+    if not db.execute("add_proposal" if is_new else "update_proposal", row):
+        raise (
+            Conflict("the same request waits already", field="proposal_id")
+            if is_new
+            else Conflict(
+                "another reviewer decided first",
+                field="proposal_id",
+                fix="look again: memorywire review show",
+            )
         )
     db.execute("unlink_proposal", row)
     links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]

@@ -37,7 +37,7 @@ from memorywire.journal.acts import Act
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
-from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
+from memorywire.model.errors import Conflict, Duplicate, MemorywireError, Refused, SecretLeakage
 from memorywire.model.proposal import WAITING, Proposal, State, is_agent
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Remember
@@ -231,9 +231,14 @@ async def hold(
         expires_at=change.at + policy.pending_days * DAY_MS,
         proposer=office.principal,
     )
-    await office.journal.write(
-        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
-    )
+    entry = entry_about(proposal, "staged", office.caller, change.at)
+    try:
+        await office.journal.write(Act(proposals=(proposal,), entries=(entry,)))
+    except Conflict:  # the same request was held by another caller at the same moment
+        waiting = await _find_repeated(change, key, context)
+        if waiting is None:
+            raise
+        return build_staged(waiting, context)
     return build_staged(proposal, context)
 
 

@@ -13,9 +13,14 @@ INSERT INTO journal_version (number) VALUES (0);
 -- name: set_schema_version
 UPDATE journal_version SET number = %s;
 
+-- A request that waits already is not added again: two callers may hold the same one at the same moment.
 -- name: add_proposal
 INSERT INTO proposal (id, tenant, agent, "user", state, revision, batch, key, digest, risk, expires_at, body, plan)
-VALUES (%(id)s, %(tenant)s, %(agent)s, %(user)s, %(state)s, %(revision)s, %(batch)s, %(key)s, %(digest)s, %(risk)s, %(expires_at)s, %(body)s, %(plan)s)
+SELECT %(id)s, %(tenant)s, %(agent)s, %(user)s, %(state)s, %(revision)s, %(batch)s, %(key)s, %(digest)s, %(risk)s, %(expires_at)s, %(body)s, %(plan)s
+WHERE %(state)s <> 'pending' OR NOT EXISTS (
+  SELECT 1 FROM proposal
+  WHERE tenant = %(tenant)s AND agent = %(agent)s AND key = %(key)s AND state IN ('pending', 'stale')
+)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: update_proposal

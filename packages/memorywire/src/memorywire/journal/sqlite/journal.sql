@@ -13,9 +13,14 @@ INSERT INTO journal_version (number) VALUES (0);
 -- name: set_schema_version
 UPDATE journal_version SET number = ?;
 
+-- A request that waits already is not added again: two callers may hold the same one at the same moment.
 -- name: add_proposal
 INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, digest, risk, expires_at, body, plan)
-VALUES (:id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :risk, :expires_at, :body, :plan)
+SELECT :id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :risk, :expires_at, :body, :plan
+WHERE :state <> 'pending' OR NOT EXISTS (
+  SELECT 1 FROM proposal
+  WHERE tenant = :tenant AND agent = :agent AND key = :key AND state IN ('pending', 'stale')
+)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: update_proposal
