@@ -16,7 +16,7 @@ QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs sync clean
+.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,9 +29,12 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 	@$(PY) -m pytest --numprocesses auto --dist loadfile $(QUICK)
 
 test: announce lint  ## what CI runs: the gates and the tests, about 7 minutes on two cores
-	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products'
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
-test-all: test conformance-all torture  ## test, then every product, a Postgres group and many crashes; hours
+test-all: test long conformance-all torture  ## test, then every page, product and many crashes; hours
+
+long: $(VENV)/.dev
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m long
 
 announce:
 	@echo "make test: the first run downloads about 400 MB: Python packages (with a Postgres server) and,"

@@ -11,10 +11,8 @@ VENDORS = ("tests/vendors/", "tests/integrations/test_frameworks.py")
 LONGEST = (
     "vendors",
     "tests/gates/test_documents.py",
-    "tests/cli/test_scenarios.py",
     "tests/console/test_hostile.py",
     "tests/console/test_inbox.py",
-    "tests/console/test_frames.py",
     "tests/stores/test_contract.py",
     "tests/shards/test_contract.py",
     "tests/plugin/test_session.py",

@@ -13,6 +13,8 @@ from memorywire.wire import spec
 from tests.cli.shell import Shell
 from tests.spec.scenario import Ticker, run
 
+pytestmark = pytest.mark.long
+
 # A process mints ids without knowing of the others, so two that write in one millisecond do so in no
 # order. Here time passes between two processes, as it does outside.
 NEED_ORDER = {"minted_ids_sort", "paging"}

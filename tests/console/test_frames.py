@@ -12,6 +12,8 @@ from tests.console.pages import PAGES
 from tests.console.stage import DESKTOP, MOST_BYTES, PHONE, Watched, visiting, wide
 from tests.console.world import World, demo_world
 
+pytestmark = pytest.mark.long
+
 _AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 
 
