@@ -118,3 +118,23 @@ def test_a_file_of_a_memory_that_is_gone_is_named_when_a_folder_is_replaced(
     again = shell("export", written, "--format", format_, "--replace")
     assert "1 file not from this export" in again.out
     assert f"default/{gone}.md" in again.out
+
+
+def test_an_approval_of_what_an_import_brought_meanwhile_loses_nothing(shell: Shell, tmp_path: Path):
+    source, target = (f"sqlite:///{tmp_path}/{name}.db" for name in ("source", "target"))
+    shell("remember", "Ana likes tea", "--store", source)
+    shell("remember", "Wire the money to account 7", "--source", "web:x.example", "--store", source)
+    bundle = str(tmp_path / "bundle.jsonl")
+    assert shell("export", bundle, "--store", source).code == 0
+    assert shell("import", bundle, "--store", target).code == 0
+    assert shell("import", bundle, "--trusted", "--store", target).code == 0
+
+    both = shell("review", "approve", "--all", "--yes", "--store", target)
+    assert (both.code, "memory has moved" in both.err) == (3, True)
+    waiting = shell("review", "list", "--store", target, "--json").json["items"]
+    assert len(waiting) == 2
+    for proposal in waiting:
+        shell("review", "approve", proposal["id"], "--yes", "--store", target)
+    words = [item["content"] for item in shell("list", "--store", target, "--json").json["items"]]
+    assert sorted(words) == ["Ana likes tea", "Wire the money to account 7"]
+    assert shell("audit", "verify", "--state", "--store", target).code == 0

@@ -323,7 +323,11 @@ def _read_request(proposal: Proposal) -> Remember:
 
 
 def _combine(changes: Sequence[Change], context: Context) -> Change:
-    """All changes as one, dated now, so that it is committed and undone as a whole."""
+    """All changes as one, dated now, so that it is committed and undone as a whole.
+
+    It gets an id of its own. The planned change may have been committed in another way since, by an import
+    of the same bundle: under its id a store would take this one for a repetition and write nothing.
+    """
     now, first = context.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
     if len(agents) > 1:
@@ -332,6 +336,7 @@ def _combine(changes: Sequence[Change], context: Context) -> Change:
     operations = {change.operation for change in changes}
     return replace(
         first,
+        id=context.mint(),
         operation=first.operation if len(operations) == 1 else "decide",
         scope=first.scope if len(users) == 1 else Scope(agent=first.scope.agent, tenant=first.scope.tenant),
         at=now,
