@@ -3,6 +3,7 @@
 import asyncio
 import random
 
+import psycopg
 import pytest
 
 from memorywire.model.capabilities import Feature
@@ -41,6 +42,28 @@ def test_a_store_whose_server_does_not_wait_for_the_disk_is_not_called_durable(s
 
     assert Feature.DURABLE in run(features(server.url("careful")))
     assert run(features(server.url("careful", **CARELESS))) == frozenset(Feature) - {Feature.DURABLE}
+
+
+def test_a_caller_who_gives_up_while_the_connection_breaks_is_not_served_again(shared: str) -> None:
+    tries = []
+
+    async def break_off(_: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+        tries.append(asyncio.current_task())
+        if len(tries) == 1:
+            tries[0].cancel()
+        try:  # as psycopg does: it cancels the query, and the error of the connection comes first
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            raise psycopg.OperationalError("the server closed the connection") from None
+
+    async def main() -> None:
+        async with opened(shared) as store:
+            writing = asyncio.create_task(store.database.write("default", break_off))
+            [outcome] = await asyncio.gather(writing, return_exceptions=True)
+            assert isinstance(outcome, asyncio.CancelledError)
+
+    run(main())
+    assert len(tries) == 1
 
 
 def test_a_caller_who_gives_up_leaves_whole_changes_and_free_connections(shared: str) -> None:

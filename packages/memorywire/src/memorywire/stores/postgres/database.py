@@ -169,14 +169,19 @@ class Database:
                     await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, work: Work[T], seconds: float) -> T:
-        async with self._pool.connection(timeout=seconds) as db:
-            try:
-                result = await work(db)
-                self._lost = False
-                return result
-            except _NotPrimary:
-                await db.close()  # it leads to a server that was the primary
-                raise
+        try:
+            async with self._pool.connection(timeout=seconds) as db:
+                try:
+                    result = await work(db)
+                    self._lost = False
+                    return result
+                except _NotPrimary:
+                    await db.close()  # it leads to a server that was the primary
+                    raise
+        except psycopg.Error as error:
+            if _is_cancelled():  # the connection broke while the query was being cancelled
+                raise asyncio.CancelledError from error
+            raise
 
     def _prologue(self, begin: str, settings: Mapping[str, str]) -> sql.Composed:
         """Everything that holds for this transaction alone, in one trip to the server."""
@@ -186,6 +191,12 @@ class Database:
         ]
         path = sql.SQL("SET LOCAL search_path = {}").format(self._path)
         return sql.SQL("; ").join([sql.SQL(begin), path, *statements])
+
+
+def _is_cancelled() -> bool:
+    """Whether the caller has given up: an error then must not start another attempt."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def is_pooled(db: Connection) -> bool:
