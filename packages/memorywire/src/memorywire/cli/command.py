@@ -83,6 +83,8 @@ ALIASES = {
     "rm": "forget",
     "delete": "forget",
     "ls": "list",
+    "find": "recall",
+    "save": "remember",
     "show": "get",
     "log": "changes",
 }
@@ -91,6 +93,11 @@ ALIASES = {
 HINTS = {
     "stats": "`memorywire agents` and `memorywire users` count memories, `memorywire kv stats` counts keys",
     "status": "`memorywire doctor` examines the store, `memorywire review list` shows what waits for you",
+    "update": "`memorywire remember TEXT --id ID --if-version N` writes the next version of a memory",
+    "edit": "`memorywire remember TEXT --id ID --if-version N` writes the next version of a memory",
+    "verify": "`memorywire audit verify` checks the ledger, with --state the memories as well",
+    "approve": "`memorywire review approve ID` approves a proposal",
+    "reject": "`memorywire review reject ID` rejects a proposal",
     "config": "settings come from memorywire.toml and MEMORYWIRE_ variables; `memorywire doctor` shows which",
 }
 """Words that people type and that several commands answer."""

@@ -261,6 +261,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     def __len__(self) -> int:
         return len(self.hits)
 
+    def __getitem__(self, index: int) -> Hit:
+        return self.hits[index]
+
     def _repr_html_(self) -> str:
         return build_table(_HIT_COLUMNS, map(_build_row, self.hits), f"verdict: {self.verdict.value}")
 
@@ -285,6 +288,9 @@ class Page(Struct, frozen=True, kw_only=True):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.items[index]
 
     def _repr_html_(self) -> str:
         rows = ((one.type, one.content, one.source or "", one.id) for one in self.items)
