@@ -28,12 +28,12 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 	@$(VENV)/bin/ruff check .
 	@$(PY) -m pytest --numprocesses auto --dist loadfile $(QUICK)
 
-test: announce lint  ## what CI runs: the gates and the tests, about 7 minutes on two cores
+test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
 test-all: test long conformance-all torture  ## test, then every page, product and many crashes; hours
 
-long: $(VENV)/.dev
+long: $(VENV)/.dev $(VENV)/.programs
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m long
 
 announce:
@@ -103,6 +103,12 @@ $(VENV)/.dev: $(VENV)/.base
 	@echo "installing the development tools ..."
 	@$(PIP) install --upgrade 'pip>=25.1'
 	@$(PIP) install --group dev
+	@touch $@
+
+# Before the tests start: a worker must not find a browser that another one has half installed.
+$(VENV)/.programs: $(VENV)/.dev
+	@scripts/chromium >/dev/null
+	@scripts/pgbouncer >/dev/null
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.base requirements-bench.txt tools/reference_onnx.py
