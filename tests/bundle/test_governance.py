@@ -38,7 +38,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
         assert (await imported(one, context))["rules"] == "imported"
         assert (await memory.remember("said in a chat", source="chat 1")).status == "staged"
         assert (await imported(one, context))["rules"] == "already"
-        assert len(await context.governance.journal.list_editions(DEFAULT_TENANT)) == 1
+        assert len(await context.require_governance().journal.list_editions(DEFAULT_TENANT)) == 1
 
     async def with_rules_of_its_own(memory: Memory, context: Context) -> None:
         await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), context)
@@ -47,7 +47,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
 
     async def unseen(memory: Memory, context: Context) -> None:
         assert (await imported(one, context, dry_run=True))["rules"] == "imported"
-        assert await context.governance.journal.find_edition(DEFAULT_TENANT) is None
+        assert await context.require_governance().journal.find_edition(DEFAULT_TENANT) is None
 
     on("sqlite://", before)
     on("sqlite://", after)
@@ -68,7 +68,7 @@ def _with_ledger(folder: Path) -> Path:
 
 async def _own(context: Context) -> Any:
     """What the verifier says of the ledger of this house."""
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     assert isinstance(journal, Journal)
     return (await journal.audit(lambda db: examine(db, journal.signer))).report
 
@@ -87,7 +87,7 @@ def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -
         assert own.ok
         assert own.origin != ledger["origin"]
         await imported(path, context)
-        seen = await context.governance.journal.find_entries(DEFAULT_TENANT, answer["batch"])
+        seen = await context.require_governance().journal.find_entries(DEFAULT_TENANT, answer["batch"])
         assert [one["details"]["ledger"] for one in seen if one["kind"] == "evidence"] == [ledger]
         await export_to(again, context, ledger=True)
 

@@ -20,7 +20,7 @@ async def _approved(memory: Memory, *ids: str, words: str = "said on the web by"
 
 
 async def _proposals(context: Context) -> list[Proposal]:
-    return await context.governance.journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))
+    return await context.require_governance().journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite://"])

@@ -94,7 +94,7 @@ def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, edit: Callable[[Line
         with pytest.raises(InvalidRequest, match=said):
             await imported(path, context)
         assert (await memory.list()).total == 0
-        journal = context.governance.journal
+        journal = context.require_governance().journal
         assert await journal.list_proposals(Wanted(tenant=DEFAULT_TENANT)) == []
         assert await journal.find_edition(DEFAULT_TENANT) is None
 

@@ -199,7 +199,9 @@ def test_what_policy_holds_waits_for_a_person_and_only_once(theirs: Path) -> Non
         for _ in range(2):
             answer = await imported(theirs, context)
             assert (answer["held"], answer["changes"]) == (1, 0)
-        assert len(await context.governance.journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))) == 1
+        assert (
+            len(await context.require_governance().journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))) == 1
+        )
         assert (await memory.list()).total == 0
 
     on("sqlite://", story, policy="strict")

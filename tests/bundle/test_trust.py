@@ -47,7 +47,7 @@ def test_a_bundle_from_elsewhere_is_untrusted_until_the_operator_vouches_for_it(
         answer = await imported(path, context, trusted=False)
         assert (answer["signed_by"], answer["trusted"]) == (key, False)
         assert (answer["memories"], answer["held"], answer["rules"]) == (0, 1, "not trusted")
-        [proposal] = await context.governance.journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))
+        [proposal] = await context.require_governance().journal.list_proposals(Wanted(tenant=DEFAULT_TENANT))
         assert proposal.rule == "untrusted-source"
 
     on("memory://", story, policy="balanced")

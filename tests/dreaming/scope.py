@@ -61,8 +61,8 @@ async def remember_next(context: Context, clock: HandClock, text: str, **fields:
 
 async def decided(context: Context, proposal: str, verb: Verb) -> None:
     reach = Reach(tenant=SCOPE.tenant, agent=SCOPE.agent)
-    office = context.governance
-    reviewer = replace(context, office=replace(office, caller="person:reviewer", principal=None))
+    governance = context.require_governance()
+    reviewer = replace(context, governance=replace(governance, caller="person:reviewer", principal=None))
     await decide(Decide(reach=reach, proposal_ids=(proposal,), verb=verb), reviewer)
 
 

@@ -77,7 +77,9 @@ def test_a_night_is_dreamed_for_every_tenant_by_nobody_else_than_the_server() ->
         assert (tending.runs.done, tending.runs.problem, tending.promotion.ended_at) == (2, None, None)
         for scope in (ANA, BEN):
             [run] = await list_runs(scope, container.context)
-            [entry] = await container.context.governance.journal.find_entries(scope.tenant, run.change.id)
+            [entry] = await container.context.require_governance().journal.find_entries(
+                scope.tenant, run.change.id
+            )
             assert entry["actor"] == "system:dream"
 
     tended(story)

@@ -135,7 +135,7 @@ def test_what_a_person_rejected_is_not_proposed_again() -> None:
 
 def test_a_strict_policy_turns_every_step_into_a_proposal() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        journal = context.governance.journal
+        journal = context.require_governance().journal
         for text in ("Ben lives in Rome", "Ben lives in Rome now"):
             receipt = await remember_next(context, clock, text)
             if receipt.proposal_id:

@@ -249,7 +249,7 @@ def test_what_is_made_of_untrusted_memories_is_untrusted_and_the_question_marks_
         assert said.startswith("<memories>")
         assert "holiday" not in said
         waiting = Wanted(tenant=SCOPE.tenant, agent=SCOPE.agent, states=frozenset({State.PENDING}))
-        [proposal] = await context.governance.journal.list_proposals(waiting)
+        [proposal] = await context.require_governance().journal.list_proposals(waiting)
         assert proposal.change is not None
         assert proposal.change.put[0].record.trust is Trust.UNTRUSTED
 

@@ -20,7 +20,7 @@ from memorywire.model.proposal import State
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Forget
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.governance import Office, Rulebook
+from memorywire.pipeline.governance import Governance, Rulebook
 from memorywire.pipeline.perform import perform
 from memorywire.pipeline.rules import all_proposals
 from memorywire.policy.documents import Profile, policy_from_toml
@@ -103,22 +103,22 @@ class _OpenRulebook(Rulebook):
 async def erase_run_memory(scope: Scope, context: Context) -> None:
     """Erase all that a memory ever held, and what waits for a person to get there; the ledger says so."""
     ids = await list_all_ids(scope, await context.serving(scope))
-    if context.office is not None:
-        ids |= await _list_pending_ids(scope, context.office)
-        context = replace(context, office=_open_governance(context, context.office))
+    if context.governance is not None:
+        ids |= await _list_pending_ids(scope, context.governance)
+        context = replace(context, governance=_open_governance(context, context.governance))
     if ids:
         await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), context)
 
 
-def _open_governance(context: Context, office: Office) -> Office:
+def _open_governance(context: Context, governance: Governance) -> Governance:
     base = policy_from_toml({"profile": Profile.OPEN})
-    return replace(office, rulebook=_OpenRulebook(base, office.journal, context.clock))
+    return replace(governance, rulebook=_OpenRulebook(base, governance.journal, context.clock))
 
 
-async def _list_pending_ids(scope: Scope, office: Office) -> set[str]:
+async def _list_pending_ids(scope: Scope, governance: Governance) -> set[str]:
     """The ids of memories that waiting proposals would make."""
     listing = Wanted(tenant=scope.tenant, agent=scope.agent, states=frozenset({State.PENDING}))
-    changes = [proposal.change async for proposal in all_proposals(listing, office.journal)]
+    changes = [proposal.change async for proposal in all_proposals(listing, governance.journal)]
     return {put.record.id for change in changes if change is not None for put in change.put}
 
 

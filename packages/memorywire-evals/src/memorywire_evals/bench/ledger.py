@@ -123,8 +123,8 @@ def _drop_ledger(container: Container) -> Container:
     if not isinstance(store, SqliteStore):
         raise Conflict("only a store that keeps its own journal can be measured without one")
     silent = _SilentJournal(SqliteBackend(store.file, store), signer=None, clock=container.context.clock)
-    governance = replace(container.context.governance, journal=silent)
-    return replace(container, context=replace(container.context, office=governance))
+    governance = replace(container.context.require_governance(), journal=silent)
+    return replace(container, context=replace(container.context, governance=governance))
 
 
 def _remember_step(container: Container, contents: Sequence[str]) -> Step:

@@ -19,9 +19,10 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Store
 from memorywire.model.ids import IdMint
 from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
+from memorywire.pipeline import governance as pipeline_governance
 from memorywire.pipeline.context import Context, Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
-from memorywire.pipeline.governance import LOCAL, Office, RecallBudget, RejectedWords, Rulebook, review_url
+from memorywire.pipeline.governance import LOCAL, RecallBudget, RejectedWords, Rulebook, review_url
 from memorywire.pipeline.kv import Usage
 from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
 from memorywire.pipeline.outbox import keep_redelivering, mark_lagging, redeliver
@@ -216,7 +217,7 @@ class Container(Struct, frozen=True, kw_only=True):
         return Capabilities(
             stores=tuple(store_capabilities),
             space=space,
-            overseen=self.context.office is not None,
+            overseen=self.context.governance is not None,
             together=working(store.features, space),
             extracts=self.reader.extractor is not None,
             hosting=self.hosting,
@@ -242,10 +243,10 @@ class Container(Struct, frozen=True, kw_only=True):
 
     def as_caller(self, caller: str, principal: str | None = None) -> Context:
         """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""
-        office = self.context.office
-        if office is None:
+        governance = self.context.governance
+        if governance is None:
             return self.context
-        return replace(self.context, office=replace(office, caller=caller, principal=principal))
+        return replace(self.context, governance=replace(governance, caller=caller, principal=principal))
 
     async def close(self) -> None:
         await self.reader.close()
@@ -325,7 +326,7 @@ async def _add_governance(
         clock=context.clock,
         witnesses=governance.witnesses,
     )
-    office = Office(
+    in_force = pipeline_governance.Governance(
         journal=journal,
         rulebook=Rulebook(policy, journal, context.clock),
         budget=RecallBudget(journal),
@@ -334,19 +335,19 @@ async def _add_governance(
         caller=governance.caller,
         review_url=None if governance.console is None else review_url(governance.console),
     )
-    governed_tools = replace(context, office=office)
-    book = None if rules is None else Backends(journal, governed_tools, rules)
-    placed = governed_tools if book is None else replace(governed_tools, placing=book.store_of)
+    governed = replace(context, governance=in_force)
+    book = None if rules is None else Backends(journal, governed, rules)
+    placed = governed if book is None else replace(governed, placing=book.store_of)
     container = Container(
         context=placed, reader=reading.reader(placed, journal), journal=journal, backends=book
     )
     if journal.shares(context.store):
         return container
     if isinstance(context.store, SupportsReplicas):
-        await mark_lagging(context.store, governed_tools)  # one that hangs must not keep the others waiting
+        await mark_lagging(context.store, governed)  # one that hangs must not keep the others waiting
     else:
-        await redeliver(governed_tools)
-    repaying = asyncio.create_task(keep_redelivering(governed_tools))
+        await redeliver(governed)
+    repaying = asyncio.create_task(keep_redelivering(governed))
     return replace(container, repaying=repaying)
 
 

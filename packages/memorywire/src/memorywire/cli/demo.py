@@ -292,7 +292,7 @@ async def _build_demo(settings: "Settings") -> str:
     async with open_app(settings, calendar) as container:
         await fill_demo(container, calendar)
         token = await add_demo_operators(container)
-        waiting = await container.context.governance.journal.count_proposals(
+        waiting = await container.context.require_governance().journal.count_proposals(
             Wanted(tenant=DEFAULT_TENANT, states=WAITING)
         )
     return _TOUR.format(waiting=waiting, token=token)

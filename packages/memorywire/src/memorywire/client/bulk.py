@@ -27,9 +27,9 @@ async def remember_each(
 
     What a rule holds is held as one batch, so that a person can decide about all of it together.
     """
-    source, office = iter(payloads), context.office
-    if office is not None:
-        context = replace(context, office=replace(office, batch=context.mint()))
+    source, governance = iter(payloads), context.governance
+    if governance is not None:
+        context = replace(context, governance=replace(governance, batch=context.mint()))
     while batch := list(islice(source, BATCH)):
         requests = [_read(payload, tenant) for payload in batch]
         answers = iter(await _remember([one for one in requests if isinstance(one, Remember)], context))

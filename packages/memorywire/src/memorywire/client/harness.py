@@ -209,7 +209,7 @@ class Harness:
 
     async def _holders(self, id: str, context: Context) -> tuple[str, ...]:
         """Return the stores that have the current version of this item."""
-        pending = [] if context.office is None else await context.office.journal.list_outbox()
+        pending = [] if context.governance is None else await context.governance.journal.list_outbox()
         late = {debt.store for debt in pending if any(put.record.id == id for put in debt.change.put)}
         return tuple(name for name in context.names if name not in late)
 

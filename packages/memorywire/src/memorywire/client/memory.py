@@ -303,8 +303,8 @@ class Memory(Audited, Overseeing, Contracts):
 
     async def debts(self) -> tuple[OutboxEntry, ...]:
         """Return the committed changes that a store has still to write, oldest first."""
-        office = (await self._open()).context.office
-        return () if office is None else tuple(await office.journal.list_outbox())
+        governance = (await self._open()).context.governance
+        return () if governance is None else tuple(await governance.journal.list_outbox())
 
     async def pay_debts(self) -> bool:
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""

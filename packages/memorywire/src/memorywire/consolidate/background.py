@@ -100,10 +100,10 @@ class BackgroundWork:
 
 async def add_recent_probes(options: ConsolidationRun, scope: Scope, context: Context) -> ConsolidationRun:
     """Return the options with the latest recalls as probes."""
-    if context.office is None:
+    if context.governance is None:
         return options
-    await context.office.journal.settle()
-    return replace(options, probes=await recent_probes(scope, context.office.journal))
+    await context.governance.journal.settle()
+    return replace(options, probes=await recent_probes(scope, context.governance.journal))
 
 
 async def list_scopes(container: Container) -> list[Scope]:

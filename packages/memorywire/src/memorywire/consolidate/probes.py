@@ -63,7 +63,7 @@ async def rehearse(
     ids = {record.id for record in records}
     usable = [replace(probe, ids=probe.ids & ids) for probe in probes if probe.ids & ids]
     copy = await open_store("sqlite://", space=context.embedder.space)
-    alone = replace(context, store=copy, office=None, routing=ALONE, placing=nowhere_else)
+    alone = replace(context, store=copy, governance=None, routing=ALONE, placing=nowhere_else)
     try:
         puts = [_initial_put(record, vectors[record.id]) for record in records]
         await copy.write(

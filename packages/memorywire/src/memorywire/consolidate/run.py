@@ -124,7 +124,7 @@ class _Run:
         model = self.options.model
         if model is None:
             return ModelReport()
-        if self.context.office is None:
+        if self.context.governance is None:
             return ModelReport(problem="proposals need a journal, and none is configured")
         records = [record for record in await self._load_live() if KEYED not in record.metadata]
         groups = [*group_sessions(records), *await self._group_repetitions(records)]
@@ -186,7 +186,11 @@ class _Run:
             self.draft.take(step)
             return
         self.draft.freeze(step)
-        if judgement.verdict is Verdict.HOLD and step.kept is not None and self.context.office is not None:
+        if (
+            judgement.verdict is Verdict.HOLD
+            and step.kept is not None
+            and self.context.governance is not None
+        ):
             self.proposals.append((step, plan, judgement))
         else:
             self.refused.append((judgement.rule, step))
@@ -203,9 +207,9 @@ class _Run:
     async def _judge(self, step: Step, plan: Plan) -> Judgement:
         """Return the verdict of the policy; a step that is not sure is held at least."""
         held = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
-        if self.context.office is None:
+        if self.context.governance is None:
             return held if not step.sure else replace(held, verdict=Verdict.ALLOW)
-        policy = await self.context.office.rulebook.policy(self.scope.tenant)
+        policy = await self.context.governance.rulebook.policy(self.scope.tenant)
         judgement = judge(await build_case(plan, self.context, policy), policy)
         return held if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
@@ -227,14 +231,14 @@ class _Run:
         return replace(result, proposed=proposed_steps)
 
     async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
-        if self.context.office is None:
+        if self.context.governance is None:
             await self.context.store.write(change)
             return
         entry = entry_of(change, "committed", self.context, steps=[step.document() for step in steps])
         await Transaction(self.context).commit_one(change, Act(entries=(entry,)))
 
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
-        policy = await self.context.governance.rulebook.policy(self.scope.tenant)
+        policy = await self.context.require_governance().rulebook.policy(self.scope.tenant)
         case = await build_case(plan, self.context, policy)
         receipt = await hold(plan, case, judgement, policy, self.context)
         return receipt.proposal_id or ""

@@ -87,9 +87,9 @@ def _run_not_found() -> NotFound:
 
 async def _load_steps(scope: Scope, run: str, context: Context) -> list[Json]:
     """Return the steps of the run from the ledger; none without a ledger."""
-    if context.office is None:
+    if context.governance is None:
         return []
-    entries = await context.office.journal.find_entries(scope.tenant, run)
+    entries = await context.governance.journal.find_entries(scope.tenant, run)
     return [step for entry in entries for step in entry.get("details", {}).get("steps", ())]
 
 
@@ -121,10 +121,10 @@ class Decisions(Struct, frozen=True):
 
 
 async def load_decisions(scope: Scope, context: Context) -> Decisions:
-    if context.office is None:
+    if context.governance is None:
         return Decisions()
     filter = Wanted(tenant=scope.tenant, agent=scope.agent, states=_STATES, limit=_MOST_PROPOSALS)
-    proposals = await context.office.journal.list_proposals(filter)
+    proposals = await context.governance.journal.list_proposals(filter)
     waiting = (_affected_ids(proposal) for proposal in proposals if proposal.state is not State.REJECTED)
     rejected_ids = (_affected_ids(proposal) for proposal in proposals if proposal.state is State.REJECTED)
     return Decisions(frozenset().union(*waiting), frozenset(rejected_ids))

@@ -259,12 +259,12 @@ class _ModelPass(Struct):
             at=self.context.clock(),
             operation=DREAM,
             scope=group.records[0].scope,
-            actor=self.context.governance.caller,
+            actor=self.context.require_governance().caller,
             kind="asked",
             subject=group.key,
             details={"pass": group.name.value, "memories": list(group.ids)},
         )
-        await self.context.governance.journal.write(Act(entries=(entry,)))
+        await self.context.require_governance().journal.write(Act(entries=(entry,)))
 
     def report(self, left: int = 0) -> ModelReport:
         return ModelReport(
@@ -280,7 +280,7 @@ class _ModelPass(Struct):
 
 async def _is_known(group: Group, context: Context) -> bool:
     """Return whether exactly these memories were asked about before."""
-    scope, journal = group.records[0].scope, context.governance.journal
+    scope, journal = group.records[0].scope, context.require_governance().journal
     return (
         await journal.find_by_key(scope, group.key) is not None
         or await context.historian(DREAM).committed(scope, group.key) is not None

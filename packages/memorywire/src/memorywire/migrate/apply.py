@@ -243,7 +243,7 @@ class _Applier:
         """Close the proposals whose memories later changes of this import ended."""
         self.result.ended = self._held.count_ended()
         self.result.held -= self.result.ended
-        if not self._options.dry_run and self._context.office is not None:
+        if not self._options.dry_run and self._context.governance is not None:
             await self._held.close_ended(self._context, self._options.tenant)
 
     def _count(self, changes: Sequence[RedactedChange]) -> None:
@@ -294,7 +294,7 @@ class _Applier:
         writes = (
             self._write_change(change, Act(entries=own)) for change, own in zip(changes, entries, strict=True)
         )
-        is_shared = context.office is not None and context.office.journal.shares(context.store)
+        is_shared = context.governance is not None and context.governance.journal.shares(context.store)
         if is_shared and isinstance(context.store, SqliteStore):
             # One writer takes them in the order of submission, many to a transaction.
             return list(await asyncio.gather(*writes))
@@ -302,7 +302,7 @@ class _Applier:
 
     async def _write_change(self, change: Change, act: Act) -> MemorywireError | None:
         try:
-            if self._context.office is None:
+            if self._context.governance is None:
                 await self._context.store.write(change)
             else:
                 await Transaction(self._context).commit_one(change, act)
@@ -313,7 +313,7 @@ class _Applier:
         return None
 
     def _build_entries(self, redacted: RedactedChange, change: Change) -> tuple[Entry, ...]:
-        if self._context.office is None:
+        if self._context.governance is None:
             return ()
         secrets = [list(secret) for secret in redacted.secrets] or None
         entry = entry_of(change, "committed", self._context, batch=self._options.batch, secrets=secrets)
@@ -325,7 +325,7 @@ class _Applier:
             at=self._context.clock(),
             operation="import",
             scope=Scope(tenant=self._options.tenant, agent=changes[0].scope.agent),
-            actor=self._context.governance.caller,
+            actor=self._context.require_governance().caller,
             kind="batch",
             subject=self._options.batch,
             details={"changes": [[change.scope.agent, change.id] for change in changes]},

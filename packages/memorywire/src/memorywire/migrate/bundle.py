@@ -82,7 +82,7 @@ async def export_bundle(
             writer.write(encode_change(change))
             writer.counts["put"] += len(change.put)
             report(writer.counts["change"])
-    if options.governance and context.office is not None:
+    if options.governance and context.governance is not None:
         async for line in _list_governance(context, options):
             writer.write(line)
     if options.ledger:
@@ -110,7 +110,7 @@ async def _build_manifest(store: Store, context: Context, options: ExportOptions
 
 
 async def _list_governance(context: Context, options: ExportOptions) -> AsyncIterator[dict[str, Json]]:
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     for agent in options.agents or (None,):
         query = Wanted(tenant=options.tenant, agent=agent, user=options.user, states=WAITING, limit=_PAGE)
         while page := await journal.list_proposals(query):

@@ -39,7 +39,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 def find_signed_journal(context: Context) -> tuple[Journal, Signer] | None:
     """The journal and its signer; None if the journal has no signed ledger on disk."""
-    journal = None if context.office is None else context.office.journal
+    journal = None if context.governance is None else context.governance.journal
     if not isinstance(journal, Journal) or journal.signer is None:
         return None
     return journal, journal.signer
@@ -115,7 +115,7 @@ async def save_ledgers(
                 at=context.clock(),
                 operation="import",
                 scope=Scope(tenant=tenant, agent=""),
-                actor=context.governance.caller,
+                actor=context.require_governance().caller,
                 kind="evidence",
                 subject=batch,
                 details={"ledger": asdict(evidence)},

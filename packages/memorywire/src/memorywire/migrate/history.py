@@ -45,7 +45,7 @@ def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
 async def find_own_history_store(context: Context) -> Store:
     """The store of this installation with the most history, if possible one that misses no change."""
     store = context.store
-    if not isinstance(store, SupportsReplicas) or context.office is None:
+    if not isinstance(store, SupportsReplicas) or context.governance is None:
         return find_history_store(store)
     return find_history_store(store, await mark_lagging(store, context))
 

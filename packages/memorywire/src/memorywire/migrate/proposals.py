@@ -33,8 +33,8 @@ class GovernanceResult(Struct, frozen=True, kw_only=True):
 def check_rules(path: Path, context: Context) -> None:
     """Raise InvalidRequest if the rules of a bundle are invalid here: they would stop every request."""
     edition = read_bundle_rules(path)
-    if edition is not None and context.office is not None:
-        with_rules(context.office.rulebook.base, edition.rules)
+    if edition is not None and context.governance is not None:
+        with_rules(context.governance.rulebook.base, edition.rules)
 
 
 async def import_governance(
@@ -44,15 +44,15 @@ async def import_governance(
 
     An untrusted bundle brings no rules, and its proposals are untrusted.
     """
-    if context.office is None:
+    if context.governance is None:
         return GovernanceResult()
-    journal, count = context.office.journal, 0
+    journal, count = context.governance.journal, 0
     for original in read_bundle_proposals(path):
         proposal = _adapt_proposal(original, tenant, is_trusted=is_trusted)
         if await journal.find_proposal(tenant, proposal.id) is not None or _has_secret(proposal, context):
             continue
         count += 1
-        entry = entry_about(proposal, "staged", context.office.caller, context.clock())
+        entry = entry_about(proposal, "staged", context.governance.caller, context.clock())
         if not dry_run:
             await _write_proposal(proposal, entry, context)
     edition = read_bundle_rules(path)
@@ -64,7 +64,7 @@ async def import_governance(
 
 async def _write_proposal(proposal: Proposal, entry: Entry, context: Context) -> None:
     """Write the proposal; with a derived id if another tenant, which this one cannot see, has its id."""
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     try:
         await journal.write(Act(proposals=(proposal,), entries=(entry,)))
     except Conflict:
@@ -107,7 +107,7 @@ def _has_secret(proposal: Proposal, context: Context) -> bool:
 
 
 async def _import_rules(edition: Edition | None, context: Context, tenant: str, *, dry_run: bool) -> str:
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     if edition is None:
         return "none"
     existing = await journal.find_edition(tenant)
@@ -118,11 +118,11 @@ async def _import_rules(edition: Edition | None, context: Context, tenant: str, 
             at=context.clock(),
             operation="set_rules",
             scope=Scope(tenant=tenant, agent=""),
-            actor=context.governance.caller,
+            actor=context.require_governance().caller,
             kind="imported",
         )
         await journal.write(Act(edition=replace(edition, tenant=tenant), entries=(entry,)))
-        context.governance.rulebook.forget()
+        context.require_governance().rulebook.forget()
     return "imported"
 
 
@@ -173,14 +173,14 @@ class HeldChanges:
 
     async def close_ended(self, context: Context, tenant: str) -> None:
         """Take ended memories out of their proposals; reject a proposal of which nothing is left."""
-        journal = context.governance.journal
+        journal = context.require_governance().journal
         for key in dict.fromkeys(self._proposals[id] for id in self._ends):
             proposal = await journal.find_proposal(tenant, key)
             if proposal is not None and proposal.state is State.PENDING:
                 await self._close(proposal, context)
 
     async def _close(self, proposal: Proposal, context: Context) -> None:
-        change, office, now = proposal.change, context.governance, context.clock()
+        change, governance, now = proposal.change, context.require_governance(), context.clock()
         if change is None or self._list_live(proposal.id) - proposal.touched:
             return  # another memory with the same text still needs the review
         ends = {put.record.id: self._end_reason(put.record.id) for put in change.put}
@@ -193,7 +193,7 @@ class HeldChanges:
             pending = move_proposal(proposal, State.PENDING, None)
             after = replace(pending, change=replace(change, put=puts), request=build_request(puts[0].record))
         else:
-            decision = Decision(by=office.caller, at=now, reason=why, automatic=True)
+            decision = Decision(by=governance.caller, at=now, reason=why, automatic=True)
             after = move_proposal(proposal, State.REJECTED, decision)
-        entry = entry_about(after, after.state.value, office.caller, now, why=why)
-        await office.journal.write(Act(proposals=(after,), entries=(entry,)))
+        entry = entry_about(after, after.state.value, governance.caller, now, why=why)
+        await governance.journal.write(Act(proposals=(after,), entries=(entry,)))

@@ -142,7 +142,7 @@ async def _find_signer(bundle: Bundle, context: Context, tenant: str) -> tuple[s
     if bundle.signature is None:
         return None, False
     verifier = verify_signature(bundle.signature, bundle.digest)
-    policy = None if context.office is None else await context.office.rulebook.policy(tenant)
+    policy = None if context.governance is None else await context.governance.rulebook.policy(tenant)
     trusted_keys = () if policy is None else policy.bundle_keys
     return str(verifier), await asyncio.to_thread(is_known_key, verifier, trusted_keys, context)
 

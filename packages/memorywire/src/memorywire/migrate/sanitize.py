@@ -55,9 +55,9 @@ def _redact_record(record: Record, context: Context, secrets: list[tuple[str, st
     _check_length(record)
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)
-    if context.office is None:
+    if context.governance is None:
         return record
-    request, findings = redact_remember(build_request(record), context.office.redactor)
+    request, findings = redact_remember(build_request(record), context.governance.redactor)
     if not findings:
         return record
     secrets += [(finding.kind, finding.place) for finding in findings]
@@ -81,21 +81,21 @@ def build_request(record: Record) -> Remember:
 
 async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
     """The policy's verdict on the puts of a change; ends are not judged. Records a refusal in the ledger."""
-    if context.office is None or not redaction.change.put:
+    if context.governance is None or not redaction.change.put:
         return Verdict.ALLOW
-    policy = await context.office.rulebook.policy(redaction.change.scope.tenant)
+    policy = await context.governance.rulebook.policy(redaction.change.scope.tenant)
     judgement = judge(await build_case(_build_plan(redaction), context, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
         entry = Entry(
             at=context.clock(),
             operation="import",
             scope=redaction.change.scope,
-            actor=context.office.caller,
+            actor=context.governance.caller,
             kind="refused",
             subject=redaction.change.id,
             details={"rule": judgement.rule},
         )
-        await context.office.journal.write(Act(entries=(entry,)))
+        await context.governance.journal.write(Act(entries=(entry,)))
     return judgement.verdict
 
 
@@ -137,9 +137,9 @@ def trust_by_source(own_names: frozenset[str]) -> TrustLimit:
 
 async def limit_trust(change: Change, context: Context, trusting: TrustLimit) -> Change | MemorywireError:
     """The change with the trust of each memory limited, or the error that it has."""
-    if context.office is None or not change.put:
+    if context.governance is None or not change.put:
         return change
-    policy = await context.office.rulebook.policy(change.scope.tenant)
+    policy = await context.governance.rulebook.policy(change.scope.tenant)
     try:
         records = [
             replace(put.record, trust=Trust.lowest(put.record.trust, trusting(put.record, policy)))

@@ -57,7 +57,7 @@ async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
 
 async def _list_changes(batch: str, context: Context, tenant: str) -> list[tuple[str, str]]:
     """The agent and id of each change of a batch, in order, by the ledger."""
-    entries = await context.governance.journal.find_entries(tenant, batch)
+    entries = await context.require_governance().journal.find_entries(tenant, batch)
     pairs = [tuple(one) for entry in reversed(entries) for one in entry.get("details", {}).get("changes", ())]
     if not pairs:
         raise NotFound(

@@ -80,7 +80,7 @@ async def _read_references(
     """What is known of every memory that was returned; None when the routing does not check answers."""
     if not context.routing.register:
         return None
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     ids = list(dict.fromkeys(hit.record.id for answer in founds for hit in answer.hits))
     anchor = find_primary(fan, journal)
     if anchor is not None:
@@ -438,7 +438,7 @@ async def _score_fusion(
     The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
     here.
     """
-    anchor = None if context.office is None else find_primary(fan, context.office.journal)
+    anchor = None if context.governance is None else find_primary(fan, context.governance.journal)
     measuring = [name for name in store_names if fan.replica(name).features >= MEASURED]
     agreements = [
         find_agreed_score(one, anchor if anchor in store_names else None, measuring) for one in fusion

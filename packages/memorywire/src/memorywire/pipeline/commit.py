@@ -78,9 +78,9 @@ async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
     if not plans:
         return []
     transaction = Transaction(context)
-    if context.office is None:
+    if context.governance is None:
         return await transaction.commit([Write(plan.change, _NO_ACT) for plan in plans])
-    policy = await context.office.rulebook.policy(plans[0].change.scope.tenant)
+    policy = await context.governance.rulebook.policy(plans[0].change.scope.tenant)
     cases = await build_cases(plans, context, policy)
     passing: list[tuple[Plan, Judgement]] = []
     others: dict[int, Coroutine[Any, Any, CommitResult]] = {}
@@ -107,10 +107,10 @@ async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
     """What the policy judges about each plan: only what one of its rules asks about is looked up."""
     signs = iter(screen_each([put.record for plan in plans for put in plan.change.put]))
-    office, looks_for_similar = context.governance, "similar_to_existing" in policy.asked
+    governance, looks_for_similar = context.require_governance(), "similar_to_existing" in policy.asked
     if "rejected_before" in policy.asked:
-        await office.rejected.refresh()
-    has_rejected = "rejected_before" in policy.asked and not office.rejected.is_empty
+        await governance.rejected.refresh()
+    has_rejected = "rejected_before" in policy.asked and not governance.rejected.is_empty
     cases = []
     for plan in plans:
         change, request = plan.change, plan.request
@@ -119,12 +119,12 @@ async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -
         case = Case(
             operation=change.operation,
             scope=change.scope,
-            caller=office.caller,
+            caller=governance.caller,
             records=records,
             by_filter=plan.by_filter,
             secrets=plan.secrets,
             instructions=instructions,
-            rejected=has_rejected and office.rejected.has_any(records),
+            rejected=has_rejected and governance.rejected.has_any(records),
         )
         if change.end or change.erase or change.undoes is not None:
             case = await _add_ending(case, change, context)
@@ -152,10 +152,10 @@ async def _add_ending(case: Case, change: Change, context: Context) -> Case:
 
 async def _undoes_person(change: Change, context: Context) -> bool:
     """Whether an agent would take back a change that a person made: an agent may not overrule people."""
-    office = context.governance
-    if not is_agent(office.caller) or change.undoes is None:
+    governance = context.require_governance()
+    if not is_agent(governance.caller) or change.undoes is None:
         return False
-    entries = await office.journal.find_entries(change.scope.tenant, change.undoes)
+    entries = await governance.journal.find_entries(change.scope.tenant, change.undoes)
     actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
     return not actors or not all(is_agent(actor) for actor in actors)
 
@@ -192,7 +192,7 @@ async def _hold_or_refuse(
     if judgement.verdict is Verdict.HOLD:
         return await hold(plan, case, judgement, policy, context)
     entry = replace(entry_of(plan.change, "refused", context, rule=judgement.rule), contents=())
-    await context.governance.journal.write(Act(entries=(entry,)))
+    await context.require_governance().journal.write(Act(entries=(entry,)))
     raise _build_refusal(judgement)
 
 
@@ -206,7 +206,7 @@ async def hold(
     plan: Plan, case: Case, judgement: Judgement, policy: Policy, context: Context
 ) -> CommitResult:
     """Keep the plan as a proposal until a person decides."""
-    office = context.governance
+    governance = context.require_governance()
     change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
     key = change.key or _build_repeat_key(plan, context)
     waiting = await _find_waiting(change, context) or await _find_repeated(change, key, context)
@@ -217,7 +217,7 @@ async def hold(
         scope=change.scope,
         operation=change.operation,
         at=change.at,
-        caller=office.caller,
+        caller=governance.caller,
         rule=judgement.rule,
         why=judgement.reason,
         request=plan.request,
@@ -227,13 +227,13 @@ async def hold(
         similar=case.similar,
         features=features_to(features(case)),
         key=key,
-        batch=office.batch,
+        batch=governance.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
-        proposer=office.principal,
+        proposer=governance.principal,
     )
-    entry = entry_about(proposal, "staged", office.caller, change.at)
+    entry = entry_about(proposal, "staged", governance.caller, change.at)
     try:
-        await office.journal.write(Act(proposals=(proposal,), entries=(entry,)))
+        await governance.journal.write(Act(proposals=(proposal,), entries=(entry,)))
     except Conflict:  # the same request was held by another caller at the same moment
         waiting = await _find_repeated(change, key, context)
         if waiting is None:
@@ -250,20 +250,20 @@ async def _find_waiting(change: Change, context: Context) -> Proposal | None:
     twin = await context.store.duplicate(record, change.at)
     if twin is not None:
         raise Duplicate(twin.id)
-    return await context.governance.journal.find_waiting(record.scope, record.digest)
+    return await context.require_governance().journal.find_waiting(record.scope, record.digest)
 
 
 def _build_repeat_key(plan: Plan, context: Context) -> str:
     """The same for the same request of the same caller: a repetition finds the proposal that waits."""
-    text = f"{context.governance.caller}\n{dumps(plan.request)}"
+    text = f"{context.require_governance().caller}\n{dumps(plan.request)}"
     return f"{plan.change.operation}:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 async def _find_repeated(change: Change, key: str, context: Context) -> Proposal | None:
     """The proposal of the same request, if it still waits, with what the request means now."""
-    office = context.governance
+    governance = context.require_governance()
     agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
-    waiting = await office.journal.find_by_key(agent, key)
+    waiting = await governance.journal.find_by_key(agent, key)
     if waiting is None or waiting.change is None or waiting.state not in WAITING:
         return None
     if summarize_effect(change) == summarize_effect(waiting.change) and waiting.state is State.PENDING:
@@ -272,6 +272,6 @@ async def _find_repeated(change: Change, key: str, context: Context) -> Proposal
         move_proposal(waiting, State.PENDING, None),
         change=replace(change, id=waiting.change.id, key=waiting.change.key),
     )
-    entry = entry_about(proposal, "rebased", office.caller, change.at, why="the request was repeated")
-    await office.journal.write(Act(proposals=(proposal,), entries=(entry,)))
+    entry = entry_about(proposal, "rebased", governance.caller, change.at, why="the request was repeated")
+    await governance.journal.write(Act(proposals=(proposal,), entries=(entry,)))
     return proposal

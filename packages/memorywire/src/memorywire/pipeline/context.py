@@ -17,7 +17,7 @@ from memorywire.model.ids import IdMint
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.pipeline.governance import Office
+from memorywire.pipeline.governance import Governance
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas, Tracker
@@ -124,7 +124,7 @@ class Context(Struct, frozen=True, kw_only=True):
     floors: Floors
     clock: Clock
     mint: IdMint
-    office: Office | None = None
+    governance: Governance | None = None
     routing: Routing = ALONE
     operation: str = "other"
     watching: Watching = unwatched
@@ -153,16 +153,15 @@ class Context(Struct, frozen=True, kw_only=True):
         store = await self.placing(scope)
         return self if store is None else replace(self, store=store)
 
-    @property
-    def governance(self) -> Office:
+    def require_governance(self) -> Governance:
         """The journal, policy and redactor; raises CapabilityUnsupported when none is configured."""
-        if self.office is None:
+        if self.governance is None:
             raise unsupported("governance", "no journal is wired here")
-        return self.office
+        return self.governance
 
     def without_secrets(self, text: str | None) -> str | None:
         """What somebody says beside a memory (a reason, a note), as it may be written down."""
-        return text if text is None or self.office is None else self.office.redactor.text(text)[0]
+        return text if text is None or self.governance is None else self.governance.redactor.text(text)[0]
 
     def historian(self, wanted_for: str) -> SupportsHistory:
         """The store's memory of its own past, or the problem that it has none."""

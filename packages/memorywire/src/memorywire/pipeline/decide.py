@@ -67,7 +67,7 @@ async def _plan_change(request: Request, context: Context) -> Change | None:
 
 async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context: Context) -> list[str]:
     """Plan held changes anew, because memory has moved since; names those that are stale for good."""
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     stale: list[str] = []
     for proposal in proposals:
         current = await journal.find_proposal(proposal.scope.tenant, proposal.id)
@@ -79,7 +79,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
                 stale.append(new_plan.id)
             kind = "stale" if new_plan.state is State.STALE else "rebased"
             entry = entry_about(
-                new_plan, kind, context.governance.caller, context.clock(), why=conflict.detail
+                new_plan, kind, context.require_governance().caller, context.clock(), why=conflict.detail
             )
             await journal.write(Act(proposals=(new_plan,), entries=(entry,)))
     return stale
@@ -115,11 +115,11 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
     entries = tuple(
         entry_about(one, "reopened", decision.by, decision.at, why=decision.reason) for one in waiting
     )
-    accepted_words = await context.governance.rejected.accepting(proposals)
+    accepted_words = await context.require_governance().rejected.accepting(proposals)
     act = Act(proposals=waiting, entries=entries, accepted=accepted_words)
-    context.governance.rejected.forget()
+    context.require_governance().rejected.forget()
     if change is None:
-        await context.governance.journal.write(act)
+        await context.require_governance().journal.write(act)
         return build_receipt(request, State.PENDING, decision, None)
     entry = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
     result = await Transaction(context).commit_one(change, replace(act, entries=(entry, *entries)))
@@ -128,7 +128,7 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
 
 def build_decision(request: Decide, change_id: str | None, context: Context) -> Decision:
     return Decision(
-        by=context.governance.caller,
+        by=context.require_governance().caller,
         at=context.clock(),
         verb=request.verb.value,
         reason=context.without_secrets(request.reason),
@@ -229,12 +229,12 @@ async def _close(proposals: Sequence[Proposal], state: State, request: Decide, c
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = build_decision(request, None, context)
     closed_proposals = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
-    office = context.governance
-    words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
-    await office.journal.write(
+    governance = context.require_governance()
+    words = await governance.rejected.rejecting(proposals) if state is State.REJECTED else ()
+    await governance.journal.write(
         Act(proposals=closed_proposals, entries=_build_entries(closed_proposals, context), rejected=words)
     )
-    office.rejected.forget()
+    governance.rejected.forget()
     return build_receipt(request, state, decision, None)
 
 
@@ -257,10 +257,10 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await find_retractions(change, context),
-            accepted=await context.governance.rejected.accepting(proposals),
+            accepted=await context.require_governance().rejected.accepting(proposals),
         )
         result = await Transaction(context).commit_one(change, act)
-        context.governance.rejected.forget()
+        context.require_governance().rejected.forget()
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, context)
         raise Conflict(
@@ -412,13 +412,13 @@ def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
 
 async def _refuse_own_proposals(proposals: Sequence[Proposal], context: Context) -> None:
     """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
-    office = context.governance
-    if not office.rulebook.base.four_eyes:
+    governance = context.require_governance()
+    if not governance.rulebook.base.four_eyes:
         return
-    identities = {office.caller, office.principal or office.caller}
+    identities = {governance.caller, governance.principal or governance.caller}
     for proposal in proposals:
         own = {proposal.caller, proposal.proposer or proposal.caller} & identities
-        if own or office.caller.startswith(UNVERIFIED):
+        if own or governance.caller.startswith(UNVERIFIED):
             who = "the one who asked for it" if own else "a person whose identity was not checked"
             raise Forbidden(
                 f"policy asks for two people: {who} cannot approve proposal {proposal.id}",
@@ -444,5 +444,5 @@ def _refuse_if_settled(proposal: Proposal, state: State, digest: str | None) -> 
 
 
 def _build_entries(proposals: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
-    now, by = context.clock(), context.governance.caller
+    now, by = context.clock(), context.require_governance().caller
     return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in proposals)

@@ -79,9 +79,9 @@ async def _select(request: Forget, context: Context) -> list[Record]:
 async def _find_proposed(request: Forget, context: Context, live_ids: list[str]) -> list[str]:
     """The named ids that no memory ever had: only a proposal that waits would make them one."""
     rest = _list_missing(request, live_ids)
-    if not rest or context.office is None:
+    if not rest or context.governance is None:
         return []
-    proposed_ids = await context.office.journal.find_proposed(request.scope, rest)
+    proposed_ids = await context.governance.journal.find_proposed(request.scope, rest)
     return [id for id in rest if id in proposed_ids]
 
 

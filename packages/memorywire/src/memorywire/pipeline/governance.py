@@ -208,7 +208,7 @@ def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
     return tuple(rule for rule in rules if rule.get("tenant") != [tenant])
 
 
-class Office(Struct, frozen=True, kw_only=True):
+class Governance(Struct, frozen=True, kw_only=True):
     """What governs changes: the policy, the redactor and the journal.
 
     `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the

@@ -122,7 +122,7 @@ async def _remember_one(request: Remember, context: Context) -> Remembered:
 
 def _add_key(turn: Remember, context: Context) -> Remember:
     """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
-    can_be = context.office is not None and isinstance(context.store, SupportsHistory)
+    can_be = context.governance is not None and isinstance(context.store, SupportsHistory)
     return replace(turn, idempotency_key=turn.id) if can_be else turn
 
 
@@ -211,7 +211,7 @@ class Reader:
             at=now,
             state=EventState.PENDING,
             due_at=now + _LEASE_MS,
-            caller="" if context.office is None else context.office.caller,
+            caller="" if context.governance is None else context.governance.caller,
             conversation=_without_secrets(conversation, context),
         )
         at_once = not conversation.infer or (self.extractor is not None and self.extractor.local)
@@ -291,9 +291,11 @@ class Reader:
             return True
 
     def _as(self, caller: str) -> Context:
-        office = self._context.office
+        governance = self._context.governance
         return (
-            self._context if office is None else replace(self._context, office=replace(office, caller=caller))
+            self._context
+            if governance is None
+            else replace(self._context, governance=replace(governance, caller=caller))
         )
 
     async def _settle(self, event: Event, context: Context, queue: IngestQueue) -> Event:
@@ -359,9 +361,9 @@ class Reader:
 
 def _without_secrets(conversation: Conversation, context: Context) -> Conversation:
     """The conversation without secrets, as it may be kept while it waits."""
-    if context.office is None:
+    if context.governance is None:
         return conversation
-    metadata, _ = context.office.redactor.json(conversation.metadata, "metadata")
+    metadata, _ = context.governance.redactor.json(conversation.metadata, "metadata")
     turns = tuple(
         replace(
             turn,

@@ -91,7 +91,7 @@ async def replicate(
     `ready` is the change with its vectors, `lagging` are the replicas that must get earlier changes first.
     Raises what the deciding replica refuses; then no replica has the change.
     """
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     primary = find_primary(replicas, journal)
     debts = {
         name: OutboxEntry(store=name, change=change, at=context.clock())
@@ -179,7 +179,7 @@ async def _write_until_accepted(
         if result.error is None:
             return failures | await _write_followers(ready, names[place + 1 :], replicas, context)
         if not isinstance(result.error, StoreError):
-            await context.governance.journal.write(
+            await context.require_governance().journal.write(
                 Act(paid=tuple((child, ready.id) for child in replicas.replica_names))
             )
             raise result.error
@@ -203,7 +203,7 @@ async def _finish(
         delay(debts[name], error, context) for name, error in failures.items() if not debts[name].tries
     )
     acknowledgements = tuple((name, change.id) for name in debts if name in holders)
-    await context.governance.journal.write(
+    await context.require_governance().journal.write(
         replace(
             rest, entries=entries, debts=(*rest.debts, *entries_due), paid=(*rest.paid, *acknowledgements)
         )
@@ -243,7 +243,7 @@ async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
 
 async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
     """Mark and name the replicas with outbox entries: later changes wait behind those."""
-    behind = await context.governance.journal.find_lagging(context.clock() - _IN_FLIGHT_MS)
+    behind = await context.require_governance().journal.find_lagging(context.clock() - _IN_FLIGHT_MS)
     lagging = behind & frozenset(replicas.replica_names)
     replicas.mark_lagging(lagging)
     return lagging
@@ -253,7 +253,7 @@ async def _redeliver_each(
     replicas: SupportsReplicas, context: Context, *, all_of_them: bool = False
 ) -> list[str]:
     """The replicas that still lag after what is due was delivered."""
-    primary = find_primary(replicas, context.governance.journal)
+    primary = find_primary(replicas, context.require_governance().journal)
     names = [name for name in replicas.replica_names if name != primary]
     flags = await asyncio.gather(
         *(_redeliver_to(name, replicas.replica(name), context, all_of_them=all_of_them) for name in names)
@@ -263,7 +263,7 @@ async def _redeliver_each(
 
 
 async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_them: bool) -> bool:
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     in_flight_since, after, is_blocked = context.clock() - _IN_FLIGHT_MS, 0, False
     while entries_due := await journal.list_outbox(name, after=after, limit=_PAGE):
         for debt in entries_due:
@@ -279,7 +279,7 @@ async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_the
 
 
 async def _deliver(debt: OutboxEntry, store: Store, context: Context) -> bool:
-    journal, acknowledgement = context.governance.journal, ((debt.store, debt.change.id),)
+    journal, acknowledgement = context.require_governance().journal, ((debt.store, debt.change.id),)
     try:
         (change,) = await embed_changes([debt.change], context)
         await store.write(change)
@@ -300,7 +300,7 @@ async def _deliver(debt: OutboxEntry, store: Store, context: Context) -> bool:
 
 async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> OutboxEntry:
     """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     entries = [debt for debt in await journal.list_outbox(store) if debt.change.id == change_id]
     if not entries:
         raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")

@@ -69,7 +69,7 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] 
 
 async def oversee(request: Oversight, context: Context) -> Overseen:
     """Carry out what a person asks about held changes, rules and recalls."""
-    if isinstance(request, _DECIDING) and is_agent(context.governance.caller):
+    if isinstance(request, _DECIDING) and is_agent(context.require_governance().caller):
         raise Refused(
             "an agent does not decide what enters memory, nor by which rules",
             fix="let a person decide: memorywire review list",

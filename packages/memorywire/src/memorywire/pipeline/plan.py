@@ -77,7 +77,7 @@ def build_staged(proposal: Proposal, context: Context) -> CommitResult:
         status=Status.STAGED,
         outcomes=(),
         proposal_id=proposal.id,
-        approval_url=context.governance.address(proposal),
+        approval_url=context.require_governance().address(proposal),
         rule=proposal.rule,
         proposed=proposal.change,
     )
@@ -160,7 +160,7 @@ def _build_entry(
         at=change.at,
         operation=change.operation,
         scope=change.scope,
-        actor=context.governance.caller,
+        actor=context.require_governance().caller,
         kind=kind,
         subject=change.id,
         details=details,

@@ -40,7 +40,9 @@ _FEEDBACK = "feedback"
 
 async def agents(request: Agents, context: Context) -> AgentList:
     counts = dict(await require_listing(context, "agents").owners(request.tenant))
-    waiting = {} if context.office is None else await context.office.journal.count_waiting(request.tenant)
+    waiting = (
+        {} if context.governance is None else await context.governance.journal.count_waiting(request.tenant)
+    )
     names = sorted(counts.keys() | waiting.keys())
     return AgentList(
         items=tuple(
@@ -58,7 +60,7 @@ async def facets(request: Facets, context: Context) -> FacetCounts:
 
 async def recalls(request: Recalls, context: Context) -> RecallPage:
     reach = request.reach
-    notes = await context.governance.journal.list_recalls(
+    notes = await context.require_governance().journal.list_recalls(
         reach.tenant,
         agent=reach.agent,
         user=reach.user,
@@ -74,25 +76,27 @@ async def feedback(request: Feedback, context: Context) -> Judged:
     note = await recall_in_reach(request.reach, request.recall_id, context)
     if request.memory_id not in {id for id, _, _ in note.hits}:
         raise NotFound("that recall did not hand out this memory", field="memory_id")
-    office, now = context.governance, context.clock()
+    governance, now = context.require_governance(), context.clock()
     reason = context.without_secrets(request.reason)
     details = {"memory": request.memory_id, "reason": reason}
     entry = Entry(
         at=now,
         operation=_FEEDBACK,
         scope=note.scope,
-        actor=office.caller,
+        actor=governance.caller,
         kind=request.helped,
         subject=note.id,
         details={name: value for name, value in details.items() if value is not None},
     )
-    await office.journal.write(Act(entries=(entry,)))
-    return Judged(memory_id=request.memory_id, helped=request.helped, by=office.caller, at=now, reason=reason)
+    await governance.journal.write(Act(entries=(entry,)))
+    return Judged(
+        memory_id=request.memory_id, helped=request.helped, by=governance.caller, at=now, reason=reason
+    )
 
 
 async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...]:
     """All feedback on what a recall handed out, oldest first."""
-    entries = await context.governance.journal.find_entries(note.scope.tenant, note.id)
+    entries = await context.require_governance().journal.find_entries(note.scope.tenant, note.id)
     return tuple(
         Judged(
             memory_id=entry["details"]["memory"],
@@ -108,7 +112,7 @@ async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...
 
 async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> RecallNote:
     """The note of a recall; the same NotFound for every reason why it may not be shown."""
-    note = await context.governance.journal.find_recall(reach.tenant, recall_id)
+    note = await context.require_governance().journal.find_recall(reach.tenant, recall_id)
     if note is None or not reach.covers(note.scope):
         raise NotFound("no such recall here", field="recall_id")
     return note

@@ -53,47 +53,47 @@ async def check_permission(request: Recall, context: Context) -> None:
     A rule speaks of recalls only when it names them, so that a policy about writes cannot make an agent
     forget by accident.
     """
-    if context.office is None:
+    if context.governance is None:
         return
-    policy = await context.office.rulebook.policy(request.scope.tenant)
+    policy = await context.governance.rulebook.policy(request.scope.tenant)
     if policy.speaks_of_recalls:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
-        case = Case(operation="recall", scope=request.scope, caller=context.office.caller)
+        case = Case(operation="recall", scope=request.scope, caller=context.governance.caller)
         judgement = judge(case, replace(policy, rules=about, default=Verdict.ALLOW))
         if judgement.verdict is Verdict.REFUSE:
             await _refuse(request, judgement, context)
         if judgement.verdict is Verdict.HOLD:
             await _hold_recall(request, judgement, policy, context)
-    await context.office.budget.check(request, policy, context.office.caller, context.clock())
+    await context.governance.budget.check(request, policy, context.governance.caller, context.clock())
 
 
 def redact_query(request: Recall, context: Context) -> str:
     """The query as it may be written down."""
-    query, office = request.query, context.office
-    if office is None or office.redactor.finds_nothing((), (query,)):
+    query, governance = request.query, context.governance
+    if governance is None or governance.redactor.finds_nothing((), (query,)):
         return query
-    return office.redactor.text(query)[0]
+    return governance.redactor.text(query)[0]
 
 
 def log_recall(
     id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, context: Context
 ) -> None:
     """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
-    if context.office is None:
+    if context.governance is None:
         return
-    office = context.office
+    governance = context.governance
     note = RecallNote(
         id=id,
         at=context.clock(),
         scope=request.scope,
-        caller=office.caller,
+        caller=governance.caller,
         query=query,
         verdict=verdict.value,
         hits=tuple([(hit.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
         details={"as_of": request.as_of} if request.as_of is not None else None,
     )
-    office.journal.note_recall(note)
-    office.budget.spend(note)
+    governance.journal.note_recall(note)
+    governance.budget.spend(note)
 
 
 async def _refuse(request: Recall, judgement: Judgement, context: Context) -> None:
@@ -101,20 +101,20 @@ async def _refuse(request: Recall, judgement: Judgement, context: Context) -> No
         at=context.clock(),
         operation="recall",
         scope=request.scope,
-        actor=context.governance.caller,
+        actor=context.require_governance().caller,
         kind="refused",
         details={"rule": judgement.rule},
     )
-    await context.governance.journal.write(Act(entries=(entry,)))
+    await context.require_governance().journal.write(Act(entries=(entry,)))
     raise Refused(judgement.refusal, field="query", fix="ask the person who keeps the policy")
 
 
 async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:
     """Let a recall pass that a person approved lately; otherwise hold it for a person."""
-    office, now = context.governance, context.clock()
+    governance, now = context.require_governance(), context.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    known = await office.journal.find_by_key(agent, key)
+    known = await governance.journal.find_by_key(agent, key)
     if known is not None and known.state is State.APPROVED and known.decision is not None:
         if now - known.decision.at <= GRANTED_MS:
             return
@@ -131,23 +131,23 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
 async def _propose(
     request: Recall, key: str, judgement: Judgement, policy: Policy, context: Context
 ) -> Proposal:
-    office, now = context.governance, context.clock()
+    governance, now = context.require_governance(), context.clock()
     proposal = Proposal(
         id=context.mint(),
         scope=request.scope,
         operation="recall",
         at=now,
-        caller=office.caller,
+        caller=governance.caller,
         rule=judgement.rule,
         why=judgement.reason,
         request=request,
         change=None,
         key=key,
         expires_at=now + policy.pending_days * DAY_MS,
-        proposer=office.principal,
+        proposer=governance.principal,
     )
-    await office.journal.write(
-        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, now),))
+    await governance.journal.write(
+        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", governance.caller, now),))
     )
     return proposal
 
@@ -299,9 +299,9 @@ async def _balance(
     asked: SearchResult, query: Query, request: Recall, context: Context, admitting: _Admitting
 ) -> Balanced:
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
-    if context.office is None or not has_untrusted(asked.candidates):
+    if context.governance is None or not has_untrusted(asked.candidates):
         return Balanced(asked=asked, admission=await _admit(asked, request, context, admitting))
-    policy = await context.office.rulebook.policy(request.scope.tenant)
+    policy = await context.governance.rulebook.policy(request.scope.tenant)
     wanted = pool(request, _NEAR_MISSES)
     return await balance(
         asked,

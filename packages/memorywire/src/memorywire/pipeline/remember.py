@@ -124,9 +124,9 @@ async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, con
 
 async def _find_proposed(request: Remember, key: str, agent: Scope, context: Context) -> Remembered | None:
     """The receipt of a request that is still held; raises Refused once a person has said no."""
-    if context.office is None:
+    if context.governance is None:
         return None
-    proposal = await context.office.journal.find_by_key(agent, key)
+    proposal = await context.governance.journal.find_by_key(agent, key)
     if proposal is None or request.scope.user not in (None, proposal.scope.user):
         return None
     if proposal.change is not None:
@@ -193,9 +193,9 @@ class SafeRequest(Struct, frozen=True, kw_only=True):
 
 def redact(request: Remember, context: Context) -> SafeRequest:
     """The request without its secrets."""
-    if context.office is None:
+    if context.governance is None:
         return SafeRequest(request=request, secrets=())
-    clean, findings = redact_remember(request, context.office.redactor)
+    clean, findings = redact_remember(request, context.governance.redactor)
     if not findings:
         return SafeRequest(request=clean)
     return SafeRequest(request=clean, secrets=tuple((finding.kind, finding.place) for finding in findings))
@@ -206,10 +206,10 @@ async def find_trust(request: Remember, context: Context) -> Trust:
 
     Raises CapabilityUnsupported when the request asks for a review and no journal is configured.
     """
-    if context.office is None:
+    if context.governance is None:
         _refuse_what_is_not_wired(request)
         return request.trust or Trust.STANDARD
-    trust = trust_of(request.source, await context.office.rulebook.policy(request.scope.tenant))
+    trust = trust_of(request.source, await context.governance.rulebook.policy(request.scope.tenant))
     if request.trust is not None or request.derived_from:
         limits = [] if request.trust is None else [request.trust]
         trust = Trust.lowest(trust, *limits, *await _read_origin_trust(request, context))
@@ -268,8 +268,8 @@ async def remember_each(requests: Sequence[Remember], context: Context) -> list[
     answers: dict[int, Answer] = {}
     items: dict[int, SafeRequest] = {}
     clear = [False] * len(requests)
-    if context.office is not None:
-        clear = find_clear(requests, partial(are_innocent, redactor=context.office.redactor))
+    if context.governance is not None:
+        clear = find_clear(requests, partial(are_innocent, redactor=context.governance.redactor))
     for at, (request, is_clear) in enumerate(zip(requests, clear, strict=True)):
         try:
             items[at] = sanitize(request, context, is_clear=is_clear)

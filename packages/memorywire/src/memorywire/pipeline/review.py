@@ -38,7 +38,7 @@ async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
 async def inbox(request: Inbox, context: Context) -> ProposalPage:
     """A page of the queue; what waited too long has left it."""
     await tidy(context)
-    journal, reach = context.governance.journal, request.reach
+    journal, reach = context.require_governance().journal, request.reach
     filter = Wanted(
         tenant=reach.tenant,
         agent=reach.agent,
@@ -74,7 +74,7 @@ async def examine(request: Examine, context: Context) -> Reviewed:
 
 async def find(reach: Reach, id: str, context: Context) -> Proposal:
     """The proposal, or the one answer to every reason why it cannot be had."""
-    proposal = await context.governance.journal.find_proposal(reach.tenant, id)
+    proposal = await context.require_governance().journal.find_proposal(reach.tenant, id)
     if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("no such proposal here", field="proposal_id")
     return proposal
@@ -105,8 +105,8 @@ async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
 async def tidy(context: Context) -> None:
     """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
     await expire_overdue(context)
-    policy = context.governance.rulebook.base  # rules that people give change nothing about it
-    await context.governance.journal.drop_queries(context.clock() - policy.pending_days * DAY_MS)
+    policy = context.require_governance().rulebook.base  # rules that people give change nothing about it
+    await context.require_governance().journal.drop_queries(context.clock() - policy.pending_days * DAY_MS)
 
 
 async def expire_overdue(context: Context) -> None:
@@ -114,23 +114,23 @@ async def expire_overdue(context: Context) -> None:
 
     A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
     """
-    office, now = context.governance, context.clock()
+    governance, now = context.require_governance(), context.clock()
     early = [
         move_proposal(proposal, State.PENDING, None)
-        for proposal in await office.journal.list_expired_early(now)
+        for proposal in await governance.journal.list_expired_early(now)
     ]
     if early:
         reason = "a clock that was ahead closed it"
         reopening_entries = tuple(
             entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early
         )
-        await office.journal.write(Act(proposals=tuple(early), entries=reopening_entries))
-    overdue = await office.journal.list_overdue(now)
+        await governance.journal.write(Act(proposals=tuple(early), entries=reopening_entries))
+    overdue = await governance.journal.list_overdue(now)
     if overdue:
         why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
         closed_proposals = tuple(move_proposal(proposal, State.EXPIRED, why) for proposal in overdue)
         entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed_proposals)
-        await office.journal.write(Act(proposals=closed_proposals, entries=entries))
+        await governance.journal.write(Act(proposals=closed_proposals, entries=entries))
 
 
 def move_proposal(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:

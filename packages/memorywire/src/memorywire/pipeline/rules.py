@@ -48,7 +48,7 @@ async def past_cases(
     scope: Scope, since: int, context: Context
 ) -> tuple[list[tuple[str, Case, Verdict]], bool]:
     """What came since then, newest first: (id, case, what became of it); and whether that is all of it."""
-    journal, historian = context.governance.journal, context.historian("test_rule")
+    journal, historian = context.require_governance().journal, context.historian("test_rule")
     filter = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
     proposals = [proposal async for proposal in all_proposals(filter, journal) if proposal.at >= since]
     change_ids = {one.decision.change_id for one in proposals if one.decision is not None}
@@ -130,16 +130,16 @@ _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 
 async def rules(request: Rules, context: Context) -> RuleBook:
     """What is in force for the tenant, how it came to be, and what could be learned."""
-    office = context.governance
-    editions = await office.journal.list_editions(request.tenant)
+    governance = context.require_governance()
+    editions = await governance.journal.list_editions(request.tenant)
     newest = editions[0] if editions else None
     tables = await _read_rules(newest, request.tenant, context)
-    policy = with_rules(office.rulebook.base, tables)
+    policy = with_rules(governance.rulebook.base, tables)
     document = policy_to_dict(policy)
     return RuleBook(
         edition=0 if newest is None else newest.number,
         given=tables,
-        base=tuple(rule_to(rule) for rule in _about(office.rulebook.base.rules, request.tenant)),
+        base=tuple(rule_to(rule) for rule in _about(governance.rulebook.base.rules, request.tenant)),
         **{
             name: document[name]
             for name in ("profile", "default", "default_trust", "pending_days", "learned")
@@ -157,7 +157,7 @@ async def rules(request: Rules, context: Context) -> RuleBook:
 
 async def set_rules(request: SetRules, context: Context) -> RuleBook:
     """Put the list in force, or raise and leave everything as it was."""
-    current = await context.governance.journal.find_edition(request.tenant)
+    current = await context.require_governance().journal.find_edition(request.tenant)
     number = 0 if current is None else current.number
     if request.if_edition is not None and request.if_edition != number:
         raise Conflict(
@@ -177,10 +177,10 @@ async def set_rules(request: SetRules, context: Context) -> RuleBook:
 
 async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
-    office = context.governance
-    current = await office.journal.find_edition(request.tenant)
+    governance = context.require_governance()
+    current = await governance.journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
-    policy = with_rules(office.rulebook.base, tables)
+    policy = with_rules(governance.rulebook.base, tables)
     matches = [
         one for one in await _suggestions(request.tenant, policy, context) if one.rule.name == request.name
     ]
@@ -199,7 +199,7 @@ async def try_rule(request: TryRule, context: Context) -> RuleTrial:
     since = context.clock() - request.days * DAY_MS
     cases, whole = await past_cases(request.scope, since, context)
     trial = await asyncio.to_thread(
-        backtest, rule, cases, await context.governance.rulebook.policy(request.scope.tenant)
+        backtest, rule, cases, await context.require_governance().rulebook.policy(request.scope.tenant)
     )
     return RuleTrial(
         rule=rule.name,
@@ -215,7 +215,7 @@ async def try_rule(request: TryRule, context: Context) -> RuleTrial:
 
 async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
-    journal = context.governance.journal
+    journal = context.require_governance().journal
     current = await journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
     let_pass = await journal.list_ruled(request.tenant, request.name)
@@ -226,7 +226,7 @@ async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     change, kept_ids = await _all_taken_back(let_pass, request, context)
     act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", context),))
     result = await _carry_out(change, act, request, context)
-    context.governance.rulebook.forget()
+    context.require_governance().rulebook.forget()
     return Reverted(
         rule=request.name,
         edition=edition.number,
@@ -243,7 +243,7 @@ async def _carry_out(
     change: Change | None, act: Act, request: RevertRule, context: Context
 ) -> CommitResult | None:
     if change is None:
-        await context.governance.journal.write(act)
+        await context.require_governance().journal.write(act)
         return None
     entry = entry_of(change, "committed", context, reverts=request.name)
     return await Transaction(context).commit_one(change, replace(act, entries=(entry, *act.entries)))
@@ -293,7 +293,7 @@ async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Su
     filter = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
     decisions = [
         decision
-        async for proposal in all_proposals(filter, context.governance.journal)
+        async for proposal in all_proposals(filter, context.require_governance().journal)
         if (decision := _build_evidence(proposal)) is not None
     ]
     names = {rule.name for rule in policy.rules}
@@ -323,7 +323,7 @@ async def _read_rules(current: Edition | None, tenant: str, context: Context) ->
     """
     if current is not None or tenant == DEFAULT_TENANT:
         return () if current is None else current.rules
-    default_edition = await context.governance.journal.find_edition(DEFAULT_TENANT)
+    default_edition = await context.require_governance().journal.find_edition(DEFAULT_TENANT)
     return (
         ()
         if default_edition is None
@@ -335,16 +335,20 @@ def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, conte
     """The next edition of a tenant, once the whole list is known to be sound."""
     number = 1 if current is None else current.number + 1
     rule_tables = tuple(tables)
-    base = context.governance.rulebook.base
+    base = context.require_governance().rulebook.base
     with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), rule_tables)
     return Edition(
-        tenant=tenant, number=number, at=context.clock(), by=context.governance.caller, rules=rule_tables
+        tenant=tenant,
+        number=number,
+        at=context.clock(),
+        by=context.require_governance().caller,
+        rules=rule_tables,
     )
 
 
 def _refuse_secrets(request: SetRules, context: Context) -> None:
     """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
-    _, findings = context.governance.redactor.json(list(request.rules), "rules")
+    _, findings = context.require_governance().redactor.json(list(request.rules), "rules")
     if findings:
         raise SecretLeakage(
             f"a rule holds a secret: {findings[0].kind}",
@@ -355,8 +359,8 @@ def _refuse_secrets(request: SetRules, context: Context) -> None:
 
 async def _put_in_force(edition: Edition, tenant: str, kind: str, context: Context, **details: Json) -> None:
     entry = _entry(edition, tenant, kind, context, **details)
-    await context.governance.journal.write(Act(edition=edition, entries=(entry,)))
-    context.governance.rulebook.forget()
+    await context.require_governance().journal.write(Act(edition=edition, entries=(entry,)))
+    context.require_governance().rulebook.forget()
 
 
 def _entry(edition: Edition, tenant: str, kind: str, context: Context, **details: Json) -> Entry:
@@ -364,7 +368,7 @@ def _entry(edition: Edition, tenant: str, kind: str, context: Context, **details
         at=edition.at,
         operation="rules",
         scope=Scope(agent=_EVERYBODY, tenant=tenant),
-        actor=context.governance.caller,
+        actor=context.require_governance().caller,
         kind=kind,
         details={
             "edition": edition.number,

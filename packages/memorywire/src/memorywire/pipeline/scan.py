@@ -22,7 +22,7 @@ _EVER = 0  # alive at the epoch: an expired memory still says what it says
 
 async def scan(scope: Scope, context: Context) -> Scanned:
     """Every memory of the scope as it is now, archived and expired ones too."""
-    redactor, after, report = context.governance.redactor, None, Scanned(memories=0)
+    redactor, after, report = context.require_governance().redactor, None, Scanned(memories=0)
     where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
     while page := await context.store.find(where, after, PAGE):
         read = await asyncio.to_thread(_read, page, redactor)
@@ -59,14 +59,14 @@ async def clear(scope: Scope, ids: Sequence[str], context: Context, *, hold: boo
 
 async def _clear(record: Record, context: Context, *, hold: bool) -> Cleared | None:
     try:
-        request, findings = redact_remember(asking(record, hold=hold), context.governance.redactor)
+        request, findings = redact_remember(asking(record, hold=hold), context.require_governance().redactor)
         if not findings:
             return None
         secrets = tuple((finding.kind, finding.place) for finding in findings)
         plan = Plan(change=_change(record, request, context), request=request, secrets=secrets)
         result = await commit_one(plan, context)
     except (SecretLeakage, Refused) as problem:
-        safe_id, _ = context.governance.redactor.identifier(record.id)
+        safe_id, _ = context.require_governance().redactor.identifier(record.id)
         return Cleared(id=safe_id, problem=problem.problem())
     return Cleared(
         id=record.id, status=result.status, change_id=result.change_id, proposal_id=result.proposal_id

@@ -70,7 +70,7 @@ class Transaction:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
-        self._journal = None if context.office is None else context.office.journal
+        self._journal = None if context.governance is None else context.governance.journal
 
     async def commit_one(self, change: Change, act: Act) -> CommitResult:
         """Commit one change with its act; raises what stands in its way."""
@@ -150,7 +150,7 @@ class Transaction:
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
         """Case 2: an outbox entry, then the store, then the act with the acknowledgement."""
-        context, journal, name = self._context, self._context.governance.journal, self._store.name
+        context, journal, name = self._context, self._context.require_governance().journal, self._store.name
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
         entry = OutboxEntry(store=name, change=write.change, at=context.clock())
@@ -183,7 +183,7 @@ class Transaction:
         context = self._context
         entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)
         act = replace(act, debts=(delay(entry, error, context),), entries=entries)
-        await context.governance.journal.write(act)
+        await context.require_governance().journal.write(act)
         return CommitResult(
             status=Status.DEFERRED,
             outcomes=(Outcome(store=entry.store, error=error),),
@@ -191,14 +191,16 @@ class Transaction:
         )
 
     async def _write_act_only(self, write: Write) -> CommitResult:
-        await self._context.governance.journal.write(write.act)
+        await self._context.require_governance().journal.write(write.act)
         return replace(build_untouched(self._context), change_id=write.change.id)
 
     async def _erases_proposals_only(self, change: Change) -> bool:
         """Whether a change only erases ids that no memory has, so that no store needs to write it."""
         if change.put or change.end:
             return False
-        proposed_ids = await self._context.governance.journal.find_proposed(change.scope, change.erase)
+        proposed_ids = await self._context.require_governance().journal.find_proposed(
+            change.scope, change.erase
+        )
         return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self._context)
 
 
@@ -221,7 +223,7 @@ async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scop
     if not change.erase:
         return ()
     filter = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
-    if not await context.governance.journal.count_proposals(filter):
+    if not await context.require_governance().journal.count_proposals(filter):
         return ()
     return tuple({(record.scope, record.digest) for record in await _read_versions(change, context)})
 

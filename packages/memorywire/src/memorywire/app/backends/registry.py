@@ -131,8 +131,8 @@ class Backends:
         from memorywire.app.backends.opening import check  # needed by few, and slow to load
 
         definition = definition_of(document)
-        office = self._tools.office
-        refuse_secrets(definition, None if office is None else office.redactor)
+        governance = self._tools.governance
+        refuse_secrets(definition, None if governance is None else governance.redactor)
         await asyncio.to_thread(check, definition, self.rules)
         edition = Edition(
             definition=definition,

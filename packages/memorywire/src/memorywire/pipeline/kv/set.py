@@ -319,12 +319,12 @@ def _plan_at(keys: Keys, one: Ready | MemorywireError, place: Place, now: int, c
 
 async def _prepare_each(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
     """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
-    office = keys.context.office
-    policy = None if office is None else await office.rulebook.policy(keys.scope.tenant)
+    governance = keys.context.governance
+    policy = None if governance is None else await governance.rulebook.policy(keys.scope.tenant)
     items = [(setting, content_of(setting)) for setting in settings.values()]
     clear = [True] * len(items)
-    if office is not None:
-        clear = find_clear(items, partial(_has_no_secret, keys, office.redactor))
+    if governance is not None:
+        clear = find_clear(items, partial(_has_no_secret, keys, governance.redactor))
     able: dict[str, Ready | MemorywireError] = {}
     for id, (setting, content), is_clear in zip(settings, items, clear, strict=True):
         try:

@@ -95,7 +95,7 @@ async def _write(change: Change, context: Context) -> int:
         entries=(entry_of(change, "committed", context),),
         erased=tuple((change.scope, id) for id in change.erase),
     )
-    journal, store = context.governance.journal, context.store
+    journal, store = context.require_governance().journal, context.store
     if not journal.shares(store):
         sequence = await context.timed(store.name, store.write(change))
         await journal.write(act)

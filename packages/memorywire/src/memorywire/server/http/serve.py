@@ -125,11 +125,12 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
 
 def _reviewed_at(console: str, container: Container) -> Container:
     """Let the receipts of held changes lead to this console, unless another address is set."""
-    office = container.context.office
-    if office is None or office.review_url is not None:
+    governance = container.context.governance
+    if governance is None or governance.review_url is not None:
         return container
     return replace(
-        container, context=replace(container.context, office=replace(office, review_url=review_url(console)))
+        container,
+        context=replace(container.context, governance=replace(governance, review_url=review_url(console))),
     )
 
 

@@ -191,8 +191,8 @@ class Runner(Struct, frozen=True, kw_only=True):
 
     async def can_answer_own(self) -> bool:
         """Whether policy lets a change be approved through the connection that asked for it."""
-        office = (await self.open_service()).container.context.office
-        return office is None or not office.rulebook.base.four_eyes
+        governance = (await self.open_service()).container.context.governance
+        return governance is None or not governance.rulebook.base.four_eyes
 
     async def _ask(
         self, operation: str, payload: Mapping[str, Json], caller: "Caller", session: AgentSession
