@@ -151,7 +151,7 @@ def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(
         change = Change(id="missed", scope=Scope(agent="a"), operation="remember", at=1)
         owed = tuple(OutboxEntry(store=store, change=change, at=1) for store in ("left", "right"))
         journal = stage.server.container.journal
-        stage.server.run(journal.write(Act(debts=owed)))
+        stage.server.run(journal.write(Act(outbox=owed)))
         page = visit.open(f"{stage.url}/health")
         page.get_by_label("Why").last.fill("it was sold")
         page.get_by_role("button", name="Discard").last.click()

@@ -319,7 +319,7 @@ async def _owe(memory: Memory, content: str) -> None:
     put = Put(record=record, base=Base.NOTHING)
     change = Change(id=context.mint(), operation="remember", scope=scope, at=now, put=(put,))
     debt = OutboxEntry(store=name_of(edition), change=change, at=now, tries=1)
-    await context.require_governance().journal.write(Act(debts=(debt,)))
+    await context.require_governance().journal.write(Act(outbox=(debt,)))
 
 
 async def _serving(memory: Memory) -> Context:

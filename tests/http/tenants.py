@@ -69,7 +69,7 @@ def _furnished(client: Client, server: Server) -> dict[str, str]:
     recalled = client.post("/v0/recall", {"agent_id": AGENT, "query": MARK}).json
     owed = Change(id=OWED, scope=Scope(tenant="umbrella", agent=AGENT), operation="remember", at=1)
     server.run(
-        server.container.journal.write(Act(debts=(OutboxEntry(store="elsewhere", change=owed, at=1),)))
+        server.container.journal.write(Act(outbox=(OutboxEntry(store="elsewhere", change=owed, at=1),)))
     )
     hook = Webhook(
         id=HOOK, url="http://127.0.0.1:9/", secret="x", tenant="umbrella", made_at=0, position=10**6

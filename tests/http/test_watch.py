@@ -108,7 +108,7 @@ def test_times_are_kept_by_operation_and_store(own: Server):
 def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     own.client.remember("held until somebody looks", approval_required=True)
     change = Change(id="c", scope=Scope(agent="a"), operation="remember", at=clock())
-    owed = Act(debts=(OutboxEntry(store="elsewhere", change=change, at=clock()),))
+    owed = Act(outbox=(OutboxEntry(store="elsewhere", change=change, at=clock()),))
     own.run(own.container.journal.write(owed))
     hook = Webhook(id="w", url="http://127.0.0.1:9/", secret="x", tenant="t", made_at=0, position=10**6)
     own.run(own.container.journal.backend.write(lambda db: db.execute("add_webhook", build_row(hook))))
@@ -122,7 +122,7 @@ def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     assert found['memorywire_oldest_debt_seconds{store="elsewhere"}'] >= 30
     assert found['memorywire_debts{store="sqlite"}'] == 0
     assert found["memorywire_dead_letters"] == 1
-    own.run(own.container.journal.write(Act(paid=(("elsewhere", "c"),))))
+    own.run(own.container.journal.write(Act(acknowledged=(("elsewhere", "c"),))))
     assert 'memorywire_debts{store="elsewhere"}' not in figures(own.client)
 
 

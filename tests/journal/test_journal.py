@@ -231,8 +231,8 @@ def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             owed = [OutboxEntry(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
-            await journal.write(Act(debts=(*owed, OutboxEntry(store="b", change=owed[0].change, at=NOON))))
-            await journal.write(Act(debts=(replace(owed[0], tries=1, error="away"),)))
+            await journal.write(Act(outbox=(*owed, OutboxEntry(store="b", change=owed[0].change, at=NOON))))
+            await journal.write(Act(outbox=(replace(owed[0], tries=1, error="away"),)))
             first = await journal.list_outbox("a", limit=2)
             assert [(debt.change.id, debt.tries, debt.error) for debt in first] == [
                 ("c0", 1, "away"),
@@ -248,13 +248,15 @@ def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
 def test_a_debt_is_settled_once(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
-            await journal.write(Act(debts=(OutboxEntry(store="a", change=a_change(SCOPE, id="c"), at=NOON),)))
-            pay = Act(paid=(("a", "c"),), entries=(an_entry("paid"),), if_owed=True)
+            await journal.write(
+                Act(outbox=(OutboxEntry(store="a", change=a_change(SCOPE, id="c"), at=NOON),))
+            )
+            pay = Act(acknowledged=(("a", "c"),), entries=(an_entry("paid"),), if_pending=True)
             await journal.write(pay)
             with pytest.raises(Conflict):
                 await journal.write(pay)
             assert await kinds(journal) == ["paid"]
-            await journal.write(replace(pay, if_owed=False, entries=()))
+            await journal.write(replace(pay, if_pending=False, entries=()))
 
     run(story())
 

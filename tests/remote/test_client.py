@@ -293,7 +293,7 @@ def test_the_server_is_asked_what_its_stores_are_owed(server: Server, tmp_path: 
     journal = server.container.journal
     assert journal is not None
     change = Change(id="owed-1", operation="forget", scope=Scope(agent="far"), at=1)
-    server.run(journal.write(Act(debts=(OutboxEntry(store="away", change=change, at=1),))))
+    server.run(journal.write(Act(outbox=(OutboxEntry(store="away", change=change, at=1),))))
     shell, said = Shell(tmp_path), {"MEMORYWIRE_URL": server.client.url}
     assert [debt["change_id"] for debt in shell("debts", "--json", **said).json["debts"]] == ["owed-1"]
     assert "owed-1" in shell("debts", **said).out

@@ -124,7 +124,7 @@ def test_words_that_only_ask_count_among_the_terms_and_nobody_earns_them(url: st
     assert earned["a"] > 0
     aside = {
         hit.record.id: hit.signals["text"]
-        for hit in found(url, kept, replace(query, aside=frozenset({"tip"})))
+        for hit in found(url, kept, replace(query, boilerplate=frozenset({"tip"})))
     }
     assert aside == {"a": 0.0, "b": earned["b"]}
 

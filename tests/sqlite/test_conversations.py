@@ -51,7 +51,7 @@ def _asked(scope: Scope, dice: random.Random) -> Query:
     nameless = dice.choice([None, _random_vector(dice)]) if names else None
     aside = frozenset(dice.choice([(), query.text.split()[:1]]))
     times = dice.choice([(), ((NOW - 30, NOW - 10),)])
-    asked = replace(query, names=names, nameless=nameless, aside=aside, times=times)
+    asked = replace(query, names=names, nameless=nameless, boilerplate=aside, times=times)
     return replace(asked, ago=dice.random() < 0.5, settled=dice.random() < 0.3)
 
 

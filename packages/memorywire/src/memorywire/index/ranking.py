@@ -227,7 +227,7 @@ class _Ranking:
         average = float(total) / self._selection.size or 1.0
         average = self._average = statistics.average if statistics else average
         words = query_terms(query.text)
-        self._earns = np.array([word not in query.aside for word in words], bool)
+        self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
         terms = [*keys, *names, self._index.key(ASKED)]

@@ -5,11 +5,11 @@ words and what an erase removes. The last entry of an act also holds the digests
 changed (`row_digests`), so that a later edit of a row is found.
 
 Theory of operation of the outbox. A store that is not in the journal's database cannot commit together with
-it. So the journal writes the change down first, as an outbox entry for that store (`Act.debts`). Then the
-store writes it. Then the act that acknowledges the entry (`Act.paid`) is written together with the entries
+it. So the journal writes the change down first, as an outbox entry for that store (`Act.outbox`). Then the
+store writes it. Then the act that acknowledges it (`Act.acknowledged`) is written together with the entries
 of the ledger. A crash between two of these steps leaves the outbox entry, and the change is delivered
 again: stores recognise a change by its id, so a second delivery changes nothing. Entries have positions,
-and a store gets its changes in that order. An entry that failed gets a later `due_at`. With `Act.if_owed`
+and a store gets its changes in that order. An entry that failed gets a later `due_at`. With `Act.if_pending`
 an act conflicts when another process has acknowledged the entry, so that no delivery is recorded twice.
 `pipeline.transaction` and `pipeline.outbox` deliver; this module only stores.
 
@@ -72,20 +72,20 @@ class Words(Struct, frozen=True, kw_only=True):
 class Act(Struct, frozen=True, kw_only=True):
     """What is written together, all of it or none of it.
 
-    A proposal that was there before must be one revision older there, else the act conflicts. `paid`
-    names debts that are settled, as (store, change id); with `if_owed` the act conflicts when somebody
-    else has settled one of them. `ruled` notes which changes a rule let pass, as
-    (scope, rule, change id). What is said of `erased` memories leaves the journal, and so do proposals that
-    would say the same as one of them: `unsaid` are its scope and the digest of its words.
-    `registered` is a change that the register of memories has to know. `rejected` are words that a person
-    does not want, `accepted` are words that are no longer among those.
+    A proposal that was there before must be one revision older there, else the act conflicts. `outbox` are
+    changes that a store has still to write. `acknowledged` names those that it has written, as (store, change
+    id); with `if_pending` the act conflicts when one of them is no longer in the outbox. `ruled` notes which
+    changes a rule let pass, as (scope, rule, change id). What is said of `erased` memories leaves the
+    journal, and so do proposals that would say the same as one of them: `unsaid` are its scope and the digest
+    of its words. `registered` is a change that the register of memories has to know. `rejected` are words
+    that a person does not want, `accepted` are words that are no longer among those.
     """
 
     entries: tuple[Entry, ...] = ()
     proposals: tuple[Proposal, ...] = ()
-    debts: tuple[OutboxEntry, ...] = ()
-    paid: tuple[tuple[str, str], ...] = ()
-    if_owed: bool = False
+    outbox: tuple[OutboxEntry, ...] = ()
+    acknowledged: tuple[tuple[str, str], ...] = ()
+    if_pending: bool = False
     edition: Edition | None = None
     ruled: tuple[tuple[Scope, str, str], ...] = ()
     erased: tuple[tuple[Scope, str], ...] = ()
@@ -143,10 +143,10 @@ class _PreparedAct(Struct, frozen=True):
         changed: list[RowKey] = [*row_digests.proposal_keys(proposal.id for proposal in act.proposals)]
         for proposal in act.proposals:
             _put_proposal(db, proposal)
-        for entry in act.debts:
+        for entry in act.outbox:
             db.execute("put_outbox_entry", _outbox_row(entry))
-        for store, change in act.paid:
-            _acknowledge(db, store, change, if_pending=act.if_owed)
+        for store, change in act.acknowledged:
+            _acknowledge(db, store, change, if_pending=act.if_pending)
         if act.edition is not None:
             _add_edition(db, act.edition)
             changed.append(("edition", (act.edition.tenant, act.edition.number)))
@@ -171,7 +171,7 @@ class _PreparedAct(Struct, frozen=True):
     def _rename_people(self, db: Session, changed: list[RowKey]) -> list[Person]:
         """Take the ids of users out of their rows, once nothing that they said is left."""
         act = self.act
-        if not act.erased and not act.paid:
+        if not act.erased and not act.acknowledged:
             return []
         owners = people.find_owners(db, act.erased)
         owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}

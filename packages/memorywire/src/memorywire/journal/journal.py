@@ -53,7 +53,7 @@ class Status(Struct, frozen=True, kw_only=True):
     entries: int
     unsigned: Queue
     proposals: Queue
-    debts: Mapping[str, Queue]
+    outbox: Mapping[str, Queue]
     webhooks_failing: int
     dead_letters: int
 
@@ -66,7 +66,7 @@ def read_status(db: Session) -> Status:
         entries=ledger.read_head(db)[0],
         unsigned=Queue(count=unsigned, since=since),
         proposals=Queue(count=waiting, since=first),
-        debts={store: Queue(count=count, since=at) for store, count, at in db.rows("outbox_status")},
+        outbox={store: Queue(count=count, since=at) for store, count, at in db.rows("outbox_status")},
         webhooks_failing=failing,
         dead_letters=dead,
     )

@@ -208,7 +208,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
     `times` are the intervals that the text mentions: start, and end (exclusive), in epoch milliseconds.
     `names` are words that may be names, `nameless` is the vector of the text without them.
-    `aside` are boilerplate terms of the question: they count as terms, but no memory scores by them.
+    `boilerplate` are terms of the question that count as terms, but no memory scores by them.
     `ago` says that the times are relative to now.
     `settled` says that the question is about the past, so newer memories do not replace older ones.
     """
@@ -219,7 +219,7 @@ class Query(Struct, frozen=True, kw_only=True):
     times: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
     nameless: bytes | None = None
-    aside: frozenset[str] = frozenset()
+    boilerplate: frozenset[str] = frozenset()
     ago: bool = False
     settled: bool = False
 

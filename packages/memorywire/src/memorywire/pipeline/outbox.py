@@ -6,8 +6,8 @@ What it must guarantee: a store that was away, or that a crash cut off, ends up 
 acknowledged, in their order, each once.
 
 How: before a store that does not share the journal's database is asked to write a change, the journal keeps
-an outbox entry with the change. The entry is acknowledged (`paid`) in the same
-journal write as the ledger entry that says the store holds the change. `redeliver` walks the entries of a
+an outbox entry with the change. The entry is acknowledged in the same journal write as the
+ledger entry that says the store holds the change. `redeliver` walks the entries of a
 store in order:
 
 - An entry younger than `_IN_FLIGHT_MS` that never failed is probably being written by some process now. It
@@ -15,7 +15,7 @@ store in order:
 - A failed delivery is tried again after 1 s, 2 s, 4 s, up to a minute. It holds up the entries behind it.
 - A store that refuses a change, because it has moved on, makes the entry lapse; the ledger says so.
 - Two processes may deliver the same entry. Stores recognise a change by its id, and only one of the two
-  acknowledgements finds the entry (`if_owed`).
+  acknowledgements finds the entry (`if_pending`).
 
 With several replicas (`replicate`), one decides whether a change is possible: the one that shares the
 journal's database, if there is one (the primary), else the first that answers. Each of the others has an
@@ -64,10 +64,10 @@ def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
     return next((name for name in replicas.replica_names if journal.shares(replicas.replica(name))), None)
 
 
-def delay(debt: OutboxEntry, error: str, context: Context) -> OutboxEntry:
+def delay(entry: OutboxEntry, error: str, context: Context) -> OutboxEntry:
     """The outbox entry after another failed try; the wait doubles each time."""
-    wait = min(_FIRST_WAIT_MS * 2**debt.tries, _LONGEST_WAIT_MS)
-    return replace(debt, tries=debt.tries + 1, due_at=context.clock() + wait, error=error)
+    wait = min(_FIRST_WAIT_MS * 2**entry.tries, _LONGEST_WAIT_MS)
+    return replace(entry, tries=entry.tries + 1, due_at=context.clock() + wait, error=error)
 
 
 def mark_entry_late(entry: Entry, stores: Sequence[str], *, is_held: bool) -> Entry:
@@ -93,27 +93,27 @@ async def replicate(
     """
     journal = context.require_governance().journal
     primary = find_primary(replicas, journal)
-    debts = {
+    outbox = {
         name: OutboxEntry(store=name, change=change, at=context.clock())
         for name in replicas.replica_names
         if name != primary
     }
-    debts |= {name: delay(debts[name], EARLIER, context) for name in sorted(lagging)}
-    entries_due = (*debts.values(), *await _rewrite_erased(change, lagging, journal))
-    current = [name for name in debts if name not in lagging]
+    outbox |= {name: delay(outbox[name], EARLIER, context) for name in sorted(lagging)}
+    entries_due = (*outbox.values(), *await _rewrite_erased(change, lagging, journal))
+    current = [name for name in outbox if name not in lagging]
     failures = dict.fromkeys(lagging, EARLIER)
     if primary is not None:
         entries = tuple(mark_entry_late(entry, sorted(lagging), is_held=True) for entry in act.entries)
-        write = journal.write(replace(act, debts=(*act.debts, *entries_due), entries=entries), ready)
+        write = journal.write(replace(act, outbox=(*act.outbox, *entries_due), entries=entries), ready)
         await context.timed(primary, write)
         failures |= await _write_followers(ready, current, replicas, context)
         rest = Act()
     else:
         safe_change = await _without_proposed_ids(change, journal)
-        await journal.write(Act(debts=entries_due))
+        await journal.write(Act(outbox=entries_due))
         failures |= await _write_until_accepted(ready, current, replicas, context)
         rest = replace(act, registered=safe_change)
-    return await _finish(change, rest, debts, failures, replicas, context)
+    return await _finish(change, rest, outbox, failures, replicas, context)
 
 
 async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[OutboxEntry]:
@@ -121,12 +121,14 @@ async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Jou
     erased_ids = frozenset(change.erase)
     if not erased_ids:
         return []
-    earlier = [debt for name in lagging for debt in await journal.list_outbox(name)]
-    return [
-        replace(debt, change=_without(debt.change, erased_ids))
-        for debt in earlier
-        if _mentions(debt, erased_ids)
-    ]
+    rewritten = []
+    for entry in [entry for name in lagging for entry in await journal.list_outbox(name)]:
+        change = entry.change
+        if any(put.record.id in erased_ids for put in change.put):
+            puts = tuple(put for put in change.put if put.record.id not in erased_ids)
+            ends = tuple(end for end in change.end if end.id not in erased_ids)
+            rewritten.append(replace(entry, change=replace(change, put=puts, end=ends)))
+    return rewritten
 
 
 async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
@@ -135,18 +137,6 @@ async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
     unheard = [id for id in change.erase if id not in known_ids]
     proposed_ids = await journal.find_proposed(change.scope, unheard) if unheard else frozenset()
     return replace(change, erase=tuple(id for id in change.erase if id not in proposed_ids))
-
-
-def _mentions(debt: OutboxEntry, erased_ids: frozenset[str]) -> bool:
-    return any(put.record.id in erased_ids for put in debt.change.put)
-
-
-def _without(change: Change, erased_ids: frozenset[str]) -> Change:
-    return replace(
-        change,
-        put=tuple(put for put in change.put if put.record.id not in erased_ids),
-        end=tuple(end for end in change.end if end.id not in erased_ids),
-    )
 
 
 async def _write_followers(
@@ -180,7 +170,7 @@ async def _write_until_accepted(
             return failures | await _write_followers(ready, names[place + 1 :], replicas, context)
         if not isinstance(result.error, StoreError):
             await context.require_governance().journal.write(
-                Act(paid=tuple((child, ready.id) for child in replicas.replica_names))
+                Act(acknowledged=tuple((child, ready.id) for child in replicas.replica_names))
             )
             raise result.error
         failures[name] = result.error.detail
@@ -190,7 +180,7 @@ async def _write_until_accepted(
 async def _finish(
     change: Change,
     rest: Act,
-    debts: Mapping[str, OutboxEntry],
+    outbox: Mapping[str, OutboxEntry],
     failures: Mapping[str, str],
     replicas: SupportsReplicas,
     context: Context,
@@ -200,26 +190,24 @@ async def _finish(
     is_committed = context.routing.satisfied(holders, replicas.replica_names)
     entries = tuple(mark_entry_late(entry, sorted(failures), is_held=bool(holders)) for entry in rest.entries)
     entries_due = tuple(
-        delay(debts[name], error, context) for name, error in failures.items() if not debts[name].tries
+        delay(outbox[name], error, context) for name, error in failures.items() if not outbox[name].tries
     )
-    acknowledgements = tuple((name, change.id) for name in debts if name in holders)
-    await context.require_governance().journal.write(
-        replace(
-            rest, entries=entries, debts=(*rest.debts, *entries_due), paid=(*rest.paid, *acknowledgements)
-        )
-    )
+    acknowledgements = tuple((name, change.id) for name in outbox if name in holders)
+    outbox_entries, acknowledged = (*rest.outbox, *entries_due), (*rest.acknowledged, *acknowledgements)
+    act = replace(rest, entries=entries, outbox=outbox_entries, acknowledged=acknowledged)
+    await context.require_governance().journal.write(act)
     replicas.mark_lagging(failures)
+    count = count_memories(change)
     return CommitResult(
         status=Status.COMMITTED if is_committed else Status.DEFERRED,
-        outcomes=tuple(_build_outcome(name, change, failures) for name in replicas.replica_names),
+        outcomes=tuple(
+            Outcome(store=name, error=failures[name])
+            if name in failures
+            else Outcome(store=name, count=count)
+            for name in replicas.replica_names
+        ),
         change_id=change.id,
     )
-
-
-def _build_outcome(name: str, change: Change, failures: Mapping[str, str]) -> Outcome:
-    if name in failures:
-        return Outcome(store=name, error=failures[name])
-    return Outcome(store=name, count=count_memories(change))
 
 
 async def keep_redelivering(context: Context) -> NoReturn:
@@ -236,9 +224,19 @@ async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
     An entry is delivered once a try has failed or its process has ended, and only when it is due;
     `all_of_them` delivers the others too. An entry that cannot be delivered holds up those behind it.
     """
-    if isinstance(context.store, SupportsReplicas):
-        return not await _redeliver_each(context.store, context, all_of_them=all_of_them)
-    return await _redeliver_to(context.store.name, context.store, context, all_of_them=all_of_them)
+    replicas = context.store
+    if not isinstance(replicas, SupportsReplicas):
+        return await _redeliver_to(replicas.name, replicas, context, all_of_them=all_of_them)
+    primary = find_primary(replicas, context.require_governance().journal)
+    flags = await asyncio.gather(
+        *(
+            _redeliver_to(name, replicas.replica(name), context, all_of_them=all_of_them)
+            for name in replicas.replica_names
+            if name != primary
+        )
+    )
+    await mark_lagging(replicas, context)
+    return all(flags)
 
 
 async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
@@ -249,67 +247,54 @@ async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozense
     return lagging
 
 
-async def _redeliver_each(
-    replicas: SupportsReplicas, context: Context, *, all_of_them: bool = False
-) -> list[str]:
-    """The replicas that still lag after what is due was delivered."""
-    primary = find_primary(replicas, context.require_governance().journal)
-    names = [name for name in replicas.replica_names if name != primary]
-    flags = await asyncio.gather(
-        *(_redeliver_to(name, replicas.replica(name), context, all_of_them=all_of_them) for name in names)
-    )
-    await mark_lagging(replicas, context)
-    return [name for name, is_current in zip(names, flags, strict=True) if not is_current]
-
-
 async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_them: bool) -> bool:
     journal = context.require_governance().journal
     in_flight_since, after, is_blocked = context.clock() - _IN_FLIGHT_MS, 0, False
     while entries_due := await journal.list_outbox(name, after=after, limit=_PAGE):
-        for debt in entries_due:
-            if not (all_of_them or debt.tries or debt.at < in_flight_since):
+        for entry in entries_due:
+            if not (all_of_them or entry.tries or entry.at < in_flight_since):
                 is_blocked = True  # what comes behind it may depend on it
                 continue
-            if is_blocked or (not all_of_them and debt.due_at > context.clock()):
+            if is_blocked or (not all_of_them and entry.due_at > context.clock()):
                 return False
-            if not await _deliver(debt, store, context):
+            if not await _deliver(entry, store, context):
                 return False
         after = entries_due[-1].position
     return True
 
 
-async def _deliver(debt: OutboxEntry, store: Store, context: Context) -> bool:
-    journal, acknowledgement = context.require_governance().journal, ((debt.store, debt.change.id),)
+async def _deliver(pending: OutboxEntry, store: Store, context: Context) -> bool:
+    journal = context.require_governance().journal
     try:
-        (change,) = await embed_changes([debt.change], context)
+        (change,) = await embed_changes([pending.change], context)
         await store.write(change)
-        entry = entry_of(debt.change, "paid", context)
+        entry = entry_of(pending.change, "paid", context)
     except (StoreError, EmbedderFailed) as error:
         # A store that was not asked did not fail, so the next try does not wait twice as long.
         if not isinstance(error, StoreError) or error.asked:
-            await journal.write(Act(debts=(delay(debt, error.detail, context),)))
+            await journal.write(Act(outbox=(delay(pending, error.detail, context),)))
         return False
     except MemorywireError as refusal:  # the store has moved on: the change is impossible by now
-        entry = replace(entry_of(debt.change, "lapsed", context, why=refusal.code), contents=())
+        entry = replace(entry_of(pending.change, "lapsed", context, why=refusal.code), contents=())
+    entry = replace(entry, at=context.clock())
+    acknowledged = ((pending.store, pending.change.id),)
     with suppress(Conflict):  # another process was faster, and wrote it down
-        await journal.write(
-            Act(entries=(replace(entry, at=context.clock()),), paid=acknowledgement, if_owed=True)
-        )
+        await journal.write(Act(entries=(entry,), acknowledged=acknowledged, if_pending=True))
     return True
 
 
 async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> OutboxEntry:
     """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
     journal = context.require_governance().journal
-    entries = [debt for debt in await journal.list_outbox(store) if debt.change.id == change_id]
+    entries = [entry for entry in await journal.list_outbox(store) if entry.change.id == change_id]
     if not entries:
         raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")
     if len(entries) > 1:
-        names = ", ".join(debt.store for debt in entries)
+        names = ", ".join(entry.store for entry in entries)
         raise InvalidRequest("several stores are owed that change", field="store", fix=f"name one of {names}")
-    [debt] = entries
+    [pending] = entries
     reason = context.without_secrets(why)
-    entry = entry_of(debt.change, "written_off", context, store=debt.store, why=reason)
+    entry = entry_of(pending.change, "written_off", context, store=pending.store, why=reason)
     entry = replace(entry, contents=(), at=context.clock())
-    await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),), if_owed=True))
-    return debt
+    await journal.write(Act(entries=(entry,), acknowledged=((pending.store, change_id),), if_pending=True))
+    return pending

@@ -320,7 +320,7 @@ def _build_query(request: Recall, now: int) -> Query:
         text=request.query,
         times=stretches(request.query, where.alive_at),
         names=find_names(request.query),
-        aside=find_boilerplate(request.query),
+        boilerplate=find_boilerplate(request.query),
         ago=counts_back(request.query),
         settled=asks_about_past(request.query),
     )
@@ -353,7 +353,7 @@ def _count_outcomes(asked: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, 
 
 def _read_question_signals(query: Query) -> dict[str, float]:
     """The signals of the question itself: the same for every hit, but part of why each has its score."""
-    understood = {"aside": len(query.aside), "settled": query.settled}
+    understood = {"aside": len(query.boilerplate), "settled": query.settled}
     return {name: float(weight) for name, weight in understood.items() if weight}
 
 

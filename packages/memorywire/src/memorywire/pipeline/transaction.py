@@ -156,16 +156,16 @@ class Transaction:
         entry = OutboxEntry(store=name, change=write.change, at=context.clock())
         if not await redeliver(context):
             return await self._defer(entry, write.act, EARLIER)
-        await journal.write(Act(debts=(entry,)))
+        await journal.write(Act(outbox=(entry,)))
         acknowledgements = ((name, change.id),)
         try:
             await context.timed(name, self._store.write(change))
         except StoreError as error:
             return await self._defer(entry, write.act, error.detail)
         except MemorywireError:
-            await journal.write(Act(paid=acknowledgements))
+            await journal.write(Act(acknowledged=acknowledgements))
             raise
-        await journal.write(replace(write.act, paid=(*write.act.paid, *acknowledgements)))
+        await journal.write(replace(write.act, acknowledged=(*write.act.acknowledged, *acknowledgements)))
         return build_committed(change.id, count_memories(change), context)
 
     async def _commit_to_replicas(
@@ -182,7 +182,7 @@ class Transaction:
         """Leave the change in the outbox, because the store failed; it is delivered later."""
         context = self._context
         entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)
-        act = replace(act, debts=(delay(entry, error, context),), entries=entries)
+        act = replace(act, outbox=(delay(entry, error, context),), entries=entries)
         await context.require_governance().journal.write(act)
         return CommitResult(
             status=Status.DEFERRED,

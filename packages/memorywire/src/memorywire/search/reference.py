@@ -157,7 +157,7 @@ def _weigh_terms(query: Query, candidates: Sequence[Candidate]) -> _Terms:
         term: idf(len(candidates), sum(term in c.terms for c in candidates))
         for term in query_terms(query.text)
     }
-    earnable = {term: weight for term, weight in weights.items() if term not in query.aside}
+    earnable = {term: weight for term, weight in weights.items() if term not in query.boilerplate}
     return _Terms(earnable, sum(weights.values()))
 
 

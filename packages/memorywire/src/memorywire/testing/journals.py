@@ -143,20 +143,20 @@ async def a_proposal_is_read_as_it_was_written(journal: Journal, _: Store) -> No
 async def the_outbox_keeps_its_order_until_it_is_acknowledged(journal: Journal, _: Store) -> None:
     scope, name = _scope(), a_name("store")
     changes = [a_change(scope, beginning(record)) for record in records(scope, 3)]
-    await journal.write(Act(debts=tuple(OutboxEntry(store=name, change=one, at=NOW) for one in changes)))
+    await journal.write(Act(outbox=tuple(OutboxEntry(store=name, change=one, at=NOW) for one in changes)))
     same([entry.change.id for entry in await journal.list_outbox(name)], [change.id for change in changes])
     holds(name in await journal.find_lagging(NOW + 1), "a store with an old entry does not lag")
     holds(name not in await journal.find_lagging(NOW), "a store with a new entry lags")
     first = ((name, changes[0].id),)
-    await journal.write(Act(paid=first, if_owed=True))
+    await journal.write(Act(acknowledged=first, if_pending=True))
     same(
         [entry.change.id for entry in await journal.list_outbox(name)], [change.id for change in changes[1:]]
     )
     with refused(Conflict):
-        await journal.write(Act(paid=first, if_owed=True, entries=(_entry(scope),)))
+        await journal.write(Act(acknowledged=first, if_pending=True, entries=(_entry(scope),)))
     same(await journal.filter_entries(Filters(tenant=scope.tenant)), [])
     [entry] = await journal.list_outbox(name, limit=1)
-    await journal.write(Act(debts=(replace(entry, tries=1, error=_ODD),)))
+    await journal.write(Act(outbox=(replace(entry, tries=1, error=_ODD),)))
     same((await journal.list_outbox(name))[0], replace(entry, tries=1, error=_ODD))
 
 
@@ -353,12 +353,12 @@ async def the_status_counts_what_waits(journal: Journal, _: Store) -> None:
     act = Act(
         entries=(_entry(scope),),
         proposals=(_proposal(scope),),
-        debts=(OutboxEntry(store=name, change=change, at=NOW),),
+        outbox=(OutboxEntry(store=name, change=change, at=NOW),),
     )
     await journal.write(act)
     after = await journal.read_status()
     same((after.entries, after.proposals.count), (before.entries + 1, before.proposals.count + 1))
-    same((after.debts[name].count, after.debts[name].since), (1, NOW))
+    same((after.outbox[name].count, after.outbox[name].since), (1, NOW))
 
 
 async def a_signature_covers_every_entry(journal: Journal, _: Store) -> None:

@@ -118,8 +118,8 @@ class Metrics:
             gauge.set(values[name])
         for gauge in self._owed.values():
             gauge.clear()
-        for store in {*stores, *books.debts}:
-            queue = books.debts.get(store, Queue())
+        for store in {*stores, *books.outbox}:
+            queue = books.outbox.get(store, Queue())
             self._owed["debts"].labels(store).set(queue.count)
             self._owed["oldest_debt_seconds"].labels(store).set(queue.age(now))
         return generate_latest(self.registry)

@@ -72,7 +72,7 @@ async def choose_candidates(
         return None
     containing = await _count_containing(db, query)
     scope = query.where.scope
-    boilerplate = {hash_term(scope.tenant, scope.agent, term) for term in query.aside}
+    boilerplate = {hash_term(scope.tenant, scope.agent, term) for term in query.boilerplate}
     weights = {
         key: idf(live, min(count, live))  # versions that ended have entries too
         for key, count in containing.items()
