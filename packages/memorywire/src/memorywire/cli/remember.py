@@ -17,8 +17,10 @@ from memorywire.cli.inputs import (
     read_text,
 )
 from memorywire.cli.terminal import clean
+from memorywire.model.label import Kind
 from memorywire.model.record import Json, Trust
 
+_KINDS = click.Choice([kind.value for kind in Kind])
 _TRUSTS = click.Choice([level.value for level in Trust])
 
 
@@ -44,6 +46,8 @@ _TRUSTS = click.Choice([level.value for level in Trust])
 @click.option("--idempotency-key", metavar="KEY", help="A retry with the same key returns the first receipt.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="A memory it was made from; repeatable.")
 @click.option("--trust", type=_TRUSTS, help="The trust, if it is lower than that of the source.")
+@click.option("--kind", type=_KINDS, help="The kind of fact, if the built-in reader is not to decide.")
+@click.option("--slot", metavar="NAME", help="What --kind is about, e.g. diet, home, employer.")
 @click.option("--approval-required", is_flag=True, help="Hold it until a person approves it.")
 @click.option(
     "--privacy-intent",

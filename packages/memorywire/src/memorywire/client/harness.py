@@ -137,7 +137,7 @@ class Harness:
             _refuse_value(current)
             standing = Standing.ARCHIVED if is_blacklisted else Standing.ACTIVE
             request = _build_request(item, current, self.scope)
-            id = (await remember(request, context, standing=standing)).id
+            id = (await remember(request, context, standing=standing, label=False)).id
         else:
             id = current.id
         record = await self._current(id, context) if is_blacklisted else None

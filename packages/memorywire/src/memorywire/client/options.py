@@ -12,6 +12,18 @@ from memorywire.model.record import Json
 from memorywire.wire.filters import check_moment
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
+KindName = Literal[
+    "constraint",
+    "preference",
+    "identity",
+    "relation",
+    "possession",
+    "plan",
+    "event",
+    "procedure",
+    "decision",
+    "configuration",
+]
 HelpedName = Literal["useful", "wrong", "outdated"]
 VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar", "reopen"]
 FilterJson = Mapping[str, Any]
@@ -40,6 +52,8 @@ class RememberOptions(ScopeOption, total=False):
     trust: Literal["untrusted", "standard", "trusted"]
     if_version: int
     privacy_intent: Mapping[str, Any]
+    kind: KindName
+    slot: str
 
 
 class RecallOptions(ScopeOption, total=False):

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from memorywire.model.label import Kind
 from memorywire.model.query import EVERYTHING, Filter
 from memorywire.model.record import Json, MemoryType, Scope, Trust
 
@@ -69,6 +70,8 @@ class Remember(Struct, frozen=True, kw_only=True):
     trust: Trust | None = None
     if_version: int | None = None
     privacy_intent: Mapping[str, Json] | None = None
+    kind: Kind | None = None
+    slot: str | None = None
 
 
 class RankWeights(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from memorywire.facts import label_record
 from memorywire.model.answers import Outcome, Redacted, Remembered, Status
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import (
@@ -179,9 +180,14 @@ def fingerprint(request: Remember) -> str | None:
     """A digest that is equal for equal requests; None without a key, because then nothing is compared."""
     if request.idempotency_key is None:
         return None
-    return hashlib.blake2b(
-        json.dumps(to_builtins(request), sort_keys=True).encode(), digest_size=16
-    ).hexdigest()
+    fields = to_builtins(request)
+    for name in _LATER_FIELDS & {name for name, value in fields.items() if value is None}:
+        del fields[name]
+    return hashlib.blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+_LATER_FIELDS = frozenset({"kind", "slot"})
+"""Fields that came after fingerprints were first kept; absent, they must not change an old one."""
 
 
 class SafeRequest(Struct, frozen=True, kw_only=True):
@@ -189,6 +195,7 @@ class SafeRequest(Struct, frozen=True, kw_only=True):
 
     request: Remember
     secrets: tuple[tuple[str, str], ...] = ()
+    label: bool = True
 
 
 def redact(request: Remember, context: Context) -> SafeRequest:
@@ -250,14 +257,21 @@ Answer: TypeAlias = Remembered | MemorywireError
 
 
 async def remember(
-    request: Remember, context: Context, *, standing: Standing = Standing.ACTIVE, unique: bool = True
+    request: Remember,
+    context: Context,
+    *,
+    standing: Standing = Standing.ACTIVE,
+    unique: bool = True,
+    label: bool = True,
 ) -> Remembered:
     """Keep one memory; raises what stands in its way.
 
     Archived from the start, it answers no question. Unless `unique`, it is kept although a live memory says
-    the same.
+    the same. Without `label`, its content is not read for a kind of fact.
     """
-    (answer,) = await _remember_independent([sanitize(request, context)], context, standing, unique)
+    item = sanitize(request, context)
+    item = item if label else replace(item, label=False)
+    (answer,) = await _remember_independent([item], context, standing, unique)
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -410,6 +424,8 @@ async def plan_remember(
         )
     current = None if request.id is None else await _current(request, request.id, context)
     record = first_version(request, request.id or context.mint(), now, trust)
+    if item.label:
+        record = label_record(record, request.kind, request.slot)
     if current is not None:
         record = _next_version(record, current, request.if_version)
     old_records = await _read_superseded(request, context) if request.supersedes else []

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from memorywire.model.change import Change
+from memorywire.model.label import strip_label
 from memorywire.model.lookalikes import ignorable
 from memorywire.model.record import Json, Record
 
@@ -296,8 +297,8 @@ def _facts(record: Record) -> Iterator[tuple[str, Json]]:
             yield name, list(value) if isinstance(value, tuple) else value
     if record.scope.user is not None:
         yield "user_id", record.scope.user
-    if record.metadata:
-        yield from _leaves("metadata", record.metadata)
+    if metadata := strip_label(record.metadata):
+        yield from _leaves("metadata", metadata)
 
 
 def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:

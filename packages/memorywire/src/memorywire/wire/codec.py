@@ -20,6 +20,7 @@ from memorywire.model.answers import (
 )
 from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
+from memorywire.model.label import Kind
 from memorywire.model.oversight import (
     ActivateRule,
     AgentList,
@@ -216,6 +217,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "supersedes": _ids,
     "derived_from": _ids,
     "trust": Trust,
+    "kind": Kind,
     "filter": decode_filter,
     "fusion": Fusion,
     "include": tuple,

@@ -433,7 +433,7 @@ def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
 
 def _names(request: Remember) -> tuple[str | None, ...]:
     scope, names = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
-    return (scope.agent, scope.user, *names, *request.supersedes, *request.derived_from)
+    return (scope.agent, scope.user, request.slot, *names, *request.supersedes, *request.derived_from)
 
 
 def _read_names(request: Remember) -> tuple[Json, ...]:
@@ -455,7 +455,7 @@ def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
 def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
     lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
     names = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
-    given = {"id": request.id, "idempotency_key": request.idempotency_key}
+    given = {"id": request.id, "idempotency_key": request.idempotency_key, "slot": request.slot}
     for place, name in (given | _owners(request) | names).items():
         _, kinds = ("", ()) if name is None else redactor.identifier(name)
         for kind in kinds:

@@ -31,6 +31,8 @@ _WORDING: Mapping[str, str] = {
     "derived_from": "ids that this was made from",
     "remember.if_version": "replace only this version of id",
     "merge.if_version": "only if canonical has this version",
+    "kind": "kind of fact, if known",
+    "slot": "what the fact is about, as diet or home; needs kind",
     "privacy_intent": 'a rule that can only tighten, as {"verdict": "hold"}',
     "query": "what to look for, in words",
     "k": "at most so many, default 5",

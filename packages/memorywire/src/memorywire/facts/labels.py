@@ -1,0 +1,79 @@
+"""The label of a record, kept in its metadata."""
+
+from collections.abc import Mapping
+
+from msgspec import ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from memorywire.facts.reader import label_text
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.kv import is_mark
+from memorywire.model.label import MARK, Kind, Label
+from memorywire.model.layer import MARK as LAYER
+from memorywire.model.layer import Kind as LayerKind
+from memorywire.model.record import Json, Record
+
+_KEPT = ("pinned",)
+"""Entries under the mark that no reading changes."""
+
+
+def read_label(record: Record) -> Label | None:
+    """The label of a record; None for one without a label, or with something else under that name."""
+    mark = record.metadata.get(MARK) if record.metadata else None
+    if not isinstance(mark, Mapping) or "kind" not in mark:
+        return None
+    try:
+        return convert(mark, Label)
+    except ValidationError:
+        return None
+
+
+def label_record(record: Record, kind: Kind | None, slot: str | None) -> Record:
+    """The record with its label: the one that the caller gives, or the one that its text shows.
+
+    A label that a caller gave earlier stays, and so does other metadata under the same name. A label that was
+    read from an earlier text is read again.
+    """
+    mark = record.metadata.get(MARK) if record.metadata else None
+    if kind is None and (not isinstance(record.content, str) or not _is_readable(record, mark)):
+        return record
+    label = label_text(record.content, at=record.moment) if isinstance(record.content, str) else None
+    if kind is not None:
+        label = _choose(label, kind, slot)
+    if label is None and mark is None:
+        return record
+    own = {name: mark[name] for name in _KEPT if name in mark} if isinstance(mark, Mapping) else {}
+    own = own if label is None else {**to_builtins(label), **own}
+    metadata = {name: value for name, value in record.metadata.items() if name != MARK}
+    return replace(record, metadata={**metadata, MARK: own} if own else metadata)
+
+
+def _is_readable(record: Record, mark: Json) -> bool:
+    """Whether the text may be read: not the turn of a conversation, a value, or what a caller labelled."""
+    metadata = record.metadata
+    if not metadata:
+        return True
+    if mark is not None and (not isinstance(mark, Mapping) or mark.get("given") or not _is_ours(mark)):
+        return False
+    layer = metadata.get(LAYER)
+    if isinstance(layer, Mapping) and layer.get("kind") == LayerKind.FACT.value:
+        return True
+    return record.speaker is None and not isinstance(layer, Mapping) and not is_mark(metadata.get(KEYED))
+
+
+def _is_ours(mark: Mapping[str, Json]) -> bool:
+    return set(mark) <= {*Label.__struct_fields__, *_KEPT}
+
+
+def _choose(label: Label | None, kind: Kind, slot: str | None) -> Label:
+    """The kind and slot that a caller gave, with what the text shows beside them."""
+    if label is None:
+        return Label(kind=kind, slot=slot, given=True)
+    same = slot in (None, label.slot) and kind is label.kind
+    return replace(
+        label,
+        kind=kind,
+        slot=label.slot if same else slot,
+        value=label.value if same else None,
+        given=True,
+    )

@@ -1,0 +1,55 @@
+"""The label of a memory: which kind of fact it is, whose, and which slot it fills."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from memorywire.model.record import Json
+
+MARK = "fact"
+"""Under this name a memory's metadata holds its label."""
+
+SLOT_CHARS_MAX = 64
+
+
+class Kind(StrEnum):
+    """What a fact is good for."""
+
+    CONSTRAINT = "constraint"
+    PREFERENCE = "preference"
+    IDENTITY = "identity"
+    RELATION = "relation"
+    POSSESSION = "possession"
+    PLAN = "plan"
+    EVENT = "event"
+    PROCEDURE = "procedure"
+    DECISION = "decision"
+    CONFIGURATION = "configuration"
+
+
+class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a memory was read, or how a caller labelled it (`given`).
+
+    `subject` is `user` for the person the memory is about, a name for others, None for general facts. A newer
+    memory replaces an older one with the same subject and slot if the slot has one value at a time.
+    """
+
+    kind: Kind
+    subject: str | None = None
+    slot: str | None = None
+    value: str | None = None
+    negative: bool = False
+    valid_until: int | None = None
+    given: bool = False
+
+
+_READ = frozenset(Label.__struct_fields__) - {"given"}
+
+
+def strip_label(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The metadata without a label that was read from the text: it says nothing that the text does not."""
+    mark = metadata.get(MARK)
+    if not isinstance(mark, Mapping) or "kind" not in mark or not _READ.issuperset(mark):
+        return metadata
+    return {name: value for name, value in metadata.items() if name != MARK}
