@@ -13,6 +13,7 @@ from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.terminal import Progress
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
+from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def export_command(
         require_store(url)
     request = ExportOptions(
         tenant=cli.tenant,
+        tenant_only=cli.tenant_option is not None or cli.tenant != DEFAULT_TENANT,
         agents=tuple(filter(None, [cli.typed_scope().get("agent_id")])),
         user=cli.typed_scope().get("user_id"),
         vectors=with_vectors,

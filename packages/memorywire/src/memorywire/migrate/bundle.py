@@ -14,9 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Edition, Wanted
+from memorywire.journal.ledger import list_tenants
 from memorywire.migrate.bundle_lines import decode_change, encode_change, parse_line, read_lines, seal_line
-from memorywire.migrate.evidence import export_ledgers, sign_bundle, verify_signature
-from memorywire.migrate.history import find_own_history_store, list_agents, read_changes
+from memorywire.migrate.evidence import export_ledgers, find_signed_journal, sign_bundle, verify_signature
+from memorywire.migrate.history import find_own_history_store, list_exported_agents, read_changes
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
@@ -35,10 +36,12 @@ _PAGE = 100
 class ExportOptions(Struct, frozen=True, kw_only=True):
     """What to export: of one agent or all, of one user or all, with or without vectors.
 
-    `governance` includes pending proposals and the rules; `ledger` the ledger, which covers all agents.
+    `governance` includes pending proposals and the rules; `ledger` the ledger, which covers all tenants
+    unless `tenant_only` forbids it.
     """
 
     tenant: str
+    tenant_only: bool = False
     agents: tuple[str, ...] = ()
     user: str | None = None
     vectors: bool = False
@@ -66,9 +69,9 @@ async def export_bundle(
     report: Callable[[int], None] = lambda count: None,
 ) -> Bundle:
     """Write a bundle line by line, with at most a page of memories in memory."""
-    if options.ledger and options.is_partial:
+    if options.ledger and (options.is_partial or await _has_other_tenants(context, options)):
         raise InvalidRequest(
-            "the ledger covers all agents and users",
+            "the ledger covers all tenants, agents and users",
             field="ledger",
             fix="export all of them, or leave the ledger out",
         )
@@ -96,8 +99,16 @@ async def export_bundle(
     return Bundle(manifest=manifest, counts=counts, digest=digest, signature=signature)
 
 
+async def _has_other_tenants(context: Context, options: ExportOptions) -> bool:
+    """Whether the export must have one tenant only, and the ledger has others."""
+    signed = find_signed_journal(context)
+    if not options.tenant_only or signed is None:
+        return False
+    return any(tenant != options.tenant for tenant in await signed[0].audit(list_tenants))
+
+
 async def _build_manifest(store: Store, context: Context, options: ExportOptions) -> dict[str, Json]:
-    agents = await list_agents(store, options.tenant, options.agents)
+    agents = await list_exported_agents(store, options.tenant, options.agents, options.user)
     space = {"space": dump(context.embedder.space)} if options.vectors else {}
     return {
         "kind": "manifest",

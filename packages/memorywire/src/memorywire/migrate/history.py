@@ -63,6 +63,24 @@ async def list_agents(store: Store, tenant: str, names: Sequence[str]) -> Sequen
     )
 
 
+async def list_exported_agents(
+    store: Store, tenant: str, names: Sequence[str], user: str | None
+) -> Sequence[str]:
+    """The agents whose changes an export has: without those that have no memory of the user."""
+    agents = await list_agents(store, tenant, names)
+    if names or user is None:
+        return agents
+    return [
+        agent for agent in agents if await _has_changes(store, Scope(tenant=tenant, agent=agent, user=user))
+    ]
+
+
+async def _has_changes(store: Store, scope: Scope) -> bool:
+    async for _ in read_changes(store, scope):
+        return True
+    return False
+
+
 async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
     """Every change of the memories of an agent, or of one user if the scope names one.
 
@@ -73,8 +91,9 @@ async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> 
             for record in page:
                 yield build_snapshot_change(record)
         return
-    after, user_filter = 0, UserFilter(scope.user)
-    while footprints := await store.log(scope, after, _PAGE):
+    # An agent-wide change has no user, and can still end memories of one: the filter reads all of them.
+    agent_scope, after, user_filter = replace(scope, user=None), 0, UserFilter(scope.user)
+    while footprints := await store.log(agent_scope, after, _PAGE):
         changes = [*filter(None, (user_filter.narrow(rebuild_change(one)) for one in footprints))]
         for change in await _add_vectors(changes, store) if vectors else changes:
             yield change
@@ -82,28 +101,48 @@ async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> 
 
 
 class UserFilter:
-    """Takes the part of one user out of an agent's changes, which may be about several users."""
+    """Takes the part of one user out of an agent's changes, without a trace of the other users.
+
+    Call `narrow` in commit order.
+    """
 
     def __init__(self, user: str | None) -> None:
         self._user = user
-        self._ids: set[str] = set()
+        self._memory_ids: set[str] = set()
+        self._change_ids: dict[str, str] = {}  # of each change, the id of the user's part
 
     def narrow(self, change: Change) -> Change | None:
-        """The user's part of the change, None if there is none; call it in commit order.
+        """The user's part of the change, None if there is none.
 
         A part gets an id of its own: with the id of the whole, the parts of other users would count as
-        applied.
+        applied. The reason and the key of the whole may be about other users, so a part has neither.
         """
         if self._user is None:
             return change
         puts = tuple(put for put in change.put if put.record.scope.user == self._user)
-        self._ids.update(put.record.id for put in puts)
-        ends = tuple(end for end in change.end if end.id in self._ids)
+        self._memory_ids.update(put.record.id for put in puts)
+        ends = tuple(
+            replace(end, into=self._find_own(end.into)) for end in change.end if end.id in self._memory_ids
+        )
         if not (puts or ends):
             return None
-        if (puts, ends) == (change.put, change.end):
-            return change
-        return replace(change, id=derive_id(change.id, self._user), put=puts, end=ends)
+        part = replace(
+            change,
+            put=puts,
+            end=ends,
+            about=self._find_own(change.about),
+            undoes=None if change.undoes is None else self._change_ids.get(change.undoes),
+        )
+        if (len(puts), len(ends)) != (len(change.put), len(change.end)):
+            scope = replace(change.scope, user=self._user)
+            part = replace(part, scope=scope, reason=None, key=None, fingerprint=None)
+        if part != change:
+            part = replace(part, id=derive_id(change.id, self._user))
+        self._change_ids[change.id] = part.id
+        return part
+
+    def _find_own(self, id: str | None) -> str | None:
+        return id if id in self._memory_ids else None
 
 
 def rebuild_change(footprint: Footprint) -> Change:
