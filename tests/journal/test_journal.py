@@ -275,7 +275,7 @@ def test_a_store_elsewhere_shares_nothing_and_its_journal_has_a_file_of_its_own(
     async def story() -> None:
         store, url = MemoryStore(SPACE), f"sqlite://{tmp_path}/journal.db"
         journal = await open_journal(store, url, clock=HandClock())
-        assert not journal.shares(store)
+        assert not journal.backend.shares(store)
         await journal.write(Act(proposals=(a_proposal(),)))
         await journal.close()
         again = await open_journal(store, url, clock=HandClock())

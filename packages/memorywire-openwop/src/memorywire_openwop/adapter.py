@@ -102,7 +102,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         context = await self.context.serving(scope)
         if await get_matching(self._where(scope), id, None, context) is None:
             return False
-        receipt = await perform(Forget(scope=scope, ids=(id,)), self.context)
+        receipt = await perform(Forget(scope=scope, ids=(id,)), context)
         if isinstance(receipt, Forgotten) and receipt.proposal_id is not None:
             raise _pending_error(receipt.proposal_id)
         return True

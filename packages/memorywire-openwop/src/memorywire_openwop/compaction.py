@@ -88,7 +88,7 @@ async def _list_own_entries(adapter: Adapter, ref: str) -> list[Record]:
 async def _merge_group(same: Sequence[Record], adapter: Adapter) -> tuple[str, ...]:
     oldest, *others = same
     request = Merge(scope=oldest.scope, canonical=oldest.id, duplicates=tuple(one.id for one in others))
-    receipt = await perform(request, adapter.context)
+    receipt = await perform(request, await adapter.context.serving(oldest.scope))
     waits = isinstance(receipt, Merged) and receipt.proposal_id is not None
     return () if waits else request.duplicates
 

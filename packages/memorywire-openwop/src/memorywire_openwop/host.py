@@ -107,7 +107,8 @@ async def erase_run_memory(scope: Scope, context: Context) -> None:
         ids |= await _list_pending_ids(scope, context.governance)
         context = replace(context, governance=_open_governance(context, context.governance))
     if ids:
-        await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), context)
+        erasure = Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True)
+        await perform(erasure, await context.serving(scope))
 
 
 def _open_governance(context: Context, governance: Governance) -> Governance:

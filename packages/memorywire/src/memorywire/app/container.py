@@ -341,7 +341,7 @@ async def _add_governance(
     container = Container(
         context=placed, reader=reading.reader(placed, journal), journal=journal, backends=book
     )
-    if journal.shares(context.store):
+    if journal.backend.shares(context.store):
         return container
     if isinstance(context.store, SupportsReplicas):
         await mark_lagging(context.store, governed)  # one that hangs must not keep the others waiting

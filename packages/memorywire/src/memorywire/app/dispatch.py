@@ -1,4 +1,4 @@
-"""The narrow waist: every door hands over an operation and a payload, and gets an answer."""
+"""The one way in: every transport hands over an operation and a payload, and gets an answer."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from memorywire.model.record import Json
 from memorywire.pipeline.perform import perform
 from memorywire.wire import validate
 from memorywire.wire.codec import OPERATIONS, decode, decode_oversight
+from memorywire.wire.filters import doubts
 
 if TYPE_CHECKING:
     from memorywire.pipeline.oversee import Overseen
@@ -29,13 +30,8 @@ async def dispatch(
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), context)
-    answer = await perform(decode(operation, payload, tenant=tenant), context)
-    return _add_notes(answer, payload["filter"]) if "filter" in payload else answer
-
-
-def _add_notes(answer: Answer, payload: Json) -> Answer:
-    """With what is doubtful about the filter, if anything is."""
-    from memorywire.wire.filters import doubts  # most requests have no filter
-
-    notes = doubts(payload)
-    return replace(answer, notes=notes) if notes else answer
+    request = decode(operation, payload, tenant=tenant)
+    answer = await perform(request, await context.serving(request.scope))
+    if "filter" in payload and (notes := doubts(payload["filter"])):
+        answer = replace(answer, notes=notes)
+    return answer

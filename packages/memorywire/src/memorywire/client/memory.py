@@ -414,7 +414,8 @@ class Memory(Audited, Overseeing, Contracts):
         await self.close()
 
     async def _open(self) -> Container:
-        self._mooring.hold()
+        if self._mooring.loop is not asyncio.get_running_loop():
+            self._mooring.hold()
         if self._container is not None:
             return self._container
         async with self._opening:
@@ -451,9 +452,13 @@ class Memory(Audited, Overseeing, Contracts):
 
     def _payload(self, options: Mapping[str, Any], **fields: Any) -> dict[str, Json]:
         """Build the wire payload; arguments that are None are left out."""
-        owner = {"agent_id": self.agent_id, "user_id": self.user_id}
-        payload = {**owner, **{name: value for name, value in options.items() if value is not None}, **fields}
-        return {name: plain(name, value) for name, value in payload.items() if value is not None}
+        payload: dict[str, Json] = {"agent_id": self.agent_id}
+        if self.user_id is not None:
+            payload["user_id"] = self.user_id
+        for name, value in (*options.items(), *fields.items()):
+            if value is not None:
+                payload[name] = plain(name, value) if isinstance(value, tuple | datetime) else value
+        return payload
 
 
 def shorten_traceback(error: MemorywireError) -> MemorywireError:

@@ -258,19 +258,12 @@ def record_digest(record: Record) -> bytes:
     return hashlib.sha256(canonical_bytes(document)).digest()
 
 
-def hash_beside(change: Change) -> dict[str, Json] | None:
-    """Digests of what a change holds beside its versions; None when there is nothing."""
-    beside = (change.about, change.key, change.reason)
-    if change.fingerprint is None and beside == (None, None, None):
-        return None
-    return digests_beside(*beside, change.fingerprint)
-
-
 def digests_beside(
     about: str | None, key: str | None, reason: str | None, fingerprint: str | None
 ) -> dict[str, Json]:
-    told: dict[str, Json] = {"digest": _digest([about, key, reason])}
-    return told if fingerprint is None else told | {"fingerprint": _digest(fingerprint)}
+    """Digests of what a change holds beside its versions."""
+    digests: dict[str, Json] = {"digest": _digest([about, key, reason])}
+    return digests if fingerprint is None else digests | {"fingerprint": _digest(fingerprint)}
 
 
 def _digest(value: Json) -> str:

@@ -29,7 +29,6 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError
 from memorywire.model.proposal import OutboxEntry, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
-from memorywire.stores.contract import Store
 
 if TYPE_CHECKING:
     from memorywire.journal.state import StateReport
@@ -96,10 +95,6 @@ class Journal:
         self._writes = 0
         self._signing: asyncio.Task[object] | None = None
         backend.add_buffer(self._buffer)
-
-    def shares(self, store: Store) -> bool:
-        """Whether a change to that store and an act can be one transaction."""
-        return self.backend.shares(store)
 
     async def write(self, act: Act, change: Change | None = None) -> int:
         """Commit an act, and the change with it, which only a store that shares can have; its sequence."""

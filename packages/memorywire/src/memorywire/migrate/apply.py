@@ -294,7 +294,9 @@ class _Applier:
         writes = (
             self._write_change(change, Act(entries=own)) for change, own in zip(changes, entries, strict=True)
         )
-        is_shared = context.governance is not None and context.governance.journal.shares(context.store)
+        is_shared = context.governance is not None and context.governance.journal.backend.shares(
+            context.store
+        )
         if is_shared and isinstance(context.store, SqliteStore):
             # One writer takes them in the order of submission, many to a transaction.
             return list(await asyncio.gather(*writes))

@@ -29,6 +29,7 @@ there would have let bulk writes pass the policy.
 
 import hashlib
 from collections.abc import Coroutine, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -45,8 +46,8 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import (
     CommitResult,
     Plan,
+    build_entry,
     build_staged,
-    entries_of,
     entry_about,
     entry_of,
     summarize_effect,
@@ -106,15 +107,15 @@ async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
 
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
     """What the policy judges about each plan: only what one of its rules asks about is looked up."""
-    signs = iter(screen_each([put.record for plan in plans for put in plan.change.put]))
     governance, looks_for_similar = context.require_governance(), "similar_to_existing" in policy.asked
+    groups = [tuple([put.record for put in plan.change.put]) for plan in plans]
+    signs = iter(screen_each([*chain.from_iterable(groups)]))
+    rejected = [False] * len(plans)
     if "rejected_before" in policy.asked:
-        await governance.rejected.refresh()
-    has_rejected = "rejected_before" in policy.asked and not governance.rejected.is_empty
+        rejected = await governance.rejected.find_any(groups)
     cases = []
-    for plan in plans:
+    for plan, records, is_rejected in zip(plans, groups, rejected, strict=True):
         change, request = plan.change, plan.request
-        records = tuple([put.record for put in change.put])
         instructions = next(signs) if len(records) == 1 else tuple(s for _ in records for s in next(signs))
         case = Case(
             operation=change.operation,
@@ -124,7 +125,7 @@ async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -
             by_filter=plan.by_filter,
             secrets=plan.secrets,
             instructions=instructions,
-            rejected=has_rejected and governance.rejected.has_any(records),
+            rejected=is_rejected,
         )
         if change.end or change.erase or change.undoes is not None:
             case = await _add_ending(case, change, context)
@@ -167,16 +168,13 @@ async def _find_similar(records: tuple[Record, ...], context: Context) -> tuple[
 
 async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Write]:
     """Each change that is committed, with what the journal writes down about it."""
-    changes: list[Change] = []
-    details: list[dict[str, Json]] = []
+    actor, writes = context.require_governance().caller, []
     for plan, judgement in items:
-        changes.append(plan.change)
-        details.append({"rule": judgement.rule})
+        change = plan.change
+        details: dict[str, Json] = {"rule": judgement.rule}
         if plan.secrets:
-            details[-1]["secrets"] = [list(finding) for finding in plan.secrets]
-    writes = []
-    for entry, (plan, judgement) in zip(entries_of(changes, details, context), items, strict=True):
-        change, act = plan.change, Act(entries=(entry,))
+            details["secrets"] = [list(finding) for finding in plan.secrets]
+        act = Act(entries=(build_entry(change, "committed", actor, details),))
         if judgement.learned:
             act = replace(act, ruled=((change.scope, judgement.rule, change.id),))
         if change.erase:

@@ -72,10 +72,6 @@ Watching: TypeAlias = Callable[[str, str, float], None]
 """Is told the operation, the store, and how many seconds it took to search or to write."""
 
 
-def unwatched(operation: str, store: str, seconds: float) -> None:
-    """The observer for when nobody measures stores."""
-
-
 Placing: TypeAlias = Callable[[Scope], Awaitable[Store | None]]
 """Gives the store that keeps the memories of a scope, if it is not the usual one."""
 
@@ -127,7 +123,7 @@ class Context(Struct, frozen=True, kw_only=True):
     governance: Governance | None = None
     routing: Routing = ALONE
     operation: str = "other"
-    watching: Watching = unwatched
+    watching: Watching | None = None
     placing: Placing = nowhere_else
     nameless_vectors: NamelessVectors = field(default_factory=NamelessVectors)
 
@@ -137,7 +133,8 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.store.replica_names if isinstance(self.store, SupportsReplicas) else (self.store.name,)
 
     def took(self, store: str, seconds: float) -> None:
-        self.watching(self.operation, store, seconds)
+        if self.watching is not None:
+            self.watching(self.operation, store, seconds)
 
     async def timed(self, store: str, work: Awaitable[T]) -> T:
         """What the store answers; whoever watches is told how long it took, also when it fails."""

@@ -24,19 +24,14 @@ async def forget(request: Forget, context: Context) -> Forgotten:
     is_idle = request.dry_run or not ids
     result = build_untouched(context) if is_idle else await commit_one(plan, context)
     waiting = ids if result.proposed is None else _list_ids(result.proposed)
+    receipt = result.receipt()
+    receipt["stores"] = receipt.pop("outcomes")
     return Forgotten(
         forgotten_ids=() if result.is_staged else ids,
         missing_ids=tuple(id for id in request.ids if id not in set(ids)),
         hard_delete=request.hard_delete,
-        stores=result.outcomes,
-        status=result.write_status,
-        change_id=result.change_id,
         dry_run=request.dry_run,
-        pending_approval=result.is_staged,
-        approval_url=result.approval_url,
-        proposal_id=result.proposal_id,
-        rule=result.rule,
-        degraded=result.degraded,
+        **receipt,
         would_forget_ids=waiting if result.is_staged or request.dry_run else None,
     )
 
@@ -130,16 +125,8 @@ async def expire(request: Expire, context: Context) -> Expired:
         matched_count=len(ids),
         matched_ids=ids,
         action_taken=None if result.is_staged else request.action,
-        stores=result.stores,
-        status=result.write_status,
-        outcomes=result.outcomes,
-        change_id=result.change_id,
         dry_run=request.dry_run,
-        pending_approval=result.is_staged,
-        approval_url=result.approval_url,
-        proposal_id=result.proposal_id,
-        rule=result.rule,
-        degraded=result.degraded,
+        **result.receipt(),
         action_requested=request.action if result.is_staged or request.dry_run else None,
     )
 

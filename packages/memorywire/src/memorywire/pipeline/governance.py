@@ -84,14 +84,12 @@ class RejectedWords:
         self._mark: tuple[int, int] | None = None
         self._read_at: int | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no words were rejected, as of the last `refresh`."""
-        return not self._digests
-
-    def has_any(self, records: Sequence[Record]) -> bool:
-        """Whether a person rejected what one of these records says, as of the last `refresh`."""
-        return any(_digest(record, self._key) in self._digests for record in records)
+    async def find_any(self, several: Sequence[Sequence[Record]]) -> list[bool]:
+        """For each group of records, whether a person rejected what one of them says."""
+        await self._refresh()
+        if not self._digests:
+            return [False] * len(several)
+        return [any(_digest(one, self._key) in self._digests for one in records) for records in several]
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person rejects."""
@@ -105,14 +103,14 @@ class RejectedWords:
     async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person approves or opens again, if any words were ever rejected."""
         self.forget()
-        await self.refresh()
+        await self._refresh()
         return await self.rejecting(proposals) if self._digests else ()
 
     def forget(self) -> None:
         """Read again, because this process changed it."""
         self._read_at = None
 
-    async def refresh(self) -> None:
+    async def _refresh(self) -> None:
         """Read the rejected words again, unless that was done within the last second."""
         now = self._clock()
         if self._read_at is not None and 0 <= now - self._read_at < _REJECTED_FRESH_MS:
@@ -170,17 +168,14 @@ class Rulebook:
 
     async def policy(self, tenant: str) -> Policy:
         """The policy that judges requests of this tenant."""
-        policy = self._fresh(tenant)
-        if policy is None:
-            async with self._reading:
-                policy = self._fresh(tenant)  # another task may have read it meanwhile
-                if policy is None:
-                    policy = await self._read(tenant)
-        return policy
-
-    def _fresh(self, tenant: str) -> Policy | None:
         read_at, policy = self._policies.get(tenant, _NEVER)
-        return policy if policy is not None and 0 <= self._clock() - read_at < _FRESH_MS else None
+        if policy is not None and 0 <= self._clock() - read_at < _FRESH_MS:
+            return policy
+        async with self._reading:
+            read_again_at, policy = self._policies.get(tenant, _NEVER)
+            if policy is None or read_again_at == read_at:  # no other task has read it meanwhile
+                policy = await self._read(tenant)
+            return policy
 
     async def _read(self, tenant: str) -> Policy:
         now = self._clock()

@@ -29,15 +29,7 @@ async def merge(request: Merge, context: Context) -> Merged:
         merged_count=0 if result.is_staged else len(ended_ids),
         merged_ids=() if result.is_staged else ended_ids,
         strategy_used=request.strategy,
-        stores=result.stores,
-        status=result.status,
-        outcomes=result.outcomes,
-        change_id=result.change_id,
-        pending_approval=result.is_staged,
-        approval_url=result.approval_url,
-        proposal_id=result.proposal_id,
-        rule=result.rule,
-        degraded=result.degraded,
+        **result.receipt(),
         would_merge_ids=ended_ids if result.is_staged else None,
     )
 

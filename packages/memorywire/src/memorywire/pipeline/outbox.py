@@ -61,7 +61,9 @@ EARLIER = "earlier changes wait for this store"
 
 def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
     """The replica, if any, that commits together with the journal; it never lags, and its word is true."""
-    return next((name for name in replicas.replica_names if journal.shares(replicas.replica(name))), None)
+    return next(
+        (name for name in replicas.replica_names if journal.backend.shares(replicas.replica(name))), None
+    )
 
 
 def delay(entry: OutboxEntry, error: str, context: Context) -> OutboxEntry:

@@ -1,9 +1,8 @@
-"""The engine: a typed request in, its answer out."""
+"""Finds the function that carries out a request."""
 
-from collections.abc import Awaitable, Callable
-from functools import cache
+from collections.abc import Awaitable
 
-from memorywire.model.answers import Answer, Recalled
+from memorywire.model.answers import Answer
 from memorywire.model.requests import (
     Changes,
     Expire,
@@ -25,35 +24,28 @@ from memorywire.pipeline.remember import remember
 from memorywire.pipeline.undo import undo
 
 
-@cache
-def _recalling() -> Callable[[Recall, Context], Awaitable[Recalled]]:
-    """Loaded when it is first asked for: whoever keeps a memory need not know how to rank."""
-    from memorywire.pipeline.recall import recall
-
-    return recall
-
-
-async def perform(request: Request, usual: Context) -> Answer:
-    """Carry out any request, where the memories of its scope are."""
-    context = await usual.serving(request.scope)
+def perform(request: Request, context: Context) -> Awaitable[Answer]:
+    """Begin any request, in the store of the context; await the result."""
     match request:
         case Remember():
-            return await remember(request, context)
+            return remember(request, context)
         case Recall():
-            return await _recalling()(request, context)
+            from memorywire.pipeline.recall import recall  # a process that only writes needs no ranker
+
+            return recall(request, context)
         case Forget():
-            return await forget(request, context)
+            return forget(request, context)
         case Merge():
-            return await merge(request, context)
+            return merge(request, context)
         case Expire():
-            return await expire(request, context)
+            return expire(request, context)
         case Get():
-            return await get(request, context)
+            return get(request, context)
         case List():
-            return await list_(request, context)
+            return list_(request, context)
         case History():
-            return await history(request, context)
+            return history(request, context)
         case Undo():
-            return await undo(request, context)
+            return undo(request, context)
         case Changes():
-            return await changes(request, context)
+            return changes(request, context)

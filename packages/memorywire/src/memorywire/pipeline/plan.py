@@ -1,13 +1,14 @@
 """Plans and their results: the change that an operation plans, what became of it, and its ledger entry."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.entries import Content, Entry, contents_of, hash_beside
+from memorywire.journal.entries import Entry, contents_of, digests_beside
 from memorywire.model.answers import Outcome, Status
-from memorywire.model.change import Change, Put
+from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
 from memorywire.model.requests import Request
@@ -42,33 +43,33 @@ class CommitResult(Struct, frozen=True, kw_only=True):
     proposed: Change | None = None
 
     @property
-    def stores(self) -> tuple[str, ...]:
-        """The stores that hold the change."""
-        return tuple([outcome.store for outcome in self.outcomes if outcome.error is None])
-
-    @property
-    def degraded(self) -> tuple[str, ...]:
-        """The stores that do not hold it yet."""
-        return tuple([outcome.store for outcome in self.outcomes if outcome.error is not None])
-
-    @property
-    def write_status(self) -> Status | None:
-        """How the write ended; None when there was nothing to write."""
-        return self.status if self.change_id or self.proposal_id else None
-
-    @property
     def is_staged(self) -> bool:
         """Whether it waits for a person."""
         return self.status is Status.STAGED
 
+    def receipt(self) -> dict[str, Any]:
+        """The fields that all receipts share; no status when there was nothing to write."""
+        holders: list[str] = []
+        missing: list[str] = []
+        for outcome in self.outcomes:
+            (holders if outcome.error is None else missing).append(outcome.store)
+        return {
+            "status": self.status if self.change_id or self.proposal_id else None,
+            "stores": tuple(holders),
+            "outcomes": self.outcomes,
+            "change_id": self.change_id,
+            "pending_approval": self.status is Status.STAGED,
+            "approval_url": self.approval_url,
+            "proposal_id": self.proposal_id,
+            "rule": self.rule,
+            "degraded": tuple(missing),
+        }
+
 
 def build_committed(change_id: str, memories: int, context: Context) -> CommitResult:
     """The result of a change that every store holds."""
-    return CommitResult(
-        status=Status.COMMITTED,
-        outcomes=tuple([Outcome(store=name, count=memories) for name in context.names]),
-        change_id=change_id,
-    )
+    outcomes = tuple([Outcome(store=name, count=memories) for name in context.names])
+    return CommitResult(status=Status.COMMITTED, outcomes=outcomes, change_id=change_id)
 
 
 def build_staged(proposal: Proposal, context: Context) -> CommitResult:
@@ -85,9 +86,8 @@ def build_staged(proposal: Proposal, context: Context) -> CommitResult:
 
 def build_untouched(context: Context) -> CommitResult:
     """The result of a plan with nothing to do, or of a dry run."""
-    return CommitResult(
-        status=Status.COMMITTED, outcomes=tuple([Outcome(store=name) for name in context.names])
-    )
+    outcomes = tuple([Outcome(store=name) for name in context.names])
+    return CommitResult(status=Status.COMMITTED, outcomes=outcomes)
 
 
 def count_memories(change: Change) -> int:
@@ -108,43 +108,32 @@ async def embed_changes(changes: Sequence[Change], context: Context) -> Sequence
 
     One call to the embedder serves all of them.
     """
-    texts = [put.record.meaning for change in changes for put in change.put if _lacks_vector(put)]
+    texts: list[str] = []
+    places: dict[int, list[int]] = {}
+    for index, change in enumerate(changes):
+        for at, put in enumerate(change.put):
+            if put.vector is None and put.like is None and not put.bare:
+                texts.append(put.record.meaning)
+                places.setdefault(index, []).append(at)
     if not texts:
         return changes
-    vectors = iter(await context.embedder.embed(texts))
-    ready = []
-    for change in changes:
-        puts = list(change.put)
-        for at, put in enumerate(puts):
-            if _lacks_vector(put):
-                puts[at] = replace(put, vector=next(vectors))
-        ready.append(replace(change, put=tuple(puts)))
+    vectors, ready = iter(await context.embedder.embed(texts)), list(changes)
+    for index, positions in places.items():
+        puts = list(changes[index].put)
+        for at in positions:
+            puts[at] = replace(puts[at], vector=next(vectors))
+        ready[index] = replace(changes[index], put=tuple(puts))
     return ready
-
-
-def _lacks_vector(put: Put) -> bool:
-    return put.vector is None and put.like is None and not put.bare
 
 
 def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
     """What the ledger says of a change: which versions began, ended and were erased."""
     document = {name: value for name, value in details.items() if value is not None}
-    return _build_entry(change, kind, context, contents_of(change), document)
+    return build_entry(change, kind, context.require_governance().caller, document)
 
 
-def entries_of(
-    changes: Sequence[Change], details: Sequence[dict[str, Json]], context: Context
-) -> list[Entry]:
-    """What the ledger says of committed changes, each with its details."""
-    return [
-        _build_entry(change, "committed", context, contents_of(change), detail)
-        for change, detail in zip(changes, details, strict=True)
-    ]
-
-
-def _build_entry(
-    change: Change, kind: str, context: Context, contents: tuple[Content, ...], details: dict[str, Json]
-) -> Entry:
+def build_entry(change: Change, kind: str, actor: str, details: dict[str, Json]) -> Entry:
+    """As `entry_of`, with the details as they are; it adds to them."""
     if change.end:
         details["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
         if into := [[end.id, end.into] for end in change.end if end.into is not None]:
@@ -153,18 +142,17 @@ def _build_entry(
         details["erased"] = list(change.erase)
     if change.undoes is not None:
         details["undoes"] = change.undoes
-    other_digests = hash_beside(change)
-    if other_digests is not None:
-        details["change"] = other_digests
+    if (change.about, change.key, change.reason, change.fingerprint) != (None, None, None, None):
+        details["change"] = digests_beside(change.about, change.key, change.reason, change.fingerprint)
     return Entry(
         at=change.at,
         operation=change.operation,
         scope=change.scope,
-        actor=context.require_governance().caller,
+        actor=actor,
         kind=kind,
         subject=change.id,
         details=details,
-        contents=contents,
+        contents=contents_of(change),
     )
 
 

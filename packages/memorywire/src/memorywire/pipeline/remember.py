@@ -29,7 +29,7 @@ from memorywire.model.requests import METADATA_BYTES_MAX, Remember
 from memorywire.pipeline.commit import commit
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.plan import CommitResult, Plan, build_committed, build_staged
-from memorywire.pipeline.transaction import catch, gather_results
+from memorywire.pipeline.transaction import catch_each, gather_results
 from memorywire.policy.injection import find_clear
 from memorywire.policy.judge import trust_of
 from memorywire.policy.redact import are_innocent, redact_remember
@@ -46,20 +46,7 @@ def build_receipt(result: CommitResult, id: str, version: int, at: int) -> Remem
     if result.proposed is not None and result.proposed.put:
         record = result.proposed.put[0].record
         id, version, at = record.id, record.version, result.proposed.at
-    return Remembered(
-        id=id,
-        version=version,
-        stored_at=at,
-        status=result.status,
-        stores=result.stores,
-        outcomes=result.outcomes,
-        change_id=result.change_id,
-        pending_approval=result.is_staged,
-        approval_url=result.approval_url,
-        proposal_id=result.proposal_id,
-        rule=result.rule,
-        degraded=result.degraded,
-    )
+    return Remembered(id=id, version=version, stored_at=at, **result.receipt())
 
 
 def build_duplicate_receipt(
@@ -201,11 +188,10 @@ class SafeRequest(Struct, frozen=True, kw_only=True):
 def redact(request: Remember, context: Context) -> SafeRequest:
     """The request without its secrets."""
     if context.governance is None:
-        return SafeRequest(request=request, secrets=())
+        return SafeRequest(request=request)
     clean, findings = redact_remember(request, context.governance.redactor)
-    if not findings:
-        return SafeRequest(request=clean)
-    return SafeRequest(request=clean, secrets=tuple((finding.kind, finding.place) for finding in findings))
+    secrets = tuple((finding.kind, finding.place) for finding in findings) if findings else ()
+    return SafeRequest(request=clean, secrets=secrets)
 
 
 async def find_trust(request: Remember, context: Context) -> Trust:
@@ -358,7 +344,7 @@ async def _remember_independent(
         now = context.clock()  # one moment for all: within a batch, none is newer than another
         works = [plan_remember(items[at], context, now, twins.get(at), standing, unique) for at in pending]
         is_concurrent = len(items) > 1 and any(_reads_store(items[at].request) for at in pending)
-        plans = await gather_results(works) if is_concurrent else [await catch(work) for work in works]
+        plans = await (gather_results(works) if is_concurrent else catch_each(works))
         results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
         outcomes, pending = list(zip(pending, plans, strict=True)), []
         for at, plan in outcomes:
@@ -371,7 +357,7 @@ async def _remember_independent(
                 pending.append(at)
             else:
                 answers[at] = _name_secrets(answer, items[at]) if items[at].secrets else answer
-    return [answers[at] for at in range(len(items))]
+    return [*map(answers.__getitem__, range(len(items)))]
 
 
 def _name_secrets(answer: Remembered | Exception, item: SafeRequest) -> Remembered | Exception:

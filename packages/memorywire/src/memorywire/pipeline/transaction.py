@@ -30,6 +30,7 @@ What it costs: a write to a store elsewhere takes two journal writes more than t
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -50,7 +51,7 @@ from memorywire.pipeline.plan import (
     count_memories,
     embed_changes,
 )
-from memorywire.stores.contract import SupportsBulkWrite, SupportsHistory, SupportsReplicas
+from memorywire.stores.contract import Store, SupportsBulkWrite, SupportsHistory, SupportsReplicas
 
 T = TypeVar("T")
 
@@ -64,13 +65,10 @@ class Write(Struct, frozen=True):
     act: Act
 
 
-class Transaction:
+class Transaction(Struct, frozen=True):
     """A unit of work over the store and the journal of a context; see the head of this module."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._store = context.store
-        self._journal = None if context.governance is None else context.governance.journal
+    context: Context
 
     async def commit_one(self, change: Change, act: Act) -> CommitResult:
         """Commit one change with its act; raises what stands in its way."""
@@ -85,59 +83,43 @@ class Transaction:
         No two of the writes may touch the same memory. Raises when the embedder fails; then nothing is
         written.
         """
-        changes = await embed_changes([write.change for write in writes], self._context)
-        journal, store = self._journal, self._store
-        if journal is None:
-            return await self._commit_unrecorded(changes)
+        context, store = self.context, self.context.store
+        changes = await embed_changes([write.change for write in writes], context)
+        now = asyncio.get_running_loop().time
+        if context.governance is None:
+            start = now()
+            return self._build_results(changes, await _write_unrecorded(store, changes), now() - start)
+        journal = context.governance.journal
         if isinstance(store, SupportsReplicas):
             return await gather_results(map(partial(self._commit_to_replicas, store), writes, changes))
-        if not journal.shares(store):
+        if not journal.backend.shares(store):
             return await gather_results(map(self._commit_outbox_first, writes, changes))
-        proposals = await self._commit_proposals(writes)
-        acts, group = [], []
-        for at, write in enumerate(writes):
-            if at not in proposals:
+        acts, group, act_results = [], [], {}
+        for at, (write, change) in enumerate(zip(writes, changes, strict=True)):
+            if change.erase and await self._erases_proposals_only(change):
+                (act_results[at],) = await catch_each([self._write_act_only(write)])
+            else:
                 acts.append(write.act)
-                group.append(changes[at])
-        now = asyncio.get_running_loop().time
+                group.append(change)
         start = now()
         try:
             sequences = await journal.commit(acts, group) if group else []
         except MemorywireError as problem:
             sequences = [problem] * len(group)
         results = self._build_results(group, sequences, now() - start)
-        for at in sorted(proposals):
-            results.insert(at, proposals[at])
-        return results
-
-    async def _commit_unrecorded(self, changes: Sequence[Change]) -> list[Result]:
-        store, now = self._store, asyncio.get_running_loop().time
-        start = now()
-        if len(changes) == 1 or not isinstance(store, SupportsBulkWrite):
-            sequences = await gather_results([store.write(change) for change in changes])
-        else:
-            try:
-                sequences = await store.write_many(changes)
-            except MemorywireError as problem:
-                sequences = [problem] * len(changes)
-        return self._build_results(changes, sequences, now() - start)
-
-    async def _commit_proposals(self, writes: Sequence[Write]) -> dict[int, Result]:
-        """The results of writes that only erase ids of proposals, so that no store needs to write them."""
-        results: dict[int, Result] = {}
-        for at, write in enumerate(writes):
-            if write.change.erase and await self._erases_proposals_only(write.change):
-                results[at] = await catch(self._write_act_only(write))
+        for at in sorted(act_results):
+            results.insert(at, act_results[at])
         return results
 
     def _build_results(
         self, changes: Sequence[Change], sequences: Sequence[int | Exception], seconds: float
     ) -> list[Result]:
         """A result for each change, from its commit sequence or its problem; reports the time they took."""
-        usual = build_committed("", 1, self._context)
+        context = self.context
+        usual = build_committed("", 1, context)
         results: list[Result] = []
         for change, sequence in zip(changes, sequences, strict=True):
-            self._context.took(self._store.name, seconds)
+            context.took(context.store.name, seconds)
             if isinstance(sequence, Exception):
                 results.append(sequence)
             elif len(change.put) == 1 and not change.end and not change.erase:
@@ -145,12 +127,13 @@ class Transaction:
                     CommitResult(status=usual.status, outcomes=usual.outcomes, change_id=change.id)
                 )
             else:
-                results.append(build_committed(change.id, count_memories(change), self._context))
+                results.append(build_committed(change.id, count_memories(change), context))
         return results
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
         """Case 2: an outbox entry, then the store, then the act with the acknowledgement."""
-        context, journal, name = self._context, self._context.require_governance().journal, self._store.name
+        context, store = self.context, self.context.store
+        journal, name = context.require_governance().journal, store.name
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
         entry = OutboxEntry(store=name, change=write.change, at=context.clock())
@@ -159,7 +142,7 @@ class Transaction:
         await journal.write(Act(outbox=(entry,)))
         acknowledgements = ((name, change.id),)
         try:
-            await context.timed(name, self._store.write(change))
+            await context.timed(name, store.write(change))
         except StoreError as error:
             return await self._defer(entry, write.act, error.detail)
         except MemorywireError:
@@ -172,7 +155,7 @@ class Transaction:
         self, store: SupportsReplicas, write: Write, change: Change
     ) -> CommitResult:
         """Case 3: one replica decides, the others follow, or are delivered later from the outbox."""
-        context = self._context
+        context = self.context
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
         lagging = await mark_lagging(store, context)
@@ -180,7 +163,7 @@ class Transaction:
 
     async def _defer(self, entry: OutboxEntry, act: Act, error: str) -> CommitResult:
         """Leave the change in the outbox, because the store failed; it is delivered later."""
-        context = self._context
+        context = self.context
         entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)
         act = replace(act, outbox=(delay(entry, error, context),), entries=entries)
         await context.require_governance().journal.write(act)
@@ -191,31 +174,46 @@ class Transaction:
         )
 
     async def _write_act_only(self, write: Write) -> CommitResult:
-        await self._context.require_governance().journal.write(write.act)
-        return replace(build_untouched(self._context), change_id=write.change.id)
+        await self.context.require_governance().journal.write(write.act)
+        return replace(build_untouched(self.context), change_id=write.change.id)
 
     async def _erases_proposals_only(self, change: Change) -> bool:
         """Whether a change only erases ids that no memory has, so that no store needs to write it."""
         if change.put or change.end:
             return False
-        proposed_ids = await self._context.require_governance().journal.find_proposed(
+        proposed_ids = await self.context.require_governance().journal.find_proposed(
             change.scope, change.erase
         )
-        return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self._context)
+        return proposed_ids.issuperset(change.erase) and not await _read_versions(change, self.context)
+
+
+async def _write_unrecorded(store: Store, changes: Sequence[Change]) -> Sequence[int | Exception]:
+    """The commit sequence or the problem of each change, where there is no journal."""
+    if len(changes) == 1 or not isinstance(store, SupportsBulkWrite):
+        return await gather_results([store.write(change) for change in changes])
+    try:
+        return await store.write_many(changes)
+    except MemorywireError as problem:
+        return [problem] * len(changes)
 
 
 async def gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
     """What each coroutine returns, or the MemorywireError it raises; all of them run at once."""
-    waiting = [catch(work) for work in works]
-    return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
+    several = [*works]
+    if len(several) == 1:
+        return await catch_each(several)
+    return [*chain.from_iterable(await asyncio.gather(*(catch_each([work]) for work in several)))]
 
 
-async def catch(work: Coroutine[Any, Any, T]) -> T | Exception:
-    """What the coroutine returns, or the MemorywireError it raises."""
-    try:
-        return await work
-    except MemorywireError as problem:
-        return problem
+async def catch_each(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
+    """What each coroutine returns, or the MemorywireError it raises; one after the other."""
+    results: list[T | Exception] = []
+    for work in works:
+        try:
+            results.append(await work)
+        except MemorywireError as problem:
+            results.append(problem)
+    return results
 
 
 async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scope, str], ...]:

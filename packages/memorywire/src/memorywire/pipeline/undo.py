@@ -18,18 +18,10 @@ async def undo(request: Undo, context: Context) -> Undone:
     restored_ids = tuple(put.record.id for put in plan.change.put)
     ended_ids = tuple(end.id for end in plan.change.end)
     return Undone(
-        change_id=result.change_id,
         undone=plan.change.undoes or request.change_id,
         restored_ids=() if result.is_staged else restored_ids,
         ended_ids=() if result.is_staged else ended_ids,
-        stores=result.stores,
-        status=result.status,
-        outcomes=result.outcomes,
-        pending_approval=result.is_staged,
-        approval_url=result.approval_url,
-        proposal_id=result.proposal_id,
-        rule=result.rule,
-        degraded=result.degraded,
+        **result.receipt(),
         would_restore_ids=restored_ids if result.is_staged else None,
         would_end_ids=ended_ids if result.is_staged else None,
     )

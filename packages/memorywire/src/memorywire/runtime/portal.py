@@ -23,27 +23,27 @@ class Mooring:
     """
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._process: int | None = None
         self._thread: int | None = None
 
     def hold(self) -> None:
         """Bind to the loop that runs now; raises where that cannot work."""
         loop = asyncio.get_running_loop()
-        if loop is self._loop:
+        if loop is self.loop:
             return
         if self.adrift:
             raise forked()
-        if self._loop is not None and self._loop.is_running():
+        if self.loop is not None and self.loop.is_running():
             raise InvalidRequest(
                 "this memory is in use on another event loop, in another thread",
                 fix="share a memorywire.sync.Memory among threads, or open a Memory on each loop",
             )
-        self._loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
+        self.loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
 
     async def run(self, work: Coroutine[Any, Any, A]) -> A:
         """What the work gives, run on the loop that the memory is bound to if that runs in another thread."""
-        home = self._loop
+        home = self.loop
         here = home is None or home is asyncio.get_running_loop() or self._thread == threading.get_ident()
         if home is None or here or self.adrift or not home.is_running():
             return await work

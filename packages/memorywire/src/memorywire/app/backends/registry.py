@@ -114,7 +114,7 @@ class Backends:
         self._definitions = Definitions(journal)
         self._definitions = Definitions(journal)
         self._definitions = Definitions(journal)
-        self._tools = context
+        self._context = context
         self._bound: dict[tuple[str, str], str] = {}
         self._read_at: int | None = None
         self._open: dict[tuple[str, str], _Open] = {}
@@ -131,7 +131,7 @@ class Backends:
         from memorywire.app.backends.opening import check  # needed by few, and slow to load
 
         definition = definition_of(document)
-        governance = self._tools.governance
+        governance = self._context.governance
         refuse_secrets(definition, None if governance is None else governance.redactor)
         await asyncio.to_thread(check, definition, self.rules)
         edition = Edition(
@@ -139,7 +139,7 @@ class Backends:
             digest=hash_definition(definition),
             tenant=tenant,
             number=0,
-            made_at=self._tools.clock(),
+            made_at=self._context.clock(),
             made_by=by,
             parent=parent,
         )
@@ -164,7 +164,7 @@ class Backends:
         """Let no agent be bound to it any more."""
         edition = await self.get(tenant, name)
         entry = self._build_entry("retired", tenant, by, edition.digest)
-        await self._definitions.retire(edition, self._tools.clock(), entry)
+        await self._definitions.retire(edition, self._context.clock(), entry)
         self._read_at = None
         return await self.get(tenant, edition.digest)
 
@@ -172,7 +172,7 @@ class Backends:
         """Keep an agent's memories there from now on; those it has stay where they are."""
         edition = await self.get(tenant, name)
         entry = self._build_entry("bound", tenant, by, edition.digest, agent)
-        await self._definitions.bind(edition, agent, self._tools.clock(), by, entry)
+        await self._definitions.bind(edition, agent, self._context.clock(), by, entry)
         self._read_at = None
         return await self.get(tenant, edition.digest)
 
@@ -184,7 +184,12 @@ class Backends:
 
     async def store_of(self, scope: Scope) -> Store | None:
         """The store that keeps the agent's memories, when it is bound to one."""
-        digest = await self._find_bound(scope.tenant, scope.agent)
+        now = self._context.clock()
+        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
+            rows = await self._definitions.list_bindings(None)
+            self._bound = {(owner, name): digest for owner, name, digest in rows}
+            self._read_at = now
+        digest = self._bound.get((scope.tenant, scope.agent))
         return None if digest is None else await self._store(scope.tenant, digest)
 
     def healthy(self, edition: Edition) -> bool | None:
@@ -226,14 +231,6 @@ class Backends:
             return []
         return [edition for edition in every if name_of(edition) in store_names]
 
-    async def _find_bound(self, tenant: str, agent: str) -> str | None:
-        now = self._tools.clock()
-        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
-            rows = await self._definitions.list_bindings(None)
-            self._bound = {(owner, name): digest for owner, name, digest in rows}
-            self._read_at = now
-        return self._bound.get((tenant, agent))
-
     async def _store(self, tenant: str, digest: str) -> Store:
         async with self._opening:
             if (tenant, digest) not in self._open:
@@ -244,7 +241,7 @@ class Backends:
         from memorywire.app.backends.opening import open_backend
 
         edition = await self.get(tenant, digest)
-        definition, context = edition.definition, self._tools
+        definition, context = edition.definition, self._context
         name = name_of(edition)
         store = await open_backend(
             edition,
@@ -266,7 +263,7 @@ class Backends:
 
     def _build_entry(self, kind: str, tenant: str, by: str, digest: str | None, agent: str = "") -> Entry:
         return Entry(
-            at=self._tools.clock(),
+            at=self._context.clock(),
             operation="backend",
             scope=Scope(tenant=tenant, agent=agent),
             actor=by,

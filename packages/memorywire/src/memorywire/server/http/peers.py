@@ -96,7 +96,7 @@ async def _write(change: Change, context: Context) -> int:
         erased=tuple((change.scope, id) for id in change.erase),
     )
     journal, store = context.require_governance().journal, context.store
-    if not journal.shares(store):
+    if not journal.backend.shares(store):
         sequence = await context.timed(store.name, store.write(change))
         await journal.write(act)
         return sequence
