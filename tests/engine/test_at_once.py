@@ -210,7 +210,10 @@ def test_a_small_user_of_a_large_agent_is_answered_at_once_and_sees_every_change
             async def boats(user: str | None) -> list[list[object]]:
                 embedder.here.clear()
                 asked = [
-                    await memory.recall("boats?", user_id=user, min_relevance="off") for _ in range(SOME)
+                    await memory.recall(
+                        "boats?", user_id=user, scope=None if user else "all", min_relevance="off"
+                    )
+                    for _ in range(SOME)
                 ]
                 return [[hit.content for hit in found] for found in asked]
 

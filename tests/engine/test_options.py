@@ -150,7 +150,7 @@ def test_the_users_of_an_agent_do_not_repeat_each_other(url):
     async def story(memory, clock):
         for user in ("ana", "ben"):
             await memory.remember("I live in Porto", user_id=user)
-        assert len(await memory.recall("who lives in Porto?", dedup={"mode": "drop"})) == 2
+        assert len(await memory.recall("who lives in Porto?", scope="all", dedup={"mode": "drop"})) == 2
 
     play(url, story)
 

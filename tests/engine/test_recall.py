@@ -101,10 +101,12 @@ def test_no_scope_sees_into_another(url):
         await memory.remember("Ana's code is 4711", user_id="ana")
         await memory.remember("Ben's code is 4712", user_id="ben")
         for_ana = await memory.recall("what is the code?", user_id="ana", min_relevance="off")
-        for_all = await memory.recall("what is the code?", min_relevance="off")
+        for_nobody = await memory.recall("what is the code?", min_relevance="off")
+        for_all = await memory.recall("what is the code?", scope="all", min_relevance="off")
         memory.agent_id = "another"
-        for_stranger = await memory.recall("what is the code?", min_relevance="off")
+        for_stranger = await memory.recall("what is the code?", scope="all", min_relevance="off")
         assert [hit.content for hit in for_ana] == ["Ana's code is 4711"]
+        assert len(for_nobody) == 0
         assert len(for_all) == 2
         assert len(for_stranger) == 0
 

@@ -70,6 +70,18 @@ def test_a_limited_operator_names_an_agent_that_is_theirs(guarded: Server):
     assert client.get("/v0/capabilities").status == 200
 
 
+def test_a_team_is_open_to_tokens_for_its_agent_alone(guarded: Server) -> None:
+    fact = {"agent_id": "support-1", "team": "sales", "type": "semantic", "content": "Acme renews in May"}
+    question = {"agent_id": "support-1", "scope": "team", "team": "sales", "query": "when does Acme renew?"}
+    member = guarded.operator("team-member", "admin", agents=["support-*", "team:sales"])
+    assert member.post("/v0/remember", fact).status in (200, 201)
+    assert len(member.post("/v0/recall", question).json["results"]) == 1
+    stranger = guarded.operator("no-member", "admin", agents=["support-*"])
+    for path, body in (("/v0/remember", fact), ("/v0/recall", question)):
+        refusal = stranger.post(path, body)
+        assert (refusal.status, refusal.json["field"]) == (403, "team")
+
+
 @pytest.mark.parametrize("operation", sorted({*ALL} - {"capabilities", "agents"}))
 def test_nothing_that_concerns_other_agents_is_for_a_limited_operator(guarded: Server, operation: str):
     limited = guarded.operator(f"some-{operation}", "admin", tenants=["other"], agents=["support-*"])

@@ -1,5 +1,6 @@
 """Search is what the reference says: exactly in a scope of any usual size, nearly in a huge one."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 
@@ -29,6 +30,7 @@ from memorywire.testing.samples import (
     ids,
     keep,
 )
+from tests.engine.test_scopes import find_errors
 from tests.postgres.desk import Server, opened, run
 
 WORDS = [f"word{number}" for number in range(40)]
@@ -301,3 +303,7 @@ def _holding(dsn: str, schema: str, *words: str) -> set[str]:
                 if rows.fetchone() != (0,):
                     found.add(table)
     return found
+
+
+def test_random_scopes_see_exactly_what_they_cover(schema: str) -> None:
+    assert asyncio.run(find_errors(schema)) == []

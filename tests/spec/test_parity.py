@@ -24,6 +24,7 @@ from memorywire.wire.codec import OPERATIONS, decode, decode_oversight
 
 COMMON = spec.schema("common")["$defs"]
 SCOPE = {"agent_id", "user_id"}
+WITH_TEAM = {requests.Remember, requests.Recall}
 NOTHING = (None, (), EVERYTHING)
 
 
@@ -72,7 +73,7 @@ ANSWER_PAIRS = {
     "embedding": (Space, spec.schema("capabilities")["properties"]["embedding"]),
     "store": (StoreCapabilities, spec.schema("capabilities")["properties"]["stores"]["items"]),
 }
-RENAMED = {"hits": "results"}
+RENAMED = {"hits": "results", "owners": "scope"}  # a `Scope` is the owner of memories, so it has the name
 INTERNAL = {
     "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
     "proposal": {"request", "change", "features", "key", "proposer"},  # what it says is for who examines it
@@ -82,8 +83,9 @@ PROJECTED = {"proposal": {"erases", "memories", "preview", "risk"}, "proposal.re
 
 def _wire_fields(kind: type, hidden: set[str]) -> dict[str, FieldInfo]:
     """The fields of a value under the names of the wire; a scope is spelt out elsewhere."""
-    found = {RENAMED.get(field.name, field.name): field for field in fields(kind)}
-    return {name: field for name, field in found.items() if name not in hidden | {"scope", "reach", "tenant"}}
+    spelt_out = hidden | {"scope", "reach", "tenant"}
+    found = [field for field in fields(kind) if field.name not in spelt_out]
+    return {RENAMED.get(field.name, field.name): field for field in found}
 
 
 def _has_scope(kind: type) -> bool:
@@ -93,7 +95,8 @@ def _has_scope(kind: type) -> bool:
 def _owner(kind: type) -> set[str]:
     """How the wire says whose: with a reach, nobody need be named."""
     names = {field.name for field in fields(kind)}
-    return SCOPE if names & {"scope", "reach"} else set()
+    team = {"team"} if kind in WITH_TEAM else set()
+    return SCOPE | team if names & {"scope", "reach"} else set()
 
 
 def _optional(hint: Any) -> bool:

@@ -84,6 +84,8 @@ def test_a_query_without_a_predicate_is_caught(
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _holds(claim)
-    monkeypatch.setattr(IndexCache, "choose_owner", lambda indexes, scope: (scope.tenant, scope.agent, None))
+    monkeypatch.setattr(
+        IndexCache, "choose_owner", lambda indexes, where: (where.scope.tenant, where.scope.agent, None)
+    )
     monkeypatch.setattr(AgentIndex, "select", lambda index, where: Selection.of_all(len(index)))
     assert not _holds(claim)

@@ -171,7 +171,7 @@ def test_blank_content_is_called_blank():
     [
         ("recall", {"rank": {"recencyy": 1}}, "did you mean recency?"),
         ("recall", {"rank": {"age": 1}}, "there are: semantic, recency, half_life_days, source, frequency"),
-        ("recall", {"half_life_days": 7}, "there are: agent_id, user_id, query, k, types"),
+        ("recall", {"half_life_days": 7}, "there are: agent_id, user_id, scope, team, query"),
         ("recall", {"k": "many"}, "k: At most this many results."),
         ("recall", {"query": ""}, "query: The question or search text; not blank."),
     ],

@@ -19,10 +19,11 @@ from memorywire.cli.inputs import (
 from memorywire.cli.terminal import clean, format_entries, format_time, shorten, style, terminal_width
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Trust
-from memorywire.model.requests import DedupMode, Fusion
+from memorywire.model.requests import DedupMode, Fusion, Owners
 
 _DEDUP = click.Choice([mode.value for mode in DedupMode])
 _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
+_SCOPES = click.Choice([owners.value for owners in Owners])
 _DOUBTS = {
     "weak": ["(weak match: none of these clearly answers it)"],
     "no_match": ["(no match: these are below the relevance floor)"],
@@ -35,6 +36,8 @@ _WIDTH = 100  # columns of the content of a near miss
 @click.option("-k", "--limit", "--k", "k", type=int, metavar="N", help="Return at most N; default: 5.")
 @click.option("--type", "types", type=TYPES, multiple=True, help="Only this memory type; repeatable.")
 @click.option("--filter", "filter_", type=parse_json_object, metavar="JSON", help="Only memories that match.")
+@click.option("--scope", type=_SCOPES, help="Whose memories; default: the user's, or all without --user.")
+@click.option("--team", metavar="NAME", help="The team whose memories to search, with --scope team.")
 @click.option("--fresher-than-days", type=int, metavar="N", help="Only memories of the last N days.")
 @click.option(
     "--min-relevance",

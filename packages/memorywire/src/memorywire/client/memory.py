@@ -41,6 +41,7 @@ from memorywire.client.options import (
     RememberOptions,
     ScopeOption,
     check_opening,
+    default_scope,
     moments,
     plain,
 )
@@ -253,9 +254,14 @@ class Memory(Audited, Overseeing, Contracts):
     async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
         """Return the memories that answer the query, best first.
 
-        Without any, the answer is empty and its verdict is `no_match`.
+        Without any, the answer is empty and its verdict is `no_match`. By default a recall covers the
+        memories of its user and those without a user (`scope="user_and_agent"`); without a user, only those
+        without one (`scope="agent"`). `scope="all"` covers all users of the agent.
         """
-        return await self._ask(Recalled, "recall", self._payload(options, query=query))
+        payload = self._payload(options, query=query)
+        if "scope" not in payload:
+            payload["scope"] = default_scope(payload)
+        return await self._ask(Recalled, "recall", payload)
 
     async def forget(
         self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]

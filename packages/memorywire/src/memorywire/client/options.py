@@ -36,6 +36,7 @@ class ScopeOption(TypedDict, total=False):
 
 
 class RememberOptions(ScopeOption, total=False):
+    team: str
     type: TypeName
     metadata: Mapping[str, Any]
     confidence: float
@@ -57,6 +58,8 @@ class RememberOptions(ScopeOption, total=False):
 
 
 class RecallOptions(ScopeOption, total=False):
+    scope: Literal["user", "agent", "user_and_agent", "team", "all"]
+    team: str
     k: int
     types: Sequence[TypeName]
     hops: int
@@ -151,6 +154,13 @@ class RecallsOptions(ReachOptions, total=False):
 
 class FeedbackOptions(ReachOptions, total=False):
     reason: str
+
+
+def default_scope(payload: Mapping[str, Json]) -> str:
+    """Whose memories a recall covers if it does not say so: never those of another user."""
+    if "team" in payload:
+        return "team"
+    return "agent" if payload.get("user_id") is None else "user_and_agent"
 
 
 def plain(name: str, value: Any) -> Json:

@@ -197,7 +197,9 @@ class Memory:
     def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
         """Return the memories that answer the query, best first.
 
-        Without any, the answer is empty and its verdict is `no_match`.
+        Without any, the answer is empty and its verdict is `no_match`. By default a recall covers the
+        memories of its user and those without a user (`scope="user_and_agent"`); without a user, only those
+        without one (`scope="agent"`). `scope="all"` covers all users of the agent.
         """
         return self._run(self._memory.recall(query, **options))
 

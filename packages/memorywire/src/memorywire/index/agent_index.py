@@ -19,7 +19,7 @@ from memorywire.index.postings import Postings
 from memorywire.index.sessions import Sessions
 from memorywire.index.vectors import ExactVectors, QuantizedVectors, VectorCache, Vectors
 from memorywire.model.errors import corrupt_row
-from memorywire.model.query import Where
+from memorywire.model.query import Where, find_owners
 from memorywire.model.record import Standing
 
 Source: TypeAlias = Any
@@ -134,8 +134,12 @@ class AgentIndex(ABC):
         return selection.align(self._standing.values) == _DEMOTED if _DEMOTED in self._standings else None
 
     def select(self, where: Where) -> Selection:
-        """The rows that match, apart from filter, idleness and confidence, which the index does not have."""
+        """The rows that match, apart from what the index does not have: see `needs_rows`."""
         selection = self._select_user(where.scope.user)
+        owners, _ = find_owners(where.filter)
+        if owners is not None:
+            numbers = [self._users[name] for name in owners if name in self._users]
+            selection = selection.filter(np.isin(selection.align(self._user.values), numbers))
         if self._tombstones or self._first_expiry <= where.alive_at:
             alive = selection.align(self._expires.values) > where.alive_at
             selection = selection.filter(selection.align(self._current.values) & alive)

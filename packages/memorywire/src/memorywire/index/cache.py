@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from memorywire.model.query import EVERYTHING, Where
-from memorywire.model.record import Scope
+from memorywire.model.query import EVERYTHING, Where, find_owners
 
 if TYPE_CHECKING:  # numpy is loaded for the first index
     from memorywire.index.agent_index import AgentIndex
@@ -17,8 +16,8 @@ MEMORY = 512 * 1024 * 1024
 # Small indexes make room for large ones, which take long to fill; but this share of the memory stays theirs.
 _SMALL_SHARE = 8
 
-Owner: TypeAlias = tuple[str, str, str | None]
-"""Tenant and agent, and the user for an index with the rows of one user only."""
+Owner: TypeAlias = tuple[str, str, frozenset[str | None] | None]
+"""Tenant and agent, and the users for an index with their rows only; None is for rows without a user."""
 
 Index = TypeVar("Index", bound="AgentIndex")
 
@@ -38,7 +37,9 @@ class IndexCache(Generic[Index]):
     loading them takes no longer than if the agent had nothing else. `make` builds an empty index.
     """
 
-    def __init__(self, make: Callable[[str, str, str | None], Index], memory: int = MEMORY) -> None:
+    def __init__(
+        self, make: Callable[[str, str, frozenset[str | None] | None], Index], memory: int = MEMORY
+    ) -> None:
         self._make = make
         self._memory = memory
         self._lock = Lock()
@@ -49,12 +50,12 @@ class IndexCache(Generic[Index]):
         return len(self._slots)
 
     @contextmanager
-    def take(self, tenant: str, agent: str, user: str | None = None) -> Iterator[Index]:
-        """Lend the index of the agent, or of one of its users, to this thread alone.
+    def take(self, tenant: str, agent: str, users: frozenset[str | None] | None = None) -> Iterator[Index]:
+        """Lend the index of the agent, or of some of its users, to this thread alone.
 
         Take it before the snapshot begins: then no snapshot is older than the index.
         """
-        owner = (tenant, agent, user)
+        owner = (tenant, agent, users)
         with self._lock:
             if owner not in self._slots:
                 self._slots[owner] = _Slot(self._make(*owner))
@@ -70,33 +71,37 @@ class IndexCache(Generic[Index]):
             if slot.index.head == head:
                 return
             slot.nbytes, slot.is_small = slot.index.nbytes, slot.index.is_small
-            if user is not None and not slot.is_small:
+            if users is not None and not slot.is_small:
                 self._discard(owner, slot)  # too many tombstones: the next one has none
         self._make_room()
 
-    def choose_owner(self, scope: Scope) -> Owner:
-        """Which index answers for a scope: the user's, unless the agent is small or the user is large."""
-        agent, user = (scope.tenant, scope.agent, None), (scope.tenant, scope.agent, scope.user)
-        slot = self._slots.get(agent)
-        return agent if user in self._large_users or (slot is not None and slot.index.is_small) else user
+    def choose_owner(self, where: Where) -> Owner:
+        """Which index answers: that of the users in question, unless the agent is small or they are large."""
+        tenant, agent, user = where.scope.tenant, where.scope.agent, where.scope.user
+        users = find_owners(where.filter)[0] if user is None else frozenset({user})
+        slot = self._slots.get((tenant, agent, None))
+        is_small = slot is not None and slot.index.is_small
+        return (tenant, agent, None if is_small or (tenant, agent, users) in self._large_users else users)
 
-    def mark_large(self, user: Owner) -> None:
-        """Note that this user has too many memories for a user index."""
+    def mark_large(self, owner: Owner) -> None:
+        """Note that these users have too many memories for an index of their own."""
         with self._lock:
-            self._large_users.add(user)
-            self._slots.pop(user, None)
+            self._large_users.add(owner)
+            self._slots.pop(owner, None)
 
     def head(self, tenant: str, agent: str) -> int:
         """The last change that the agent's index shows; 0 when it has no index."""
         slot = self._slots.get((tenant, agent, None))
         return 0 if slot is None else slot.index.head
 
-    def is_ready(self, scope: Scope) -> bool:
-        """Whether the scope's index could answer at once: free, filled, and small or asked for one user."""
-        slot = self._slots.get(self.choose_owner(scope))
+    def is_ready(self, where: Where) -> bool:
+        """Whether the index could answer at once: free, filled, and small or asked for some users."""
+        owner = self.choose_owner(where)
+        slot = self._slots.get(owner)
         if slot is None or slot.lock.locked():
             return False
-        return slot.index.is_small or (scope.user is not None and slot.index.head > 0)
+        asks_users = where.scope.user is not None or find_owners(where.filter)[0] is not None
+        return slot.index.is_small or (asks_users and slot.index.head > 0)
 
     def count_unsegmented(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's index were not read from a segment."""
@@ -133,4 +138,5 @@ class IndexCache(Generic[Index]):
 
 def needs_rows(where: Where) -> bool:
     """Whether the condition reads fields that the index does not have."""
-    return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
+    _, rest = find_owners(where.filter)
+    return rest != EVERYTHING or where.idle_since is not None or where.confidence_below is not None

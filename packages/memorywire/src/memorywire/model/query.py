@@ -84,6 +84,27 @@ Filter: TypeAlias = Compare | And | Or | Not
 EVERYTHING = And()
 
 
+def owned_by(*users: str | None) -> Filter:
+    """A filter for the memories of these users; None stands for the memories without a user."""
+    return Compare(("user_id",), Operator.IN, list(users))
+
+
+def find_owners(filter: Filter) -> tuple[frozenset[str | None] | None, Filter]:
+    """The only users that the filter lets through, if it lists them, and what else it asks for.
+
+    An index knows the user of each row, so such a condition costs it nothing; any other part of a filter
+    makes it read rows.
+    """
+    parts = filter.parts if isinstance(filter, And) else (filter,)
+    for part in parts:
+        if isinstance(part, Compare) and part.path == ("user_id",) and part.operator is Operator.IN:
+            others = tuple(other for other in parts if other is not part)
+            rest = others[0] if len(others) == 1 else And(others)
+            names = [name for name in part.value if name is None or isinstance(name, str)]
+            return frozenset(names), rest
+    return None, filter
+
+
 class Where(Struct, frozen=True, kw_only=True):
     """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
 

@@ -89,6 +89,16 @@ class Dedup(Struct, frozen=True, kw_only=True):
     threshold: float = 0.95
 
 
+class Owners(StrEnum):
+    """Whose memories a recall covers, among those of the agent."""
+
+    USER = "user"
+    AGENT = "agent"
+    USER_AND_AGENT = "user_and_agent"
+    TEAM = "team"
+    ALL = "all"
+
+
 class Recall(Struct, frozen=True, kw_only=True):
     scope: Scope
     query: str
@@ -106,6 +116,8 @@ class Recall(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     rank: RankWeights | None = None
     dedup: Dedup | None = None
+    owners: Owners | None = None
+    """Without one, the user that the scope names, or all users of the agent."""
 
 
 class Forget(Struct, frozen=True, kw_only=True):

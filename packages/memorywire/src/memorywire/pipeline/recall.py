@@ -18,9 +18,19 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import ApprovalPending, Refused
 from memorywire.model.proposal import Proposal, RecallNote, State
-from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored, Where
+from memorywire.model.query import (
+    DAMAGED_VECTORS,
+    EVERYTHING,
+    And,
+    Enough,
+    Filter,
+    Query,
+    Scored,
+    Where,
+    owned_by,
+)
 from memorywire.model.record import RECALLABLE, Scope, Standing
-from memorywire.model.requests import Dedup, DedupMode, Fusion, RankWeights, Recall
+from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
 from memorywire.pipeline.candidates import MEASURED, SearchResult, begin_embedding, search_stores
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
@@ -58,7 +68,12 @@ async def check_permission(request: Recall, context: Context) -> None:
     policy = await context.governance.rulebook.policy(request.scope.tenant)
     if policy.speaks_of_recalls:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
-        case = Case(operation="recall", scope=request.scope, caller=context.governance.caller)
+        case = Case(
+            operation="recall",
+            scope=request.scope,
+            caller=context.governance.caller,
+            owners=request.owners or (Owners.ALL if request.scope.user is None else Owners.USER),
+        )
         judgement = judge(case, replace(policy, rules=about, default=Verdict.ALLOW))
         if judgement.verdict is Verdict.REFUSE:
             await _refuse(request, judgement, context)
@@ -264,7 +279,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     said = _read_question_signals(query) if request.explain else None
     hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
-        await context.store.touch(request.scope, [hit.id for hit in hits], started)
+        await context.store.touch(query.where.scope, [hit.id for hit in hits], started)
     log_recall(recall_id, noted, request, hits, admission.verdict, context)
     return Recalled(
         recall_id=recall_id,
@@ -330,15 +345,28 @@ def _build_where(request: Recall, now: int) -> Where:
     moment = request.as_of if request.as_of is not None else now
     days = request.fresher_than_days
     archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    scope, filter = _select_owners(request)
     return Where(
-        scope=request.scope,
+        scope=scope,
         alive_at=moment,
         as_of=request.as_of,
         types=frozenset(request.types),
         created_since=None if days is None else max(moment - days * DAY_MS, 0),
         standings=RECALLABLE | archived,
-        filter=request.filter,
+        filter=filter,
     )
+
+
+def _select_owners(request: Recall) -> tuple[Scope, Filter]:
+    """The scope to search, and the filter with the condition on users that `owners` stands for."""
+    if request.owners in (None, Owners.USER):
+        return request.scope, request.filter
+    scope = replace(request.scope, user=None)
+    if request.owners in (Owners.ALL, Owners.TEAM):
+        return scope, request.filter
+    users = [None] if request.owners is Owners.AGENT else [request.scope.user, None]
+    own = owned_by(*users)
+    return scope, own if request.filter == EVERYTHING else And((own, request.filter))
 
 
 def _count_outcomes(asked: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, ...]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
+from memorywire.model.requests import Owners
 from memorywire.policy.patterns import fits, fold_case, kind_of, kinds_in, names, refuse_lookalike
 from memorywire.policy.rules import (
     APPROVAL,
@@ -52,6 +53,7 @@ class Case(Struct, frozen=True, kw_only=True):
     ending: tuple[Record, ...] = ()
     rejected: bool = False
     undoes_person: bool = False
+    owners: Owners | None = None
 
     @property
     def destructive(self) -> bool:
@@ -151,6 +153,7 @@ CASE_CHECKS: Mapping[str, Check] = {
     "agent": Check(("scope",), lambda wanted, scope: names(wanted, scope.agent)),
     "user": Check(("scope",), lambda wanted, scope: names(wanted, scope.user)),
     "caller": Check(("caller",), names),
+    "scope": Check(("owners",), lambda wanted, owners: owners in wanted),
     "affects_at_least": Check(("affects",), lambda wanted, affects: bool(affects >= wanted)),
     "contains_secret": Check(("secrets",), lambda wanted, secrets: wanted is bool(secrets)),
     "looks_like_instruction": Check(("instructions",), lambda wanted, signs: wanted is bool(signs)),

@@ -12,6 +12,7 @@ from msgspec import Struct
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Trust
+from memorywire.model.requests import Owners
 from memorywire.policy.patterns import fits, fold_case, names
 
 E = TypeVar("E", bound=StrEnum)
@@ -63,6 +64,7 @@ class Condition(Struct, frozen=True, kw_only=True, dict=True):
     agent: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
     caller: tuple[str, ...] = ()
+    scope: tuple[Owners, ...] = ()
     type: tuple[MemoryType, ...] = ()
     source: tuple[str, ...] = ()
     trust: tuple[Trust, ...] = ()
@@ -111,6 +113,7 @@ _MUTATIONS = frozenset(Operation) - {Operation.RECALL}
 _POSSIBLE: Mapping[str, frozenset[Operation]] = {
     **dict.fromkeys(ABOUT_RECORDS, _MUTATIONS),
     "looks_like_instruction": frozenset({Operation.REMEMBER, Operation.MERGE, Operation.UNDO}),
+    "scope": frozenset({Operation.RECALL}),
     "similar_to_existing": frozenset({Operation.REMEMBER}),
     "rejected_before": frozenset({Operation.REMEMBER, Operation.MERGE}),
     "undoes_person": frozenset({Operation.UNDO}),
@@ -345,6 +348,7 @@ _ATTRIBUTE = {"not": "unless"}
 _READERS: Mapping[str, _Reader] = {
     "everything": _everything,
     "operation": _several(Operation),
+    "scope": _several(Owners),
     "type": _several(MemoryType),
     "trust": _several(Trust),
     **dict.fromkeys(("tenant", "agent", "user", "caller", "source", "tags", "content_contains"), texts),

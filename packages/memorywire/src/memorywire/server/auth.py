@@ -78,6 +78,9 @@ class Caller(Struct, frozen=True, kw_only=True):
         agent = payload.get("agent_id")
         if (agent is None and optional) or (isinstance(agent, str) and not names(self.agents, agent)):
             raise Forbidden("this agent is not yours", field="agent_id", fix="name an agent that is")
+        team = payload.get("team")
+        if isinstance(team, str) and not names(self.agents, f"team:{team}"):
+            raise Forbidden("this team is not yours", field="team", fix="ask for a token for agent team:NAME")
 
     def require_own_id(self, payload: Mapping[str, Json]) -> None:
         """Raise Forbidden when a limited caller chooses the id of a new memory.

@@ -20,6 +20,7 @@ from memorywire.model.answers import (
 )
 from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.label import Kind
 from memorywire.model.oversight import (
     ActivateRule,
@@ -71,6 +72,7 @@ from memorywire.model.requests import (
     List,
     Merge,
     Order,
+    Owners,
     Policy,
     RankWeights,
     Recall,
@@ -126,7 +128,7 @@ OPERATIONS: Mapping[str, Operation] = {
 T = TypeVar("T")
 
 _PREVIEW = 200
-_OWNERS = frozenset({"agent_id", "user_id"})
+_OWNERS = frozenset({"agent_id", "user_id", "team"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
@@ -137,8 +139,33 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
 
 def decode_as(kind: Callable[..., T], payload: Mapping[str, Json], *, tenant: str) -> T:
     """The payload, which passed validation, as a request of this type."""
-    scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    return kind(scope=scope, **_values(payload))
+    scope = Scope(agent=find_agent(payload), user=payload.get("user_id"), tenant=tenant)
+    values = _values(payload)
+    if "scope" in values:
+        values["owners"] = _decode_owners(values.pop("scope"), payload)
+    return kind(scope=scope, **values)
+
+
+def find_agent(payload: Mapping[str, Json]) -> str:
+    """The agent whose memories a payload is about: those of a team belong to an agent of their own."""
+    team = payload.get("team")
+    return str(payload["agent_id"]) if team is None else f"team:{team}"
+
+
+def _decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
+    """Whose memories are meant; raises InvalidRequest if the user or the team is not named."""
+    owners = Owners(name)
+    if owners in (Owners.USER, Owners.USER_AND_AGENT) and "user_id" not in payload:
+        raise InvalidRequest(
+            f"scope {name} needs a user_id", field="user_id", fix="name the user, or use scope agent"
+        )
+    if (owners is Owners.TEAM) is not ("team" in payload):
+        raise InvalidRequest(
+            "scope team needs the name of the team" if owners is Owners.TEAM else "team needs scope team",
+            field="team" if owners is Owners.TEAM else "scope",
+            fix='send both: {"scope": "team", "team": NAME}',
+        )
+    return owners
 
 
 def decode_oversight(

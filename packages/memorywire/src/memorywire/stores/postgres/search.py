@@ -18,7 +18,7 @@ from memorywire.index.batch import ENTRY, Batch
 from memorywire.index.cache import IndexCache, needs_rows
 from memorywire.index.ranking import Ranked, Statistics, rank
 from memorywire.index.vectors import Float16Vectors, Vectors
-from memorywire.model.query import EVERYTHING, Query, Scored, Where
+from memorywire.model.query import EVERYTHING, Query, Scored, Where, find_owners, owned_by
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.search.relevance import K1, NEIGHBOURS, TOP, idf
@@ -215,7 +215,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, space: Space, exact: int) -> "Searcher":
-        def make(tenant: str, agent: str, user: str | None) -> PostgresIndex:
+        def make(tenant: str, agent: str, users: frozenset[str | None] | None) -> PostgresIndex:
             return PostgresIndex(tenant, agent, space.dimension)
 
         return cls(space=space, indexes=IndexCache(make), exact=exact)
@@ -343,8 +343,10 @@ def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]
 
 def _select(index: PostgresIndex, where: Where, matches: Sequence[int] | None) -> Selection:
     """What a query may see; an index has users by the names that the server keeps."""
-    scope = where.scope
-    selection = index.select(replace(where, scope=replace(scope, user=encode_optional(scope.user))))
+    scope = replace(where.scope, user=encode_optional(where.scope.user))
+    owners, _ = find_owners(where.filter)
+    filter = EVERYTHING if owners is None else owned_by(*map(encode_optional, owners))
+    selection = index.select(replace(where, scope=scope, filter=filter))
     if matches is None:
         return selection
     return selection.filter(np.isin(selection.align(index.positions), matches))

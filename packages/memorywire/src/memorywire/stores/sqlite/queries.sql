@@ -206,17 +206,26 @@ FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
 ORDER BY id;
 
--- How many current versions a user has, and where the last of them stands; nobody counts further than `most`.
--- name: extent_of_user
+-- How many current versions some users have, and where the last of them stands; nobody counts further than
+-- `most`. `own` adds the memories without a user.
+-- name: extent_of_users
 SELECT count(*), IFNULL(max(position), 0) FROM (
   SELECT position FROM version
-  WHERE tenant = :tenant AND agent = :agent AND user = :user AND ended IS NULL
+  WHERE tenant = :tenant AND agent = :agent AND user IN (SELECT value FROM json_each(:users)) AND ended IS NULL
+    AND user IS NOT NULL
+  UNION ALL
+  SELECT position FROM version
+  WHERE :own AND tenant = :tenant AND agent = :agent AND user IS NULL AND ended IS NULL
   LIMIT :most
 );
 
--- name: positions_of_user
+-- name: positions_of_users
 SELECT position FROM version
-WHERE tenant = :tenant AND agent = :agent AND user = :user AND ended IS NULL;
+WHERE tenant = :tenant AND agent = :agent AND user IN (SELECT value FROM json_each(:users)) AND ended IS NULL
+  AND user IS NOT NULL
+UNION ALL
+SELECT position FROM version
+WHERE :own AND tenant = :tenant AND agent = :agent AND user IS NULL AND ended IS NULL;
 
 -- name: index_began
 SELECT position, version.id, version.user, type, standing, created_at, expires_at, length, occurred_at,

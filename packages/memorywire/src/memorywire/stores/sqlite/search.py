@@ -96,18 +96,26 @@ class SqliteIndex(AgentIndex):
 
 
 class UserIndex(SqliteIndex):
-    """A small index of one user: other users of the agent do not make it slower to fill or to search.
+    """A small index of some users, such as one user and the memories without a user (None).
+
+    Other users of the agent do not make it slower to fill or to search.
 
     A search looks only at the rows it selects, so the answer is the same as from the agent's index.
     """
 
-    def __init__(self, tenant: str, agent: str, user: str, dimension: int) -> None:
+    def __init__(self, tenant: str, agent: str, users: frozenset[str | None], dimension: int) -> None:
         super().__init__(tenant, agent, dimension)
-        self._owner: Bindings = {"tenant": tenant, "agent": agent, "user": user, "most": SMALL_INDEX + 1}
-        self._extent: Row = (0, 0)  # how many versions the user has, and the position of the last
+        self._owner: Bindings = {
+            "tenant": tenant,
+            "agent": agent,
+            "users": json.dumps([user for user in users if user is not None]),
+            "own": None in users,
+            "most": SMALL_INDEX + 1,
+        }
+        self._extent: Row = (0, 0)  # how many versions the users have, and the position of the last
 
     def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
-        """Show exactly the user's versions that are current in the caller's snapshot.
+        """Show exactly the users' versions that are current in the caller's snapshot.
 
         Returns False, and changes nothing, if there are more than a small index holds, or if more than
         `max_changes` differ.
@@ -115,7 +123,7 @@ class UserIndex(SqliteIndex):
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.head:
             return True
-        [extent] = db.execute(QUERIES["extent_of_user"], self._owner)
+        [extent] = db.execute(QUERIES["extent_of_users"], self._owner)
         if extent[0] > SMALL_INDEX:
             return False
         # Positions rise and none is used twice: with the same count and the same last one nothing changed.
@@ -125,7 +133,7 @@ class UserIndex(SqliteIndex):
         return True
 
     def _update(self, db: apsw.Connection, max_changes: int | None) -> bool:
-        live = {position for (position,) in db.execute(QUERIES["positions_of_user"], self._owner)}
+        live = {position for (position,) in db.execute(QUERIES["positions_of_users"], self._owner)}
         present = set(self.positions[self._current.values].tolist())
         if max_changes is not None and len(live ^ present) > max_changes:
             return False
@@ -134,11 +142,11 @@ class UserIndex(SqliteIndex):
         return True
 
 
-def make_index(tenant: str, agent: str, user: str | None, dimension: int) -> SqliteIndex:
-    """An empty index, of the agent or of one of its users."""
-    return (
-        SqliteIndex(tenant, agent, dimension) if user is None else UserIndex(tenant, agent, user, dimension)
-    )
+def make_index(tenant: str, agent: str, users: frozenset[str | None] | None, dimension: int) -> SqliteIndex:
+    """An empty index, of the agent or of some of its users."""
+    if users is None:
+        return SqliteIndex(tenant, agent, dimension)
+    return UserIndex(tenant, agent, users, dimension)
 
 
 def search(
@@ -156,7 +164,7 @@ def search(
             refuse_if_reembedded(db, space)
             return _answer(db, _load_past(db, space, query.where), query, limit, last_recalled)
     while True:
-        owner = indexes.choose_owner(query.where.scope)
+        owner = indexes.choose_owner(query.where)
         with indexes.take(*owner) as index, snapshot(db):
             refuse_if_reembedded(db, space)
             if index.catch_up(db):
@@ -184,7 +192,7 @@ def search_here(
         _refuse_if_foreign(query, space)
         return query
 
-    with indexes.take(*indexes.choose_owner(question.where.scope)) as index, snapshot(db):
+    with indexes.take(*indexes.choose_owner(question.where)) as index, snapshot(db):
         refuse_if_reembedded(db, space)
         if not index.catch_up(db, _FEW_CHANGES if index.is_small else 0):
             return None

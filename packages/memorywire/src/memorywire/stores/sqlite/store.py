@@ -360,10 +360,10 @@ class SqliteStore:
         """Wait for what is done in the background."""
         await self._compactor.wait()
 
-    def _make_index(self, tenant: str, agent: str, user: str | None) -> "SqliteIndex":
+    def _make_index(self, tenant: str, agent: str, users: frozenset[str | None] | None) -> "SqliteIndex":
         from memorywire.stores.sqlite.search import make_index
 
-        return make_index(tenant, agent, user, self._space.dimension)
+        return make_index(tenant, agent, users, self._space.dimension)
 
     def _search(
         self, db: apsw.Connection, ask: Callable[[], Query], limit: int, last_recalled: LastRecalled
@@ -386,7 +386,7 @@ class SqliteStore:
 
     def _is_at_hand(self, where: Where) -> bool:
         """Whether the matching rows are known in memory, so that the file need not be read."""
-        return self._indexes.is_ready(where.scope) and not needs_rows(where)
+        return self._indexes.is_ready(where) and not needs_rows(where)
 
     async def _yield_to_others(self) -> None:
         """Give other tasks a turn now and then: a caller that only searches here would never wait."""
