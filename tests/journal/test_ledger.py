@@ -15,7 +15,6 @@ from memorywire.journal.audit import find_contradicted
 from memorywire.journal.entries import (
     Entry,
     build_draft,
-    build_drafts,
     canonical,
     commitment,
     contents_of,
@@ -282,26 +281,12 @@ def _usual(field: FieldInfo) -> object:
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
-def test_entries_that_are_drafted_together_say_the_same_and_have_salts_of_their_own():
-    change = Change(
-        id="c1",
-        operation="remember",
-        scope=ANA,
-        at=1,
-        put=tuple(Put(record=replace(a_record("x"), id=f"m{n}"), base=Base.NOTHING) for n in range(3)),
-    )
-    entries = [an_entry(n, contents=contents_of(change)) for n in range(4)] + [an_entry(9)]
-    drawn: list[int] = []
-
-    def lots(count: int) -> bytes:
-        drawn.append(count)
-        return random.Random(1).randbytes(count)
-
-    together = build_drafts(entries, lots)
-    assert len(drawn) == 1
-    one_by_one = iter(lots(drawn[0])[at : at + 16] for at in range(0, drawn[0], 16))
-    assert together == [build_draft(entry, lambda _: next(one_by_one)) for entry in entries]
-    assert len({salt.salt for one in together for salt in one.salts}) == drawn[0] // 16 > 11
+def test_every_commitment_has_a_salt_of_its_own():
+    puts = tuple(Put(record=replace(a_record("x"), id=f"m{n}"), base=Base.NOTHING) for n in range(3))
+    change = Change(id="c1", operation="remember", scope=ANA, at=1, put=puts)
+    drafts = [build_draft(an_entry(n, contents=contents_of(change))) for n in range(4)]
+    assert len({salt.salt for draft in drafts for salt in draft.salts}) == 12
+    assert len({one.digest for draft in drafts for one in draft.body.commitments}) == 12
 
 
 def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from memorywire.journal import ledger, people, row_digests
 from memorywire.journal.backend import Row, Session, bind_scope
-from memorywire.journal.entries import Draft, Entry, build_drafts
+from memorywire.journal.entries import Draft, Entry, build_draft
 from memorywire.journal.ledger import Person
 from memorywire.journal.row_digests import RowKey
 from memorywire.model.change import Change
@@ -121,65 +121,68 @@ class PreparedActs:
     """Acts with the text of their entries, so that the transaction only writes."""
 
     def __init__(self, acts: Sequence[Act]) -> None:
-        drafts = iter(build_drafts([entry for act in acts for entry in act.entries]))
-        self._acts = [_PreparedAct(act, [next(drafts) for _ in act.entries]) for act in acts]
+        self._acts = [(act, [*map(build_draft, act.entries)]) for act in acts]
 
     def write(self, db: Session, indexes: Sequence[int]) -> None:
         """Write the acts with these indexes, in order."""
-        chosen = [self._acts[index] for index in indexes]
-        if len(chosen) > 1 and all(one.act == Act(entries=one.act.entries) for one in chosen):
-            ledger.append(db, [draft for one in chosen for draft in one.drafts])  # by few statements
+        chosen = [*map(self._acts.__getitem__, indexes)]
+        if len(chosen) > 1 and all(act == Act(entries=act.entries) for act, _ in chosen):
+            ledger.append(db, [draft for _, drafts in chosen for draft in drafts])  # by few statements
             return
-        for one in chosen:
-            one.write(db)
+        for act, drafts in chosen:
+            _write_act(db, act, drafts)
 
 
-class _PreparedAct(Struct, frozen=True):
-    act: Act
-    drafts: Sequence[Draft]
-
-    def write(self, db: Session) -> None:
-        act = self.act
-        changed: list[RowKey] = [*row_digests.proposal_keys(proposal.id for proposal in act.proposals)]
-        for proposal in act.proposals:
-            _put_proposal(db, proposal)
-        for entry in act.outbox:
-            db.execute("put_outbox_entry", _outbox_row(entry))
-        for store, change in act.acknowledged:
-            _acknowledge(db, store, change, if_pending=act.if_pending)
-        if act.edition is not None:
-            _add_edition(db, act.edition)
-            changed.append(("edition", (act.edition.tenant, act.edition.number)))
-        for scope, rule, change in act.ruled:
-            db.execute("add_ruled_change", bind_scope(scope) | {"rule": rule, "change": change})
-            changed.append(("ruled", (scope.tenant, rule, change)))
-        if act.registered is not None:
-            changed += _register(db, act.registered)
-        for words in act.accepted:
-            db.execute("accept_words", {"tenant": words.tenant, "digest": words.digest})
-        for words in act.rejected:
-            row = {"tenant": words.tenant, "digest": words.digest, "proposal": words.proposal}
-            db.execute("reject_words", row)
-        changed += [("rejected", (words.tenant,)) for words in (*act.accepted, *act.rejected)]
+def _write_act(db: Session, act: Act, drafts: Sequence[Draft]) -> None:
+    changed = _write_rows(db, act)
+    if act.erased or act.unsaid:
         changed += _erase(db, act)
-        gone = self._rename_people(db, changed)
-        if self.drafts:
-            row_digests.append(db, self.drafts, changed)
-        for person in gone:
-            people.remove(db, person)
+    gone = _rename_people(db, act, changed) if act.erased or act.acknowledged else []
+    if drafts:
+        row_digests.append(db, drafts, changed)
+    for person in gone:
+        people.remove(db, person)
 
-    def _rename_people(self, db: Session, changed: list[RowKey]) -> list[Person]:
-        """Take the ids of users out of their rows, once nothing that they said is left."""
-        act = self.act
-        if not act.erased and not act.acknowledged:
-            return []
-        owners = people.find_owners(db, act.erased)
-        owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
-        visible = (owner for owner in sorted(owners) if people.has_memories(db, owner[0][0]))
-        gone = list({person: None for person, agent in visible if not people.has_content(db, person, agent)})
-        for person in gone:
-            changed += people.rename(db, person)
-        return gone
+
+def _write_rows(db: Session, act: Act) -> list[RowKey]:
+    """Write all but what an erase removes; gives the rows that were changed."""
+    changed: list[RowKey] = []
+    for proposal in act.proposals:
+        _put_proposal(db, proposal)
+        changed += row_digests.proposal_keys(proposal.id)
+    for entry in act.outbox:
+        db.execute("put_outbox_entry", _outbox_row(entry))
+    for store, change in act.acknowledged:
+        deleted = db.execute("delete_outbox_entry", {"store": store, "change": change})
+        if act.if_pending and not deleted:
+            raise Conflict(f"change {change} is no longer in the outbox of {store}", field="change_id")
+    if act.edition is not None:
+        _add_edition(db, act.edition)
+        changed.append(("edition", (act.edition.tenant, act.edition.number)))
+    for scope, rule, change in act.ruled:
+        db.execute("add_ruled_change", bind_scope(scope) | {"rule": rule, "change": change})
+        changed.append(("ruled", (scope.tenant, rule, change)))
+    if act.registered is not None:
+        changed += _register(db, act.registered)
+    for words in act.accepted:
+        db.execute("accept_words", {"tenant": words.tenant, "digest": words.digest})
+        changed.append(("rejected", (words.tenant,)))
+    for words in act.rejected:
+        row = {"tenant": words.tenant, "digest": words.digest, "proposal": words.proposal}
+        db.execute("reject_words", row)
+        changed.append(("rejected", (words.tenant,)))
+    return changed
+
+
+def _rename_people(db: Session, act: Act, changed: list[RowKey]) -> list[Person]:
+    """Take the ids of users out of their rows, once nothing that they said is left."""
+    owners = people.find_owners(db, act.erased)
+    owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
+    visible = (owner for owner in sorted(owners) if people.has_memories(db, owner[0][0]))
+    gone = list({person: None for person, agent in visible if not people.has_content(db, person, agent)})
+    for person in gone:
+        changed += people.rename(db, person)
+    return gone
 
 
 def _put_proposal(db: Session, proposal: Proposal) -> None:
@@ -187,24 +190,12 @@ def _put_proposal(db: Session, proposal: Proposal) -> None:
     if is_new:
         db.lock_ledger()  # so that two transactions cannot both find that the request does not wait yet
     if not db.execute("add_proposal" if is_new else "update_proposal", row):
-        raise (
-            Conflict("the same request waits already", field="proposal_id")
-            if is_new
-            else Conflict(
-                "another reviewer decided first",
-                field="proposal_id",
-                fix="look again: memorywire review show",
-            )
-        )
+        message = "the same request waits already" if is_new else "another reviewer decided first"
+        fix = None if is_new else "look again: memorywire review show"
+        raise Conflict(message, field="proposal_id", fix=fix)
     db.execute("unlink_proposal", row)
     links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
     db.execute_many("link_proposal", links)
-
-
-def _acknowledge(db: Session, store: str, change: str, *, if_pending: bool) -> None:
-    deleted = db.execute("delete_outbox_entry", {"store": store, "change": change})
-    if if_pending and not deleted:
-        raise Conflict(f"change {change} is no longer in the outbox of {store}", field="change_id")
 
 
 def _add_edition(db: Session, edition: Edition) -> None:
@@ -234,8 +225,8 @@ def _erase(db: Session, act: Act) -> list[RowKey]:
         db.execute("erase_rejected_words", {"tenant": tenant})
     if act.erased:
         db.schedule_scrub()
-    changed = [*row_digests.proposal_keys(id for (id,) in proposals)]
-    return [*changed, *(("rejected", (tenant,)) for tenant in sorted(tenants))]
+    keys = [key for (id,) in proposals for key in row_digests.proposal_keys(id)]
+    return [*keys, *(("rejected", (tenant,)) for tenant in sorted(tenants))]
 
 
 def _register(db: Session, change: Change) -> list[RowKey]:

@@ -3,10 +3,8 @@
 import hashlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
-from io import BytesIO
-from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from msgspec import NODEFAULT, Raw, Struct, field
@@ -19,9 +17,7 @@ from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, Record, Scope
 
 _SAME = frozenset({str, int, bool, type(None), Raw})  # msgspec spells these as RFC 8785 does
-_AS_IS = (str, Struct)
 _encode = Encoder(order="sorted").encode
-_WORDS = {True: "true", False: "false", None: "null"}
 # Between these, the shortest digits that Python prints are those of ECMAScript.
 _PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
 _LONGEST_WHOLE, _SMALLEST_POINT = 21, -6
@@ -35,7 +31,7 @@ def canonical_bytes(value: Json) -> bytes:
     Raises InvalidRequest for a lone surrogate or a number that is not finite.
     """
     try:
-        return _encode(value) if _is_simple(value) else _encode_slowly(value).encode()
+        return _encode(_to_canonical(value))
     except UnicodeEncodeError as error:
         raise InvalidRequest("the text holds a lone surrogate") from error
 
@@ -45,36 +41,25 @@ def canonical(value: Json) -> str:
     return canonical_bytes(value).decode()
 
 
-def _is_simple(value: Json) -> bool:
-    """Whether msgspec spells it the same. It writes floats and sorts non-ASCII keys differently."""
+def _to_canonical(value: Json) -> Json:
+    """The value in a form that msgspec spells canonically.
+
+    It writes floats differently, and sorts keys that are not ASCII by another order: those become Raw text.
+    """
     kind = type(value)
-    if kind is dict:
-        if not "".join(value).isascii():
-            return False
-        value = value.values()
-    elif kind is not list and kind is not tuple:
-        return kind in _SAME or isinstance(value, _AS_IS)
-    others = [inner for inner in value if type(inner) not in _SAME]
-    return all(map(_is_simple, others))
-
-
-def _encode_slowly(value: Json) -> str:
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, Mapping):
-        names = sorted(value, key=None if "".join(value).isascii() else _encode_utf16)
-        return "{" + ",".join([f"{quoted(name)}:{_encode_slowly(value[name])}" for name in names]) + "}"
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, int):
-        return str(int(value))
+    if kind in _SAME:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        members = dict(zip(value, map(_to_canonical, value.values()), strict=True))
+        if "".join(members).isascii():
+            return members
+        names = sorted(members, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+        return Raw(
+            b"{%b}" % b",".join([b"%b:%b" % (_encode(name), _encode(members[name])) for name in names])
+        )
     if isinstance(value, float):
-        return _encode_number(value)
-    return "[" + ",".join([_encode_slowly(item) for item in value]) + "]"
-
-
-def _encode_utf16(name: str) -> bytes:
-    return name.encode("utf-16-be", "surrogatepass")
+        return Raw(_encode_number(value).encode())
+    return [*map(_to_canonical, value)] if isinstance(value, list | tuple) else value
 
 
 def _encode_number(value: float) -> str:
@@ -111,6 +96,7 @@ def _default(field: FieldInfo) -> object:
 
 
 _DEFAULTS = tuple(map(_default, fields(Record)))
+_NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; it is no part of a version
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -186,7 +172,7 @@ class Draft(Struct, frozen=True):
     def complete(self, sequence: int, mark: str | None = None, state: Json = None) -> str:
         """The canonical text; `mark` stands for the person, `state` holds the digests of rows."""
         raw = None if state is None else Raw(canonical_bytes(state))
-        return canonical(replace(self.body, seq=sequence, person=mark, state=raw))
+        return canonical_bytes(replace(self.body, seq=sequence, person=mark, state=raw)).decode()
 
 
 def build_draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
@@ -194,33 +180,23 @@ def build_draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
 
     Raises InvalidRequest for details that have no canonical text.
     """
-    scope = entry.scope
-    salts = tuple(
-        [Salt(scope.tenant, one.memory, one.version, entropy(_SALT_BYTES)) for one in entry.contents]
-    )
+    scope, salts, commitments = entry.scope, [], []
+    for content in entry.contents:
+        salt = entropy(_SALT_BYTES)
+        salts.append(Salt(scope.tenant, content.memory, content.version, salt))
+        commitments.append(Commitment(commitment(salt, content.digest), content.memory, content.version))
     body = Body(
         actor=entry.actor,
         agent=scope.agent,
         at=entry.at,
-        commitments=tuple(
-            [
-                Commitment(commitment(salt.salt, content.digest), content.memory, content.version)
-                for content, salt in zip(entry.contents, salts, strict=True)
-            ]
-        ),
+        commitments=tuple(commitments),
         details=Raw(canonical_bytes(entry.details)) if entry.details else None,
         kind=entry.kind,
         operation=entry.operation,
         subject=entry.subject,
         tenant=scope.tenant,
     )
-    return Draft(body, salts, None if scope.user is None else (scope.tenant, scope.user))
-
-
-def build_drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
-    """As `build_draft` for many entries, with one draw of random bytes."""
-    drawn = BytesIO(entropy(_SALT_BYTES * sum(len(entry.contents) for entry in entries)))
-    return [build_draft(entry, drawn.read) for entry in entries]
+    return Draft(body, tuple(salts), None if scope.user is None else (scope.tenant, scope.user))
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
@@ -236,11 +212,8 @@ def mark_of(salt: bytes, tenant: str, user: str) -> str:
 
 def contents_of(change: Change) -> tuple[Content, ...]:
     """What a change says: each version that it begins."""
-    return tuple([_content(put.record) for put in change.put])
-
-
-def _content(record: Record) -> Content:
-    return Content(memory=record.id, version=record.version, digest=record_digest(record))
+    records = [put.record for put in change.put]
+    return tuple([Content(memory=one.id, version=one.version, digest=record_digest(one)) for one in records])
 
 
 def record_digest(record: Record) -> bytes:
@@ -248,12 +221,13 @@ def record_digest(record: Record) -> bytes:
 
     Fields with their default value are left out, so that a field added later changes no older digest.
     """
-    values = zip(Record.__struct_fields__, astuple(record), _DEFAULTS, strict=True)
+    scope = record.scope
+    fields = zip(Record.__struct_fields__, astuple(record), _DEFAULTS, strict=True)
     document: dict[str, Json] = {
-        name: value for name, value, default in values if value is not default and value != default
+        name: value
+        for name, value, default in fields
+        if value is not default and value != default and name not in _NOT_HASHED
     }
-    scope = document.pop("scope")
-    document.pop("recalled_at", None)  # no part of a version
     document |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
     return hashlib.sha256(canonical_bytes(document)).digest()
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -115,7 +116,7 @@ class Journal:
 
         An error concerns its change alone. Only a store that shares can have the changes.
         """
-        if any(act.erased for act in several):
+        if any(map(attrgetter("erased"), several)):
             await self.settle()
         results = await self.backend.commit(changes, acts.PreparedActs(several).write)
         self._count(len(changes))

@@ -151,10 +151,21 @@ def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[
 
     `state` is what the last of them holds about the rows it changed.
     """
-    last, chain, marks = _start(db, {draft.person for draft in drafts if draft.person is not None})
+    db.lock_ledger()
+    marks: dict[Person, str] = {}
+    first = next((draft.person for draft in drafts if draft.person is not None), None)
+    if first is None:
+        last, chain = read_head(db)
+    else:  # its mark is read with the head, because a statement may be a round trip
+        row = db.row("ledger_head_for", _bind_person(first))
+        last, chain, mark = row or (0, GENESIS, None)
+        marks[first] = mark or find_mark(db, first)
     rows, salts = [], []
     for sequence, draft in enumerate(drafts, last + 1):
-        mark = None if draft.person is None else marks[draft.person]
+        person = draft.person
+        if person is not None and person not in marks:
+            marks[person] = find_mark(db, person)
+        mark = None if person is None else marks[person]
         body = draft.complete(sequence, mark, state if sequence == last + len(drafts) else None)
         chain = link(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
@@ -162,23 +173,6 @@ def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[
     db.execute_many("append_entry", rows)
     db.execute_many("add_salt", salts)
     return list(range(last + 1, last + 1 + len(drafts)))
-
-
-def _start(db: Session, people: set[Person]) -> tuple[int, bytes, dict[Person, str]]:
-    """As `read_head`, with the mark of each user; a user who has none yet gets one.
-
-    The mark is read with the head where it can be: a statement may be a round trip.
-    """
-    db.lock_ledger()
-    if not people:
-        return *read_head(db), {}
-    first, *others = people
-    row = db.row("ledger_head_for", _bind_person(first))
-    last, chain, mark = row or (0, GENESIS, None)
-    marks = {first: mark or find_mark(db, first)}
-    for person in others:
-        marks[person] = find_mark(db, person)
-    return last, chain, marks
 
 
 def find_mark(db: Session, person: Person) -> str:

@@ -88,7 +88,7 @@ def rename(db: Session, person: Person) -> list[RowKey]:
     for id, body in proposals:
         db.execute("rename_proposal", {**bindings, "id": id, "body": _rewrite(body, bindings)})
     db.schedule_scrub()
-    return [*changed, *row_digests.proposal_keys(str(id) for id, _ in proposals)]
+    return [*changed, *(key for id, _ in proposals for key in row_digests.proposal_keys(str(id)))]
 
 
 def forget(db: Session, person: Person, drafts: Sequence[Draft]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal.backend import Session, bind_scope
+from memorywire.journal.backend import Session
 from memorywire.journal.entries import Entry, build_draft
 from memorywire.journal.ledger import append
 from memorywire.model.codec import load, write_json
@@ -96,20 +96,33 @@ class RecallBuffer:
 
 def write_notes(db: Session, notes: Sequence[RecallNote]) -> None:
     """Write notes into the recall log and the ledger, each once, however often it is brought."""
-    fresh = [note for note in notes if db.execute("add_recall", _recall_row(note))]
-    append(db, [build_draft(_build_entry(note)) for note in fresh])
-
-
-def _build_entry(note: RecallNote) -> Entry:
-    return Entry(
-        at=note.at,
-        operation="recall",
-        scope=note.scope,
-        actor=note.caller,
-        kind="recalled",
-        subject=note.id,
-        details={"hits": [list(hit) for hit in note.hits], "verdict": note.verdict},
-    )
+    drafts = []
+    for note in notes:
+        row = {
+            "tenant": note.scope.tenant,
+            "agent": note.scope.agent,
+            "user": note.scope.user,
+            "id": note.id,
+            "at": note.at,
+            "caller": note.caller,
+            "verdict": note.verdict,
+            "count": len(note.hits),
+            "query": note.query,
+            "hits": json.dumps(note.hits, ensure_ascii=False),
+            "details": json.dumps(note.details, ensure_ascii=False) if note.details is not None else None,
+        }
+        if db.execute("add_recall", row):
+            entry = Entry(
+                at=note.at,
+                operation="recall",
+                scope=note.scope,
+                actor=note.caller,
+                kind="recalled",
+                subject=note.id,
+                details={"hits": note.hits, "verdict": note.verdict},
+            )
+            drafts.append(build_draft(entry))
+    append(db, drafts)
 
 
 class Orphan(Struct, frozen=True):
@@ -216,19 +229,6 @@ def drop_queries(db: Session, before: int) -> None:
     """Forget what recalls before that moment asked."""
     db.execute("drop_queries", {"before": before})
     db.schedule_scrub()
-
-
-def _recall_row(note: RecallNote) -> dict[str, Any]:
-    return bind_scope(note.scope) | {
-        "id": note.id,
-        "at": note.at,
-        "caller": note.caller,
-        "verdict": note.verdict,
-        "count": len(note.hits),
-        "query": note.query,
-        "hits": json.dumps(note.hits, ensure_ascii=False),
-        "details": json.dumps(note.details, ensure_ascii=False) if note.details is not None else None,
-    }
 
 
 def _read_recall(row: tuple[Any, ...]) -> RecallNote:

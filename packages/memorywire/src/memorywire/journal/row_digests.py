@@ -64,11 +64,9 @@ def list_keys(db: Session) -> Iterator[RowKey]:
             yield kind, tuple(key)
 
 
-def proposal_keys(ids: Iterable[str]) -> Iterator[RowKey]:
+def proposal_keys(id: str) -> tuple[RowKey, RowKey]:
     """A proposal and the memories that it names."""
-    for id in ids:
-        yield "proposal", (id,)
-        yield "links", (id,)
+    return ("proposal", (id,)), ("links", (id,))
 
 
 def operator_keys(db: Session, name: str) -> list[RowKey]:

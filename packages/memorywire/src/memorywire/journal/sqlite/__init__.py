@@ -36,13 +36,10 @@ def _scripts() -> Scripts:
     return migrations(__package__)
 
 
-class SqliteSession:
+class SqliteSession(Struct, frozen=True):
     """Satisfies Session, with a connection whose transaction the caller began."""
 
-    __slots__ = ("connection",)
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
+    connection: apsw.Connection
 
     def rows(self, statement: str, bindings: Bindings = ()) -> list[Row]:
         return self.connection.execute(STATEMENTS[statement], bindings).fetchall()
@@ -157,7 +154,17 @@ class SqliteBackend:
                 "the journal has no store in its file, so no change can be written with it"
             )
         if len(changes) == 1:
-            return [await self._commit_one(store, changes[0], write)]
+            try:
+                apply_change = store.applying(changes[0])
+
+                def commit_first(db: apsw.Connection) -> int:
+                    sequence = apply_change(db)
+                    write(SqliteSession(db), (0,))
+                    return sequence
+
+                return [await self._file.write(commit_first, brief=is_brief(changes[0]))]
+            except MemorywireError as error:
+                return [error]
 
         def commit_alone(db: apsw.Connection, index: int) -> int:
             sequence = store.applying(changes[index])(db)
@@ -177,21 +184,6 @@ class SqliteBackend:
             return sequences
 
         return await self._file.write(together, len(changes), alone=apart)
-
-    async def _commit_one(
-        self, store: SqliteStore, change: Change, write: Callable[[Session, Sequence[int]], None]
-    ) -> int | Exception:
-        try:
-            apply = store.applying(change)
-
-            def work(db: apsw.Connection) -> int:
-                sequence = apply(db)
-                write(SqliteSession(db), (0,))
-                return sequence
-
-            return await self._file.write(work, brief=is_brief(change))
-        except MemorywireError as error:
-            return error
 
     async def write_at_once(self, work: Work[None]) -> bool:
         return await self._file.write_at_once(_on_connection(work))
