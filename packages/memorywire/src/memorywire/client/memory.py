@@ -228,10 +228,7 @@ class Memory(Audited, Overseeing, Contracts):
         return await self._ask(Remembered, "remember", self._payload(fields, content=content))
 
     async def remember_many(
-        self,
-        items: Iterable[str | Mapping[str, Any]],
-        *,
-        on_progress: Callable[[int], None] | None = None,
+        self, items: Iterable[str | Mapping[str, Any]], *, on_progress: Callable[[int], None] | None = None
     ) -> list[Result]:
         """Store many memories and return a receipt or an error for each.
 
@@ -412,10 +409,7 @@ class Memory(Audited, Overseeing, Contracts):
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
 

@@ -182,10 +182,7 @@ class Memory:
         return self._run(self._memory.remember(content, **options))
 
     def remember_many(
-        self,
-        items: Iterable[str | Mapping[str, Any]],
-        *,
-        on_progress: Callable[[int], None] | None = None,
+        self, items: Iterable[str | Mapping[str, Any]], *, on_progress: Callable[[int], None] | None = None
     ) -> list[Result]:
         """Store many memories and return a receipt or an error for each.
 
@@ -422,10 +419,7 @@ class Memory:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 

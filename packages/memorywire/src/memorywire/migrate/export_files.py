@@ -39,12 +39,7 @@ class ExportedFiles(Struct, frozen=True, kw_only=True):
 
 
 async def export_files(
-    path: Path,
-    format_: str,
-    store: Store,
-    tenant: str,
-    agents: Sequence[str],
-    user: str | None = None,
+    path: Path, format_: str, store: Store, tenant: str, agents: Sequence[str], user: str | None = None
 ) -> ExportedFiles:
     """Write the current memories, with expired and archived ones, readable by the owner only."""
     source = find_history_store(store)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from memorywire.model.change import Change
 from memorywire.model.label import strip_label
@@ -37,20 +38,13 @@ def segments(before: str, after: str) -> tuple[Segment, ...]:
     By words; by sentences when too many words changed; and otherwise as one replacement from the first change
     to the last.
     """
-    for units, compare in ((_words, _shortest), (_sentences, _shortest), (_words, _replace_runs)):
-        parts = _join_segments(_script(units(before), units(after), compare) or ())
+    words, sentences = _WORD.findall, _SENTENCE_END.split
+    for divide, compare in ((words, _shortest), (sentences, _shortest), (words, _replace_runs)):
+        parts = _join_segments(_script(divide(before), divide(after), compare) or ())
         same_length = sum(len(text) for mark, text in parts if mark == KEPT)
         if same_length > _KEPT_LEAST * min(len(before), len(after)):
             return parts
     return tuple(_order_changes([(GONE, before), (CAME, after)]))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text)
-
-
-def _sentences(text: str) -> list[str]:
-    return _SENTENCE_END.split(text)
 
 
 def _script(a: Sequence[str], b: Sequence[str], compare: Comparison) -> list[Segment] | None:
@@ -187,17 +181,13 @@ def _foreign(text: str) -> frozenset[int]:
     for word in _VISIBLE_WORD.finditer(text):
         if word.group().isascii():
             continue
-        scripts = {at: _word_script(char) for at, char in enumerate(word.group(), word.start())}
-        counts = Counter(script for script in scripts.values() if script)
+        names = ((at, unicodedata.name(char, "")) for at, char in enumerate(word.group(), word.start()))
+        scripts = {at: name.partition(" ")[0] for at, name in names if name.startswith(_ALIKE)}
+        counts = Counter(scripts.values())
         if len(counts) > 1:
             main = max(counts, key=lambda script: (counts[script], -_ALIKE.index(script)))
-            offsets.update(at for at, script in scripts.items() if script and script != main)
+            offsets.update(at for at, script in scripts.items() if script != main)
     return frozenset(offsets)
-
-
-def _word_script(char: str) -> str | None:
-    name = unicodedata.name(char, "").partition(" ")[0]
-    return name if name in _ALIKE else None
 
 
 _PLAIN_FIELDS = (
@@ -232,11 +222,16 @@ def diff(before: Record | None, after: Record | None) -> Diff:
         added={path: value for path, value in new.items() if path not in old},
         removed={path: value for path, value in old.items() if path not in new},
         modified=tuple(
-            _diff_modified(path, old[path], value)
+            Modified(field=path, before=old[path], after=value, segments=_compare_texts(old[path], value))
             for path, value in new.items()
-            if path in old and not _same(old[path], value)
+            # Compared as written: true is not 1, at any depth.
+            if path in old and json.dumps(old[path], sort_keys=True) != json.dumps(value, sort_keys=True)
         ),
     )
+
+
+def _compare_texts(before: Json, after: Json) -> tuple[Segment, ...]:
+    return segments(before, after) if isinstance(before, str) and isinstance(after, str) else ()
 
 
 def diff_change(change: Change, before: Mapping[str, Record]) -> dict[str, list[dict[str, Json]]]:
@@ -249,37 +244,26 @@ def diff_change(change: Change, before: Mapping[str, Record]) -> dict[str, list[
     modifications: list[dict[str, Json]] = []
     for put in change.put:
         entry = {"id": visible(put.record.id), "version": put.record.version}
-        if put.record.id in before:
-            entry["from_version"] = before[put.record.id].version
-            modifications.append(entry | diff_to(diff(before[put.record.id], put.record)))
-        else:
-            additions.append(entry | {"fields": visible_json(diff(None, put.record).added)})
-    return {"added": additions, "removed": list(_diff_removed(change, before)), "modified": modifications}
-
-
-def diff_to(diff: Diff) -> dict[str, Json]:
-    """The difference as JSON for a reviewer's eyes: nothing in it is invisible, nothing is cut short."""
-    return {
-        "added": visible_json(diff.added),
-        "removed": visible_json(diff.removed),
-        "modified": [
-            {
-                "field": visible(one.field),
-                "before": visible_json(one.before),
-                "after": visible_json(one.after),
-                **({"segments": visible_json(one.segments)} if one.segments else {}),
-            }
-            for one in diff.modified
-        ],
-    }
-
-
-def _diff_removed(change: Change, before: Mapping[str, Record]) -> Iterator[dict[str, Json]]:
-    for end in change.end:
-        into = {} if end.into is None else {"into": visible(end.into)}
-        yield _diff_gone(end.id, before) | {"reason": str(end.reason), "erased": False} | into
-    for id in change.erase:
-        yield _diff_gone(id, before) | {"reason": "erased", "erased": True}
+        existing = before.get(put.record.id)
+        delta = diff(existing, put.record)
+        if existing is None:
+            additions.append(entry | {"fields": visible_json(delta.added)})
+            continue
+        fields = [
+            {name: value for name, value in asdict(one).items() if value or name != "segments"}
+            for one in delta.modified
+        ]
+        parts = {"added": delta.added, "removed": delta.removed, "modified": fields}
+        values = {name: visible_json(part) for name, part in parts.items()}
+        modifications.append(entry | {"from_version": existing.version} | values)
+    removals = [
+        _diff_gone(end.id, before)
+        | {"reason": str(end.reason), "erased": False}
+        | ({} if end.into is None else {"into": visible(end.into)})
+        for end in change.end
+    ]
+    removals += [_diff_gone(id, before) | {"reason": "erased", "erased": True} for id in change.erase]
+    return {"added": additions, "removed": removals, "modified": modifications}
 
 
 def _diff_gone(id: str, before: Mapping[str, Record]) -> dict[str, Json]:
@@ -308,13 +292,3 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
     for key, inner in value.items():
         step = key if _PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
         yield from _leaves(f"{path}.{step}", inner)
-
-
-def _diff_modified(path: str, before: Json, after: Json) -> Modified:
-    words = segments(before, after) if isinstance(before, str) and isinstance(after, str) else ()
-    return Modified(field=path, before=before, after=after, segments=words)
-
-
-def _same(before: Json, after: Json) -> bool:
-    """Whether two JSON values are written the same: true is not 1, at any depth."""
-    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)

@@ -1,6 +1,7 @@
 """A policy as a TOML document, checked when it is read; and back to one."""
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -27,6 +28,7 @@ from memorywire.policy.rules import (
     one_of,
     rule_from,
     rule_to,
+    share,
     texts,
     unknown_key,
 )
@@ -49,8 +51,7 @@ E = TypeVar("E", bound=StrEnum)
 V = TypeVar("V")
 
 _KEYS = (
-    *("profile", "complete", "disable", "default", "default_trust", "pending_days", "learned"),
-    "four_eyes",
+    *("profile", "complete", "disable", "default", "default_trust", "pending_days", "learned", "four_eyes"),
     *("rule", "trust", "sources", "secrets", "budget", "bundle_keys", "source_share"),
 )
 
@@ -60,7 +61,12 @@ def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
 
     It builds on a shipped profile, `balanced` unless it names another: its rules come first.
     """
-    return _build_policy(_parse_document(document) if isinstance(document, str) else document)
+    if not isinstance(document, str):
+        return _build_policy(document)
+    try:
+        return _build_policy(tomllib.loads(document))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Json]:
@@ -90,23 +96,14 @@ def with_rules(base: Policy, *lists: Json) -> Policy:
     """
     rules: tuple[Rule, ...] = ()
     for tables in lists:
-        own = rules_from(tables)
-        _refuse_shadowed(own)
-        _refuse_namesakes(own + base.rules)
-        rules += own
+        _prepend_rules(tables, base.rules)
+        rules += rules_from(tables)
     return replace(base, rules=rules + base.rules)
 
 
 @cache
 def _load_shipped(profile: Profile) -> Policy:
-    return replace(_build_policy(_parse_document(profile_text(profile))), profile=str(profile))
-
-
-def _parse_document(text: str) -> Mapping[str, Json]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
+    return replace(policy_from_toml(profile_text(profile)), profile=str(profile))
 
 
 def _build_policy(table: Mapping[str, Json]) -> Policy:
@@ -116,13 +113,14 @@ def _build_policy(table: Mapping[str, Json]) -> Policy:
     profile = one_of(Profile, table.get("profile", Profile.BALANCED), "profile")
     complete = flag(table.get("complete", False), "complete")
     base = Policy(profile=str(profile)) if complete else _load_shipped(profile)
-    own = rules_from(table.get("rule", []))
-    _refuse_shadowed(own)
-    rules = own + _without(base.rules, table.get("disable"))
-    _refuse_namesakes(rules)
+    disabled = texts(table["disable"], "disable") if table.get("disable") is not None else ()
+    for name in disabled:
+        if name not in {rule.name for rule in base.rules}:
+            raise unknown_key(name, [rule.name for rule in base.rules], f"disable.{name}")
+    rules = [replace(rule, enabled=rule.enabled and rule.name not in disabled) for rule in base.rules]
     return Policy(
         profile=base.profile,
-        rules=rules,
+        rules=_prepend_rules(table.get("rule", []), rules),
         default=one_of(Verdict, table.get("default", base.default), "default"),
         trust=_first(_levels(table.get("trust", {}), Trust, "trust"), base.trust),
         sources=_sources(table, base),
@@ -133,7 +131,7 @@ def _build_policy(table: Mapping[str, Json]) -> Policy:
         four_eyes=flag(table.get("four_eyes", base.four_eyes), "four_eyes"),
         budgets=_first(_budgets(table.get("budget", {})), base.budgets),
         bundle_keys=_list_of(table.get("bundle_keys", ()), "bundle_keys") or base.bundle_keys,
-        source_share=_share(table.get("source_share", base.source_share)),
+        source_share=share(table.get("source_share", base.source_share), "source_share"),
     )
 
 
@@ -144,30 +142,10 @@ def rules_from(tables: Json) -> tuple[Rule, ...]:
     return tuple(rule_from(table) for table in tables)
 
 
-def _without(rules: Sequence[Rule], disabled: Json) -> tuple[Rule, ...]:
-    """The rules of the profile, those that are disabled by name switched off."""
-    names = () if disabled is None else texts(disabled, "disable")
-    for name in names:
-        if name not in {rule.name for rule in rules}:
-            raise unknown_key(name, [rule.name for rule in rules], f"disable.{name}")
-    return tuple(replace(rule, enabled=rule.enabled and rule.name not in names) for rule in rules)
-
-
-def _refuse_namesakes(rules: Sequence[Rule]) -> None:
-    names: set[str] = set()
-    for rule in rules:
-        if rule.name in names:
-            raise InvalidRequest(
-                f"two rules are called {rule.name}",
-                field=f"rule.{rule.name}",
-                fix="rename one; a rule of the profile is switched off by disable = [...]",
-            )
-        names.add(rule.name)
-
-
-def _refuse_shadowed(rules: Sequence[Rule]) -> None:
-    """Refuse a rule that stands behind another one which already matches all that it could."""
-    for earlier, later in combinations((rule for rule in rules if rule.enabled), 2):
+def _prepend_rules(tables: Json, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules of the tables before the others; refuses one that can never match, and one name for two."""
+    own = rules_from(tables)
+    for earlier, later in combinations((rule for rule in own if rule.enabled), 2):
         # An allow speaks of whole changes, a hold of any memory in one: only the same kind surely covers it.
         partial = earlier.verdict is Verdict.ALLOW is not later.verdict
         if partial and earlier.when.about_records:
@@ -178,11 +156,19 @@ def _refuse_shadowed(rules: Sequence[Rule]) -> None:
                 field=f"rule.{later.name}",
                 fix="move it up, or drop it",
             )
+    counts = Counter(rule.name for rule in (*own, *rules))
+    name, count = counts.most_common(1)[0] if counts else ("", 0)
+    if count > 1:
+        raise InvalidRequest(
+            f"two rules are called {name}",
+            field=f"rule.{name}",
+            fix="rename one; a rule of the profile is switched off by disable = [...]",
+        )
+    return (*own, *rules)
 
 
 def _levels(table: Json, kinds: type[E], place: str) -> dict[str, E]:
-    words = mapping(table, place)
-    return {pattern: one_of(kinds, word, f"{place}.{pattern}") for pattern, word in words.items()}
+    return {key: one_of(kinds, word, f"{place}.{key}") for key, word in mapping(table, place).items()}
 
 
 def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
@@ -207,14 +193,6 @@ def _list_of(words: Json, place: str) -> tuple[str, ...]:
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
     return tuple(words)
-
-
-def _share(number: Json) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
-        raise InvalidRequest(
-            "source_share is not a share", field="source_share", fix="a number above 0, up to 1 for no limit"
-        )
-    return float(number)
 
 
 def _scopes(table: Json) -> dict[str, SecretAction]:

@@ -323,9 +323,39 @@ def judge(case: Case, policy: Policy) -> Judgement:
 
 
 def _judge(case: Case, policy: Policy) -> Judgement:
-    verdicts = (_approval(case), _by_rules(case, policy), _by_secrets(case, policy), _by_intent(case))
-    demands = [one for one in verdicts if one is not None]
-    return demands[0] if len(demands) == 1 else max(demands, key=lambda one: one.verdict.tightness)
+    demands = [_judge_by_rules(case, policy)]
+    if case.approval_required:
+        reason = "the request asks for approval"
+        demands.insert(0, Judgement(verdict=Verdict.HOLD, rule=APPROVAL, reason=reason))
+    if case.secrets:
+        places = ", ".join(f"{kind} in {place}" for kind, place in case.secrets[:_NAMED])
+        verdict = _SECRET_VERDICTS[secret_action(case.scope, policy)]
+        demands.append(Judgement(verdict=verdict, rule=SECRETS, reason=f"it holds a secret: {places}"))
+    if case.privacy_intent is not None:  # a rule that the request itself brings
+        verdict = one_of(Verdict, case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
+        intent = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
+        if matches(Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT)), case):
+            reason = "the request's privacy_intent asks for it"
+            demands.append(Judgement(verdict=verdict, rule=INTENT, reason=reason))
+    return max(demands, key=lambda one: one.verdict.tightness)
+
+
+def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
+    for rule in policy.about.get(case.operation, policy.rules):
+        if _takes_part(rule, case, policy):
+            # The names of the conditions alone: callers need not know what an operator looks for.
+            reason = rule.note or f"it meets {', '.join(condition_to(rule.when))}"
+            return Judgement(verdict=rule.verdict, rule=rule.name, reason=reason, learned=rule.learned)
+    verdict = Verdict.ALLOW if case.operation == Operation.RECALL else policy.default
+    return Judgement(verdict=verdict, rule=DEFAULT, reason=f"no rule of {policy.profile} matches")
+
+
+def _takes_part(rule: Rule, case: Case, policy: Policy) -> bool:
+    """Whether the rule may decide this case; a learned rule stays within the limits of learning."""
+    if not rule.enabled or not matches(rule, case):
+        return False
+    is_in_limits = policy.learned and (rule.verdict is not Verdict.ALLOW or case.may_be_automatic)
+    return is_in_limits or not rule.learned
 
 
 def trust_of(source: str | None, policy: Policy) -> Trust:
@@ -350,8 +380,13 @@ def _grants(
 
 def secret_action(scope: Scope, policy: Policy) -> SecretAction:
     """What is done about secrets in this scope: the first pattern that fits, else they are redacted."""
-    fitting = (action for pattern, action in policy.secrets if _in_scope(pattern, scope))
-    return next(fitting, SecretAction.REDACT)
+    owner = (scope.tenant, scope.agent, scope.user)
+    for pattern, action in policy.secrets:
+        # Compared part by part, so that no slash in a name can deceive.
+        parts = pattern.split("/") if pattern.count("/") == 2 else ("*", pattern, "*")
+        if all(names((part,), name) for part, name in zip(parts, owner, strict=True)):
+            return action
+    return SecretAction.REDACT
 
 
 def backtest(
@@ -373,61 +408,3 @@ def backtest(
     return Backtest(
         rule=rule.name, verdict=rule.verdict, total=total, matched=tuple(matching_ids), changed=tuple(changes)
     )
-
-
-def _approval(case: Case) -> Judgement | None:
-    if not case.approval_required:
-        return None
-    return Judgement(verdict=Verdict.HOLD, rule=APPROVAL, reason="the request asks for approval")
-
-
-def _by_rules(case: Case, policy: Policy) -> Judgement:
-    for rule in policy.about.get(case.operation, policy.rules):
-        if _takes_part(rule, case, policy):
-            why = rule.note or _describe(rule.when)
-            return Judgement(verdict=rule.verdict, rule=rule.name, reason=why, learned=rule.learned)
-    reading = case.operation == Operation.RECALL
-    verdict = Verdict.ALLOW if reading else policy.default
-    return Judgement(verdict=verdict, rule=DEFAULT, reason=f"no rule of {policy.profile} matches")
-
-
-def _takes_part(rule: Rule, case: Case, policy: Policy) -> bool:
-    """Whether the rule may decide this case; a learned rule stays within the limits of learning."""
-    if not rule.enabled or not matches(rule, case):
-        return False
-    if not rule.learned:
-        return True
-    return policy.learned and (rule.verdict is not Verdict.ALLOW or case.may_be_automatic)
-
-
-def _by_secrets(case: Case, policy: Policy) -> Judgement | None:
-    if not case.secrets:
-        return None
-    places = ", ".join(f"{kind} in {place}" for kind, place in case.secrets[:_NAMED])
-    verdict = _SECRET_VERDICTS[secret_action(case.scope, policy)]
-    return Judgement(verdict=verdict, rule=SECRETS, reason=f"it holds a secret: {places}")
-
-
-def _by_intent(case: Case) -> Judgement | None:
-    """The judgement of the rule that the request itself brings as `privacy_intent`, if it matches."""
-    if case.privacy_intent is None:
-        return None
-    verdict = one_of(Verdict, case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
-    intent = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
-    rule = Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT))
-    if not matches(rule, case):
-        return None
-    return Judgement(verdict=verdict, rule=INTENT, reason="the request's privacy_intent asks for it")
-
-
-def _describe(when: Condition) -> str:
-    """The names of the conditions alone: callers need not know what an operator looks for."""
-    return f"it meets {', '.join(condition_to(when))}"
-
-
-def _in_scope(pattern: str, scope: Scope) -> bool:
-    """Whether a scope fits a pattern, compared part by part, so that no slash in a name can deceive."""
-    parts = pattern.split("/")
-    tenant, agent, user = parts if len(parts) == 3 else ("*", pattern, "*")
-    pairs = ((tenant, scope.tenant), (agent, scope.agent), (user, scope.user))
-    return all(names((part,), name) for part, name in pairs)

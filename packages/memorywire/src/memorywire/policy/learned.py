@@ -127,9 +127,16 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
     or from an untrusted source; the rule repeats these limits. To refuse, it must name a source or a tag.
     Of patterns with the same evidence the closest is told, and none that a wider one makes needless.
     """
+    tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
+    people = (decision for decision in decisions if not decision.automatic)
+    for decision in sorted(people, key=lambda one: (one.at, one.id)):
+        for pattern in _patterns(decision.features):
+            tally = tallies[pattern]
+            (tally.approved if decision.approved else tally.rejected).append(decision.id)
+            tally.may_be_automatic &= decision.features.may_be_automatic
     sure = {
         pattern: tally
-        for pattern, tally in _tally_decisions(decisions).items()
+        for pattern, tally in tallies.items()
         if tally.consistent(threshold) and _may_be_suggested(pattern, tally)
     }
     closest: dict[tuple[str, ...], _Pattern] = {}
@@ -141,17 +148,6 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
         if not any(len(sure[other].evidence) > len(evidence) for other in pattern.wider() if other in sure)
     ]
     return sorted(suggestions, key=lambda one: (-len(one.evidence), one.rule.name))
-
-
-def _tally_decisions(decisions: Sequence[Decided]) -> dict[_Pattern, _Tally]:
-    tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
-    people = (decision for decision in decisions if not decision.automatic)
-    for decision in sorted(people, key=lambda one: (one.at, one.id)):
-        for pattern in _patterns(decision.features):
-            tally = tallies[pattern]
-            (tally.approved if decision.approved else tally.rejected).append(decision.id)
-            tally.may_be_automatic &= decision.features.may_be_automatic
-    return tallies
 
 
 def _patterns(features: Features) -> Iterator[_Pattern]:

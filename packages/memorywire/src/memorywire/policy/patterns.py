@@ -55,7 +55,8 @@ def _matches(parts: Sequence[str], text: str) -> bool:
 
 _SITE = re.compile(r"[^:]*(?::/*[^/?#]*)?")
 _COLONS = re.compile("[:\u2236\ua789\ufe13\ufe55\uff1a]")  # the colon, and what is drawn like it
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters that are not drawn
+# Letters that are not drawn, and variation selectors.
+_UNDRAWN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _LOOKALIKES = {  # letters that are drawn like those of ASCII, by alphabet
     "\u0430\u0432\u0433\u0435\u04bb\u043d\u0456\u0458\u043a\u04cf\u043c\u043e": "abrehhijklmo",  # Cyrillic
     "\u0440\u051b\u0441\u0455\u0442\u0443\u04af\u0445\u0501\u051d\u0475\u043f": "pqcstyyxdwvn",
@@ -90,7 +91,10 @@ def refuse_lookalike(source: str, schemes: frozenset[str]) -> None:
     kind = kind_of(source)
     if kind.isascii() and (colon is None or colon.group() == ":"):
         return
-    plain = _remove_disguise(kind)
+    wide = unicodedata.normalize("NFKC", kind)
+    plain = "".join(
+        char for char in wide if not _UNDRAWN.match(char) and unicodedata.category(char) not in ("Cf", "Cc")
+    ).casefold()
     ascii_form = plain.translate(_AS_ASCII)
     if not ascii_form.isascii() or not ascii_form:
         return
@@ -113,15 +117,3 @@ def source_group(source: str | None) -> str:
     """Who a source is, without the place inside it: `web:forum.example/a` and `/b` are one forum."""
     match = None if source is None else _SITE.match(source)
     return match.group() if match else ""
-
-
-def _remove_disguise(text: str) -> str:
-    """The text in one width and case, without characters that are not drawn."""
-    wide = unicodedata.normalize("NFKC", text)
-    visible = (char for char in wide if not (char in _BLANKS or _is_invisible(char)))
-    return "".join(visible).casefold()
-
-
-def _is_invisible(char: str) -> bool:
-    selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    return selector or unicodedata.category(char) in ("Cf", "Cc")

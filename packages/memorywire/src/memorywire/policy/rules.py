@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -142,7 +143,7 @@ def rule_from(data: Json) -> Rule:
     own = {key: read(table[key], f"{here}.{key}") for key, read in _OWN.items() if key in table}
     when = condition_from({key: table[key] for key in table if key not in _OWN and key != "name"}, here)
     rule = Rule(name=name, when=when, **own)
-    check_rule(rule, here)
+    _check_rule(rule, here)
     return rule
 
 
@@ -159,10 +160,8 @@ def condition_from(data: Json, place: str) -> Condition:
     for key in table:
         if key not in _READERS:
             raise unknown_key(key, _READERS, f"{place}.{key}")
-    fields = {
-        _ATTRIBUTE.get(key, key): _READERS[key](value, f"{place}.{key}") for key, value in table.items()
-    }
-    return Condition(**fields)
+    fields = {key: _READERS[key](value, f"{place}.{key}") for key, value in table.items()}
+    return Condition(**{"unless" if key == "not" else key: value for key, value in fields.items()})
 
 
 def condition_to(when: Condition) -> dict[str, Json]:
@@ -175,7 +174,7 @@ def condition_to(when: Condition) -> dict[str, Json]:
     return document
 
 
-def check_rule(rule: Rule, place: str) -> None:
+def _check_rule(rule: Rule, place: str) -> None:
     """Raise InvalidRequest for a rule that can never match, or that matches everything unannounced."""
     conditions = rule.when.given
     if rule.when.everything and len(conditions) > 1:
@@ -190,7 +189,25 @@ def check_rule(rule: Rule, place: str) -> None:
             field=place,
             fix="add a condition, or write everything = true if that is meant",
         )
-    _refuse_impossible(rule, conditions, place)
+    operations = rule.when.operation or tuple(_MUTATIONS)
+    needs = [name for name, value in conditions.items() if name in _POSSIBLE and value is not False]
+    if not any(all(operation in _POSSIBLE[name] for name in needs) for operation in operations):
+        verbs = " or ".join(sorted(operations))
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: no {verbs} meets {' and '.join(needs)}",
+            field=place,
+            fix="drop a condition, or name the operations it is about",
+        )
+    if rule.when.unless is not None and implies(rule.when, rule.when.unless):
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: what it asks for is what its `not` rules out",
+            field=f"{place}.not",
+            fix="drop one of the two",
+        )
+    if rule.when.erases and rule.when.destructive is False:
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: what erases is destructive", field=f"{place}.destructive"
+        )
 
 
 def implies(inner: Condition, outer: Condition) -> bool:
@@ -199,11 +216,8 @@ def implies(inner: Condition, outer: Condition) -> bool:
         return False
     if outer.everything:
         return True
-    conditions = inner.given
-    return all(
-        name in conditions and _within(name, conditions[name], outer_value)
-        for name, outer_value in outer.given.items()
-    )
+    given = inner.given
+    return all(name in given and _within(name, given[name], value) for name, value in outer.given.items())
 
 
 def unknown_key(key: str, keys: Iterable[str], field: str) -> InvalidRequest:
@@ -248,29 +262,6 @@ def count(value: Json, place: str) -> int:
     return value
 
 
-def _refuse_impossible(rule: Rule, conditions: Mapping[str, Any], place: str) -> None:
-    operations = rule.when.operation or tuple(_MUTATIONS)
-    needs = [name for name, value in conditions.items() if name in _POSSIBLE and value is not False]
-    if not any(all(operation in _POSSIBLE[name] for name in needs) for operation in operations):
-        verbs = " or ".join(sorted(operations))
-        raise InvalidRequest(
-            f"rule {rule.name} can never match: no {verbs} meets {' and '.join(needs)}",
-            field=place,
-            fix="drop a condition, or name the operations it is about",
-        )
-    unless = rule.when.unless
-    if unless is not None and implies(rule.when, unless):
-        raise InvalidRequest(
-            f"rule {rule.name} can never match: what it asks for is what its `not` rules out",
-            field=f"{place}.not",
-            fix="drop one of the two",
-        )
-    if rule.when.erases and rule.when.destructive is False:
-        raise InvalidRequest(
-            f"rule {rule.name} can never match: what erases is destructive", field=f"{place}.destructive"
-        )
-
-
 def _narrows(name: str, value: Json) -> bool:
     if name in _COMPLETE:
         return set(value) != set(_COMPLETE[name])
@@ -311,8 +302,7 @@ def note(value: Json, place: str) -> str:
     return value
 
 
-def _share(value: Json, place: str) -> float:
-    """A number above 0 and up to 1."""
+def share(value: Json, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         raise InvalidRequest(f"{place} is not a number above 0 and up to 1", field=place)
     return float(value)
@@ -344,7 +334,6 @@ _OWN: Mapping[str, _Reader] = {
     "note": note,
     "learned": flag,
 }
-_ATTRIBUTE = {"not": "unless"}
 _READERS: Mapping[str, _Reader] = {
     "everything": _everything,
     "operation": _several(Operation),
@@ -354,7 +343,7 @@ _READERS: Mapping[str, _Reader] = {
     **dict.fromkeys(("tenant", "agent", "user", "caller", "source", "tags", "content_contains"), texts),
     **dict.fromkeys(("contains_secret", "looks_like_instruction", "similar_to_existing"), flag),
     **dict.fromkeys(("destructive", "erases", "by_filter", "rejected_before", "undoes_person"), flag),
-    "confidence_below": _share,
+    "confidence_below": share,
     "affects_at_least": count,
     "not": _unless,
 }
@@ -408,21 +397,15 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 def spend(budget: Budget, usage: Usage, n: int, now: int) -> Usage:
     """The usage after spending `n`; raises BudgetExceeded, having spent nothing, when that is too much."""
-    recent = _recent(usage, now)
+    minute, day = _since(usage.minute, MINUTE_MS, now), _since(usage.day, DAY_MS, now)
     shortages = (
-        _shortage(n, budget.per_minute, recent.minute, MINUTE_MS, now),
-        _shortage(n, budget.per_day, recent.day, DAY_MS, now),
+        _find_shortage(n, budget.per_minute, minute, MINUTE_MS, now),
+        _find_shortage(n, budget.per_day, day, DAY_MS, now),
     )
     refusals = [one for one in shortages if one is not None]
     if refusals:
         raise max(refusals, key=lambda one: math.inf if one.retry_after is None else one.retry_after)
-    return Usage(
-        minute=_add_slice(recent.minute, n, MINUTE_MS, now), day=_add_slice(recent.day, n, DAY_MS, now)
-    )
-
-
-def _recent(usage: Usage, now: int) -> Usage:
-    return Usage(minute=_since(usage.minute, MINUTE_MS, now), day=_since(usage.day, DAY_MS, now))
+    return Usage(minute=_add_slice(minute, n, MINUTE_MS, now), day=_add_slice(day, n, DAY_MS, now))
 
 
 def _since(slices: Slices, window: int, now: int) -> Slices:
@@ -445,8 +428,9 @@ def _add_slice(slices: Slices, n: int, window: int, now: int) -> Slices:
     return (*slices, (start, n))
 
 
-def _shortage(n: int, limit: int | None, slices: Slices, window: int, now: int) -> BudgetExceeded | None:
-    if limit is None or _sum(slices) + n <= limit:
+def _find_shortage(n: int, limit: int | None, slices: Slices, window: int, now: int) -> BudgetExceeded | None:
+    spent = sum(amount for _, amount in slices)
+    if limit is None or spent + n <= limit:
         return None
     span = "minute" if window == MINUTE_MS else "day"
     if n > limit:
@@ -455,23 +439,14 @@ def _shortage(n: int, limit: int | None, slices: Slices, window: int, now: int) 
             retry_after=None,
             fix="ask for fewer with a smaller k, or have the budget raised",
         )
-    wait = _wait(n, limit, slices, window, now)
+    totals = accumulate(amount for _, amount in slices)
+    # The first slice whose end frees enough; there is one, because an empty window has room for `n`.
+    start = next(
+        start for (start, _), freed in zip(slices, totals, strict=True) if freed >= spent + n - limit
+    )
+    wait = math.ceil((start + window // _SLICES + window - now) / 1000)
     return BudgetExceeded(
-        f"{_sum(slices)} of the {limit} that may be recalled in a {span} are spent",
+        f"{spent} of the {limit} that may be recalled in a {span} are spent",
         retry_after=wait,
         fix=f"try again in {wait} s, ask for fewer, or have the budget raised",
     )
-
-
-def _wait(n: int, limit: int, slices: Slices, window: int, now: int) -> int:
-    """Seconds until enough of what was spent has left the window."""
-    excess = _sum(slices) + n - limit
-    for start, amount in slices:
-        excess -= amount
-        if excess <= 0:
-            return math.ceil((start + window // _SLICES + window - now) / 1000)
-    raise AssertionError("unreachable: an empty window has room for what fits the limit")
-
-
-def _sum(slices: Slices) -> int:
-    return sum(n for _, n in slices)
