@@ -29,14 +29,10 @@ _WORDLESS = frozenset({int, float, bool, type(None)})  # types whose values hold
 
 # Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
 _LOOKALIKES = str.maketrans(
-    "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457",
-    "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast",
+    "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457", "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast"
 )
-
 _ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
-
 _SEPARATORS = str.maketrans(dict.fromkeys(".*_-"))
-
 _TAGS = range(0xE0020, 0xE007F)  # invisible doubles of the printable ASCII characters
 
 _STOP = "\x1f"  # where a sentence ends, until every other mark is gone
@@ -132,7 +128,7 @@ _WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALI
 
 def disguises(said: str, text: str) -> Iterator[str]:
     """The words of a text with each letter disguise undone; `text` is the text that `said` comes from."""
-    if _fitting(_SPELLED, text):
+    if _compile_each(_SPELLED).find(text):
         yield words(_join_spelling(text))
     yield from undo_disguises(said)
 
@@ -148,23 +144,25 @@ def undo_disguises(words: str) -> Iterator[str]:
 
 def _join_spelling(text: str) -> str:
     """The text with words joined that were spelled letter by letter; two spaces or more separate words."""
-    return " ".join(_join_letters(part.split()) for part in text.translate(_SEPARATORS).split("  "))
-
-
-def _join_letters(parts: list[str]) -> str:
-    runs = groupby(parts, key=lambda part: len(part) == 1)
-    return " ".join("".join(run) if letters else " ".join(run) for letters, run in runs)
+    parts: list[str] = []
+    for part in text.translate(_SEPARATORS).split("  "):
+        for is_letter, run in groupby(part.split(), key=lambda word: len(word) == 1):
+            parts.append(("" if is_letter else " ").join(run))
+    return " ".join(parts)
 
 
 def decode_hidden(text: str) -> Iterator[str]:
     """Texts that are hidden in this one in some encoding."""
     if not text.isascii():
         yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
-    fitting = _fitting(_CODES, text)
+    fitting = _compile_each(_CODES).find(text)
     for run in _re(_BASE64).findall(text) if _BASE64 in fitting else ():
-        yield from _legible(_base64(run))
+        body = run.rstrip("=").replace("-", "+").replace("_", "/")
+        body = body[: len(body) - (len(body) % 4 == 1)]
+        yield from _legible(base64.b64decode(body + "=" * (-len(body) % 4)))
     for run in _re(_BYTES).findall(text) if _BYTES in fitting else ():
-        yield from _legible(_hex(run))
+        digits = "".join(char for char in run.replace("0x", "") if char not in "\\x,: \t\r\n")
+        yield from _legible(binascii.unhexlify(digits[: len(digits) & ~1]))
     if _PERCENT in fitting:
         yield unquote(text, errors="ignore")
     if _ENTITY in fitting:
@@ -181,17 +179,6 @@ def hides_text(text: str) -> bool:
     return any(_re(pattern).search(without_flags) for pattern in _HIDING)
 
 
-def _base64(run: str) -> bytes:
-    body = run.rstrip("=").replace("-", "+").replace("_", "/")
-    body = body[: len(body) - (len(body) % 4 == 1)]
-    return base64.b64decode(body + "=" * (-len(body) % 4))
-
-
-def _hex(run: str) -> bytes:
-    digits = "".join(character for character in run.replace("0x", "") if character not in "\\x,: \t\r\n")
-    return binascii.unhexlify(digits[: len(digits) & ~1])
-
-
 def _legible(data: bytes) -> Iterator[str]:
     """The bytes as text; nothing if they are not text."""
     try:
@@ -202,33 +189,12 @@ def _legible(data: bytes) -> Iterator[str]:
         yield text
 
 
-def _fitting(patterns: tuple[str, ...], text: str) -> frozenset[str]:
-    """The patterns that fit somewhere. One reading shows whether any does, and mostly none does."""
-    return frozenset(patterns[place] for place in _any_of(patterns).Match(text.encode()) or ())
-
-
-@cache
-def _any_of(patterns: tuple[str, ...]) -> Any:
-    import re2
-
-    all_of_them = re2.Set.SearchSet()
-    for pattern in patterns:
-        all_of_them.Add(pattern)
-    all_of_them.Compile()
-    return all_of_them
-
-
 @cache
 def _re(pattern: str) -> Any:
     """A pattern of the engine whose time is linear, loaded when the first text is screened."""
     import re2
 
     return re2.compile(pattern)
-
-
-# What the automaton of all patterns may take. When it is full it starts again; it gives up only when a single
-# state does not fit, and then it cannot be compiled at all.
-_MEMORY = 64 << 20
 
 
 class _Table(Struct, frozen=True):
@@ -241,74 +207,48 @@ class _Table(Struct, frozen=True):
         return {self.signs[place] for place in self.automaton.Match(text.encode()) or ()}
 
 
-def find_marks(text: str) -> set[str]:
-    """The signs in a plain text as it stands."""
-    return _marks().find(text)
-
-
-def find_phrases(words: str) -> set[str]:
-    """The signs in the words of a text."""
-    return _phrases().find(words)
-
-
-def find_reserved(name: str) -> set[str]:
-    """The sign that this is a name under which agents keep their own settings, or nothing."""
-    return _reserved_names().find(name.strip().lower())
-
-
-def unremarkable(text: bytes, words: bytes) -> bool:
-    """Whether neither a plain ASCII text nor its words hold a sign, or anything that must be decoded."""
-    return not (_anything().automaton.Match(text) or _phrases().automaton.Match(words))
-
-
 @cache
-def _write_pattern() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads((Path(__file__).parent / "signs.toml").read_text("utf-8"))
+def _load_table(kind: str) -> _Table:
+    """The patterns of signs.toml: `marks` of a plain text, `phrases` of its words, `reserved` names.
+
+    `anything` are all that a plain ASCII text shows as it stands. Compiling takes long, so each table waits
+    for the first text that needs it.
+    """
+    tables: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "signs.toml").read_text("utf-8"))
+    if kind == "anything":
+        return _compile_table({**tables["marks"], **tables["reserved"], "unread": UNREAD})
+    if kind == "reserved":
+        return _compile_table(tables["reserved"], lambda name: f"^(?:{name})$")
+    if kind == "marks":
+        return _compile_table(tables["marks"])
+
+    def expand(phrase: str) -> str:
+        pattern = re.sub(r"\{([a-z]+)\}", lambda name: f"(?:{tables['words'][name[1]]})", phrase)
+        gaps = re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", pattern)
+        return f" {gaps} "
+
+    return _compile_table(tables["phrases"], expand)
 
 
-# Compiling a table takes long, so each waits for the first text that needs it.
-
-
-@cache
-def _phrases() -> _Table:
-    groups = {name: f"(?:{group})" for name, group in _write_pattern()["words"].items()}
-    return _compile_signs(_write_pattern()["phrases"], lambda phrase: f" {_expand_phrase(phrase, groups)} ")
-
-
-@cache
-def _marks() -> _Table:
-    return _compile_signs(_write_pattern()["marks"], str)
-
-
-@cache
-def _reserved_names() -> _Table:
-    return _compile_signs(_write_pattern()["reserved"], lambda name: f"^(?:{name})$")
-
-
-@cache
-def _anything() -> _Table:
-    return _compile_signs(
-        {**_write_pattern()["marks"], **_write_pattern()["reserved"], "unread": UNREAD}, str
-    )
-
-
-def _expand_phrase(phrase: str, groups: Mapping[str, str]) -> str:
-    """A phrase as a regular expression."""
-    pattern = re.sub(r"\{([a-z]+)\}", lambda name: groups[name[1]], phrase)
-    return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", pattern)
-
-
-def _compile_signs(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
+def _compile_table(signs: Mapping[str, Iterable[str]], form: Callable[[str], str] = str) -> _Table:
     import re2
 
     options = re2.Options()
-    options.max_mem = _MEMORY
+    # When the memory is full the automaton starts again; it gives up only when a single state does not fit,
+    # and then it cannot be compiled at all.
+    options.max_mem = 64 << 20
     automaton = re2.Set.SearchSet(options)
     pairs = [(sign, pattern) for sign, patterns in signs.items() for pattern in patterns]
     for _, pattern in pairs:
         automaton.Add(form(pattern))
     automaton.Compile()
     return _Table(automaton, tuple(sign for sign, _ in pairs))
+
+
+@cache
+def _compile_each(patterns: tuple[str, ...]) -> _Table:
+    """The patterns as one automaton: one reading shows which fit somewhere, and mostly none does."""
+    return _compile_table({pattern: (pattern,) for pattern in patterns})
 
 
 ENCODED = "encoded"
@@ -328,13 +268,26 @@ def instructions(text: str) -> tuple[str, ...]:
     valid = text.encode(errors="replace").decode()  # half of a surrogate pair is no character
     visible = plain(valid)
     sentence = words(visible)
-    signs = find_marks(visible) | find_phrases(sentence)
-    hidden_signs = _find_disguised(valid, visible, sentence) - signs
+    signs = _find_signs(visible, sentence)
+    # Each disguise ends as a sentence does, so no phrase goes on in the next.
+    hidden_signs = _load_table("phrases").find("".join(disguises(sentence, visible)))
+    for code in map(plain, decode_hidden(valid)):
+        hidden_signs |= _find_signs(code, words(code))
+    hidden_signs -= signs
     if hidden_signs:
         signs |= hidden_signs | {ENCODED}
     if hides_text(valid):
         signs.add(HIDDEN)
     return tuple(sorted(signs))
+
+
+def _find_signs(text: str, words: str) -> set[str]:
+    return _load_table("marks").find(text) | _load_table("phrases").find(words)
+
+
+def _find_reserved(name: str) -> set[str]:
+    """The sign that this is a name under which agents keep their own settings, or nothing."""
+    return _load_table("reserved").find(name.strip().lower())
 
 
 def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -346,7 +299,13 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     outside = (place for place in places if not place.startswith("content"))
     if unsuspicious(places.values(), outside):
         return ()
-    return tuple((sign, place) for place, text in places.items() for sign in _signs(place, text))
+    findings: list[tuple[str, str]] = []
+    for place, text in places.items():
+        signs = {*instructions(text)}
+        if not place.startswith("content"):
+            signs |= _find_reserved(text) | _find_name_signs(place)
+        findings += ((sign, place) for sign in sorted(signs))
+    return tuple(findings)
 
 
 def unsuspicious(texts: Iterable[str], names: Iterable[str]) -> bool:
@@ -363,29 +322,17 @@ def _is_plain(text: str) -> bool:
     if not text.isascii() or hides_text(text):
         return False
     visible = plain(text).encode()
-    return unremarkable(visible, glance(visible))
+    marks = _load_table("anything").automaton.Match(visible)
+    return not (marks or _load_table("phrases").automaton.Match(glance(visible)))
 
 
 _is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come again and again
 
 
-def _signs(place: str, text: str) -> tuple[str, ...]:
-    if place.startswith("content"):
-        return instructions(text)
-    return tuple(sorted({*_name_signs(place), *instructions(text), *find_reserved(text)}))
-
-
 @lru_cache(maxsize=1024)
-def _name_signs(place: str) -> frozenset[str]:
+def _find_name_signs(place: str) -> frozenset[str]:
     """The signs in the name of a place."""
-    return frozenset((*instructions(place), *find_reserved(place)))
-
-
-def _find_disguised(text: str, visible: str, sentence: str) -> set[str]:
-    # Each of them ends as a sentence does, so no phrase goes on in the next.
-    signs = find_phrases("".join(disguises(sentence, visible)))
-    inner = [plain(code) for code in decode_hidden(text)]
-    return signs.union(*(find_marks(code) | find_phrases(words(code)) for code in inner))
+    return frozenset((*instructions(place), *_find_reserved(place)))
 
 
 def screen_record(record: Record) -> tuple[tuple[str, str], ...]:
@@ -419,78 +366,36 @@ def find_clear(items: Sequence[T], is_clear: Callable[[Sequence[T]], bool]) -> l
 
 def has_no_sign(records: Sequence[Record]) -> bool:
     """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
-    texts: list[str] = []
+    texts: dict[str, None] = {}  # what many say is read once
     places: set[str] = set()
     for record in records:
-        _collect_texts(record.content, texts)
-        for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
-            if value:
-                _collect_placed(place, value, texts, places)
-    return unsuspicious(dict.fromkeys(texts), places)  # what many say is read once
-
-
-def _collect_texts(value: Json, texts: list[str]) -> None:
-    """Collect every text of a content, and the names of its fields, which are words of it, too."""
-    if isinstance(value, str):
-        texts.append(value)
-    elif type(value) is dict or isinstance(value, Mapping):  # the exact type is faster to test
-        texts += value
-        for inner in value.values():
-            if type(inner) is str:
-                texts.append(inner)
-            elif type(inner) not in _WORDLESS:
-                _collect_texts(inner, texts)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _collect_texts(inner, texts)
-
-
-def _collect_placed(place: str, value: Json, texts: list[str], places: set[str]) -> None:
-    """Collect every text, and the name of the place where each stands."""
-    if isinstance(value, str):
-        texts.append(value)
-        places.add(place)
-    elif type(value) is dict or isinstance(value, Mapping):
-        for key, inner in value.items():
-            if type(inner) not in _WORDLESS:
-                _collect_placed(f"{place}.{key}", inner, texts, places)
-    elif isinstance(value, list | tuple):
-        for at, inner in enumerate(value):
-            _collect_placed(f"{place}[{at}]", inner, texts, places)
+        by_place = text_by_place(record)
+        texts |= dict.fromkeys(by_place.values())
+        places.update(place for place in by_place if not place.startswith("content"))
+    return unsuspicious(texts, places)
 
 
 def text_by_place(record: Record) -> Mapping[str, str]:
     """Everything a memory says, by place, so that a finding can name where it stands."""
     texts: dict[str, str] = {}
     _add_text(record.content, "content", texts)
-    if type(record.content) is not str:
-        _add_names(record.content, "content", texts)
-    others = {"source": record.source, "metadata": record.metadata, "tags": record.tags}
-    for place, value in others.items():
+    for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
         if value:
             _add_text(value, place, texts)
     return texts
 
 
 def _add_text(value: Json, place: str, texts: dict[str, str]) -> None:
+    """Add the texts of a value, and of a structured content the names of its fields, which are words too."""
     if isinstance(value, str):
         if value:  # two ways may lead to a place of one name
             texts[place] = f"{texts[place]}\n{value}" if place in texts else value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
+            if place.startswith("content"):
+                _add_text(key, f"{place}.{key}", texts)
             if type(inner) not in _WORDLESS:
                 _add_text(inner, f"{place}.{key}", texts)
     elif isinstance(value, list | tuple):
         for at, inner in enumerate(value):
             _add_text(inner, f"{place}[{at}]", texts)
-
-
-def _add_names(value: Json, place: str, texts: dict[str, str]) -> None:
-    """Add the names of fields in a structured content: they are words too, each at its field's place."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            _add_text(key, f"{place}.{key}", texts)
-            _add_names(inner, f"{place}.{key}", texts)
-    elif isinstance(value, list | tuple):
-        for at, inner in enumerate(value):
-            _add_names(inner, f"{place}[{at}]", texts)
