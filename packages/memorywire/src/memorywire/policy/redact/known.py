@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,18 +15,12 @@ from memorywire.model.lookalikes import skeleton, skeleton_places
 from memorywire.policy.redact.rules import Rank, Span, legible
 
 _LAYERS = 3
-_SIGNS = ("\\", "%", "&")
 _ESCAPE = re.compile(
     r"(?:%[0-9a-f]{2})+|%u[0-9a-f]{4}|(?:\\u[0-9a-f]{4})+|\\u\{[0-9a-f]{1,6}\}|(?:\\x[0-9a-f]{2})+"
     r"|\\[0-7]{3}|\\[abfnrtv0\"'\\/]|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});",
     re.IGNORECASE,
 )
 _LETTERS = dict(zip("abfnrtv0", "\a\b\f\n\r\t\v\0", strict=True))
-
-
-def is_escaped(text: str) -> bool:
-    """Whether the text has a character that begins an escape."""
-    return any(sign in text for sign in _SIGNS)
 
 
 def decode_escapes(text: str) -> str:
@@ -65,7 +60,11 @@ def _decode_escape(escape: str) -> str:
         return html.unescape(escape)
     kind = escape[:2].lower()
     if kind == "%u" or kind == "\\u":
-        return _by_codes(escape, re.findall(r"[0-9a-f]{4,6}|(?<=\{)[0-9a-f]{1,3}", escape.lower()))
+        codes = re.findall(r"[0-9a-f]{4,6}|(?<=\{)[0-9a-f]{1,3}", escape.lower())
+        numbers = [int(code, 16) for code in codes]
+        if any(number > 0x10FFFF for number in numbers):
+            return escape
+        return "".join(map(chr, numbers)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if escape[0] == "%":
         return unquote(escape, errors="replace")
     if kind == "\\x":
@@ -75,32 +74,12 @@ def _decode_escape(escape: str) -> str:
     return _LETTERS.get(escape[1], escape[1])
 
 
-def _by_codes(escape: str, codes: Sequence[str]) -> str:
-    numbers = [int(code, 16) for code in codes]
-    if any(number > 0x10FFFF for number in numbers):
-        return escape
-    units = "".join(map(chr, numbers))
-    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def widen(span: tuple[int, int], text: str, is_part: Callable[[str], bool]) -> tuple[int, int]:
-    """Return the span with the characters around it that belong to the same run."""
-    start, end = span
-    while start and is_part(text[start - 1]):
-        start -= 1
-    while end < len(text) and is_part(text[end]):
-        end += 1
-    return start, end
-
-
 SHORTEST = 6
 """A shorter secret would occur by chance in ordinary words, and in most base64."""
 
 _LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _RUN = "[A-Za-z0-9+/_=-]*"
-
-
-_RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-")
+_RUN_CHARACTERS = f"{string.ascii_letters}{string.digits}+/_=-"
 _JOINTS = ("", ":", "-", ",", ",0x", "0x", "=")  # between the bytes of a hex dump
 
 
@@ -114,7 +93,10 @@ class Known:
     def __init__(self, secrets: Mapping[str, str]) -> None:
         for label, secret in secrets.items():
             _refuse_unusable(label, secret)
-        patterns = {label: _pattern(secret) for label, secret in secrets.items()}
+        patterns = {
+            label: f"{_either(forms(secret))}|{_RUN}{_either(cores(secret.encode()))}{_RUN}"
+            for label, secret in secrets.items()
+        }
         self._each = {label: _compile(pattern) for label, pattern in patterns.items()}
         self._gate = _compile("|".join(patterns.values())) if patterns else None
         self._secrets = dict(secrets)
@@ -137,32 +119,31 @@ class Known:
         if self._skeletons.search(skeleton(text)):
             folded, places = skeleton_places(text)
             yield from self._find_unfolded(folded, [(at, at + 1) for at in places], text)
-        if is_escaped(text) and self._skeletons.search(skeleton(decode_escapes(text))):
+        if any(sign in text for sign in "\\%&") and self._skeletons.search(skeleton(decode_escapes(text))):
             yield from self._find_unfolded(*locate_disguised(text), text)
 
     def _find_unfolded(self, skeleton: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
         for label, (plain, encodings) in self._each_skeleton.items():
             for pattern in filter(None, (plain, encodings)):
                 for match in pattern.finditer(skeleton):
-                    span = places[match.start()][0], places[match.end() - 1][1]
-                    if pattern is encodings:
-                        span = widen(span, text, _RUN_CHARACTERS.__contains__)
-                    yield Span(*span, label, Rank.REGISTERED)
+                    start, end = places[match.start()][0], places[match.end() - 1][1]
+                    if pattern is encodings:  # the run around it may hold the rest of the secret
+                        start = len(text[:start].rstrip(_RUN_CHARACTERS))
+                        end = len(text) - len(text[end:].lstrip(_RUN_CHARACTERS))
+                    yield Span(start, end, label, Rank.REGISTERED)
 
     @cached_property
     def _skeletons(self) -> Any:
         every = (forms for secret in self._secrets.values() for forms in _skeletons(secret))
-        return _compile(_either(set().union(*every) or {_NEVER}))
+        return _compile(_either(set().union(*every) or {"\0"}))  # a skeleton has no control characters
 
     @cached_property
     def _each_skeleton(self) -> dict[str, tuple[Any, Any]]:
-        return {
-            label: (_compile_any(plain), _compile_any(encodings))
-            for label, (plain, encodings) in ((name, _skeletons(one)) for name, one in self._secrets.items())
-        }
+        def compile_any(words: set[str]) -> Any:
+            return _compile(_either(words)) if words else None
 
-
-_NEVER = "\0"  # a skeleton has no control characters
+        pairs = {label: _skeletons(secret) for label, secret in self._secrets.items()}
+        return {label: (compile_any(one), compile_any(other)) for label, (one, other) in pairs.items()}
 
 
 def _skeletons(secret: str) -> tuple[set[str], set[str]]:
@@ -170,16 +151,12 @@ def _skeletons(secret: str) -> tuple[set[str], set[str]]:
     data = secret.encode()
     digits = [f"{byte:02x}" for byte in data]
     plain = {secret, secret[::-1], decode_escapes(secret)}
-    encodings = {*cores(data), *cores_of_base32(data), *(joint.join(digits) for joint in _JOINTS)}
-    return _long_enough(plain), _long_enough(encodings)
-
-
-def _long_enough(spellings: Iterable[str]) -> set[str]:
-    return {one for one in map(skeleton, spellings) if len(one) >= SHORTEST}
-
-
-def _compile_any(words: set[str]) -> Any:
-    return _compile(_either(words)) if words else None
+    base32 = cores(data, base64.b32encode, bits=5)
+    encodings = {*cores(data), *base32, *(joint.join(digits) for joint in _JOINTS)}
+    first, second = (
+        {one for one in map(skeleton, spellings) if len(one) >= SHORTEST} for spellings in (plain, encodings)
+    )
+    return first, second
 
 
 def forms(secret: str) -> set[str]:
@@ -194,36 +171,23 @@ def forms(secret: str) -> set[str]:
     }
 
 
-def cores(data: bytes) -> set[str]:
-    """What base64 makes of the bytes in each of the three alignments, whatever stands around them."""
+def cores(data: bytes, encode: Callable[[bytes], bytes] = base64.b64encode, bits: int = 6) -> set[str]:
+    """What base64 or base32 makes of the bytes in each alignment, whatever stands around them."""
     encodings = set()
-    for shift in range(3):
-        encoding = base64.b64encode(b"\0" * shift + data).decode()
-        core = encoding[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
+    for shift in range(3 if bits == 6 else 5):
+        encoding = encode(b"\0" * shift + data).decode()
+        core = encoding[-(-shift * 8 // bits) : (shift + len(data)) * 8 // bits]
         encodings |= {core, core.replace("+", "-").replace("/", "_")}
     return encodings
 
 
-def cores_of_base32(data: bytes) -> set[str]:
-    """What base32 makes of the bytes in each of the five alignments, whatever stands around them."""
-    encodings = set()
-    for shift in range(5):
-        encoding = base64.b32encode(b"\0" * shift + data).decode()
-        encodings.add(encoding[-(-shift * 8 // 5) : (shift + len(data)) * 8 // 5])
-    return encodings
-
-
-def _pattern(secret: str) -> str:
-    return f"{_either(forms(secret))}|{_RUN}{_either(cores(secret.encode()))}{_RUN}"
-
-
 def _either(words: Iterable[str]) -> str:
     """A pattern for any of the words, the longest first."""
-    return f"(?:{'|'.join(map(_literal, sorted(words, key=lambda word: (-len(word), word))))})"
-
-
-def _literal(word: str) -> str:
-    return "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in word)
+    literals = (
+        "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in word)
+        for word in sorted(words, key=lambda word: (-len(word), word))
+    )
+    return f"(?:{'|'.join(literals)})"
 
 
 def _compile(pattern: str) -> Any:

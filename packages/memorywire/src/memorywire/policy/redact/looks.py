@@ -80,21 +80,18 @@ def is_random(value: str, least: int, *, counting: bool = False) -> bool:
     if len(core) < least or is_placeholder(value):
         return False
     digits = sum(map(str.isdigit, core))
-    if digits == len(core) or (not counting and _counts(core)):
+    if digits == len(core) or (not counting and _is_counting(core)):
         return False
     if is_hex(core):
         return digits > 0 and len(set(core)) >= 7
-    if digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core) or _is_words(value)):
+    # Words of any language are no sign of chance either: `Gas-und-Dampf-Kombikraftwerken`.
+    is_words = digits == 0 and all(map(_WORD.fullmatch, parts(value)))
+    if is_words or (digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core))):
         return False
     return len(set(core)) >= min(9, least // 2) and not is_wordy(value)
 
 
-def _is_words(value: str) -> bool:
-    """Whether every part is a word, in any language: `Gas-und-Dampf-Kombikraftwerken`."""
-    return all(map(_WORD.fullmatch, parts(value)))
-
-
-def _counts(core: str) -> bool:
+def _is_counting(core: str) -> bool:
     """Whether it counts up like `abcd1234`, as only examples do."""
     if _COUNTING.search(core):
         return True
@@ -136,11 +133,7 @@ def _has_mark(value: str) -> bool:
 
 def is_key(value: str) -> bool:
     """Whether it could be a key of any issuer: random, and long enough to be worth guessing."""
-    return is_uuid(value) or is_random(value, 10) or _is_short_key(value)
-
-
-def _is_short_key(value: str) -> bool:
-    return len(value) >= 8 and is_strong_password(value)
+    return is_uuid(value) or is_random(value, 10) or (len(value) >= 8 and is_strong_password(value))
 
 
 def is_login(value: str) -> bool:

@@ -54,7 +54,7 @@ def find_personal(text: str) -> Iterator[Span]:
     yield from _spans(_SSN, text, "national-id", lambda value: True)
     yield from _spans(_NINO, text, "national-id", lambda value: True)
     yield from _spans(_NUMBERS, text, "national-id", _is_national_number)
-    yield from _spans(_LETTERED, text, "national-id", _is_lettered_id)
+    yield from _spans(_LETTERED, text, "national-id", lambda value: _is_spanish(value) or _is_italian(value))
     yield from _spans(_PHONE, text, "phone-number", _is_phone)
     for match in _PHONE_WORDS.finditer(text):
         if _is_phone(match.group(1)):
@@ -180,15 +180,10 @@ def _is_verhoeff(digits: list[int]) -> bool:
     for place, digit in enumerate(reversed(digits)):
         for _ in range(place % 8):
             digit = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)[digit]
-        check = _dihedral(check, digit)
+        # The product of two elements of the group of a pentagon's symmetries.
+        turn = check + digit if check < 5 else check - digit
+        check = turn % 5 + 5 * ((check < 5) is not (digit < 5))
     return check == 0
-
-
-def _dihedral(first: int, right: int) -> int:
-    """The product of two elements of the group of a pentagon's symmetries."""
-    if first < 5:
-        return (first + right) % 5 if right < 5 else (first + right - 5) % 5 + 5
-    return (first - 5 - right) % 5 + 5 if right < 5 else (first - right) % 5
 
 
 def _is_french(value: str) -> bool:
@@ -208,10 +203,6 @@ def _is_chinese(value: str) -> bool:
         return False
     checksum = sum(int(char) * pow(2, 17 - place, 11) for place, char in enumerate(plain[:17]))
     return "10X98765432"[checksum % 11] == plain[17]
-
-
-def _is_lettered_id(value: str) -> bool:
-    return _is_spanish(value) or _is_italian(value)
 
 
 def _is_spanish(value: str) -> bool:

@@ -230,6 +230,7 @@ _WINDOW = 96
 _LEAST, _LEAST_KEY = 8, 10
 _TOKEN = re.compile(r"[!-~]{8,}")
 _REST_OF_TOKEN = re.compile(r"[!-~]{0,600}")  # beyond it is data, not a key
+_JOINED = re.compile(r"[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)+")
 _EDGES = "\"'`<>()[]{},;:.*"
 _ASSIGNED = re.compile(r"^[\w.\[\]'\"-]{0,40}?(?:=>|:=|=|:)(?=[^=:/\s])")
 _ORDINARY = re.compile(
@@ -273,10 +274,10 @@ def _value_after(text: str, start: int, following: int, *, is_password: bool) ->
     """The value between a word and the next one, if it begins in the same line, and near."""
     line_end = text.find("\n", start, start + _WINDOW)
     stop = min(following, line_end if line_end >= 0 else start + _WINDOW)
-    for match in _TOKEN.finditer(text, start, _token_end(text, stop)):
-        if match.start() > stop or _ORDINARY.search(text, start, match.start()):
-            return None
-        if _MARKER in match.group():
+    rest = _REST_OF_TOKEN.match(text, stop)  # of the token in which the window ends
+    for match in _TOKEN.finditer(text, start, rest.end() if rest else stop):
+        is_other = match.start() > stop or _ORDINARY.search(text, start, match.start())
+        if is_other or _MARKER in match.group():
             return None
         value, at = _bare(match.group(), match.start())
         if _is_credential(value, is_password=is_password):
@@ -296,12 +297,6 @@ def _in_address(text: str, at: int) -> bool:
     return bool(before) and "://" in before[-1] and not text[at - 1].isspace()
 
 
-def _token_end(text: str, stop: int) -> int:
-    """Where the token ends in which the window does."""
-    rest = _REST_OF_TOKEN.match(text, stop)
-    return rest.end() if rest else stop
-
-
 def _bare(token: str, at: int) -> tuple[str, int]:
     """The token without quotes, punctuation and the name it is assigned to, and its place."""
     name = _ASSIGNED.match(token)
@@ -316,9 +311,6 @@ def _is_credential(value: str, *, is_password: bool) -> bool:
         return False
     if is_uuid(value) or is_random(value, _LEAST_KEY):
         return True
-    return is_password and is_strong_password(value) and not _is_phrase(value)
-
-
-def _is_phrase(value: str) -> bool:
-    """Whether words with a number, joined by dashes or slashes: `ISO-27001-A`, `Zephyr-9`."""
-    return bool(re.fullmatch(r"[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)+", value)) and is_wordy(value)
+    # Words with a number, joined by dashes or slashes, are names: `ISO-27001-A`, `Zephyr-9`.
+    is_name = _JOINED.fullmatch(value) and is_wordy(value)
+    return is_password and is_strong_password(value) and not is_name

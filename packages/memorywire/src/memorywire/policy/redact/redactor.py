@@ -144,10 +144,7 @@ def _faces() -> dict[int, str]:
     return {code: char for code, char in (twins | plain | more).items() if len(char) == 1}
 
 
-_MEMORY = 64 << 20
 _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
-_LINE = "\n"
-_BLOCK = "-----BEGIN "
 
 
 def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
@@ -161,10 +158,10 @@ def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
     for value in values:
         if value:  # most of what a request can say it does not
             _gather(value, "", keys, texts)
-    words, identifiers = _LINE.join(texts), _LINE.join(dict.fromkeys(keys))
-    if not (words.isascii() and identifiers.isascii()) or _telling().Match(words.encode()):
+    words, identifiers = "\n".join(texts), "\n".join(dict.fromkeys(keys))
+    if not (words.isascii() and identifiers.isascii()) or _compile_any(_TELLING).Match(words.encode()):
         return False
-    return not identifiers or not _telling_names().Match(identifiers.encode())
+    return not identifiers or not _compile_any(_TELLING_NAMES).Match(identifiers.encode())
 
 
 def _gather(value: Json, name: str, keys: list[str], texts: list[str]) -> None:
@@ -184,21 +181,16 @@ def _gather(value: Json, name: str, keys: list[str], texts: list[str]) -> None:
             _gather(inner, name, keys, texts)
 
 
-@cache
-def _telling() -> Any:
-    return _any_of([ANY_RUN, _BLOCK, IN_ASCII, *(rule.pattern for rule in PLACES)])
+_TELLING = (ANY_RUN, "-----BEGIN ", IN_ASCII, *(rule.pattern for rule in PLACES))
+_TELLING_NAMES = (NAMES, *(rule.pattern for rule in ISSUERS))
 
 
 @cache
-def _telling_names() -> Any:
-    return _any_of([NAMES, *(rule.pattern for rule in ISSUERS)])
-
-
-def _any_of(patterns: Iterable[str]) -> Any:
+def _compile_any(patterns: tuple[str, ...]) -> Any:
     import re2
 
     options = re2.Options()
-    options.max_mem = _MEMORY
+    options.max_mem = 64 << 20
     options.never_capture = True
     either = re2.Set.SearchSet(options)
     either.Add("|".join(f"(?:{pattern})" for pattern in patterns))
@@ -206,7 +198,6 @@ def _any_of(patterns: Iterable[str]) -> Any:
     return either
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
 _MOST_NAMES, _SHORT_NAME = 4096, 256
 
@@ -226,7 +217,11 @@ class Redactor:
     """
 
     def __init__(
-        self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True, personal: bool = False
+        self,
+        known: Mapping[str, str] = MappingProxyType({}),
+        *,
+        patterns: bool = True,
+        personal: bool = False,
     ) -> None:
         self._known = Known(known)
         self._personal = personal
@@ -271,23 +266,17 @@ class Redactor:
             findings += [Finding(kind, place) for kind in kinds]
             return clean
         if isinstance(value, Mapping):
-            return self._clean_mapping(value, place, findings)
+            result: dict[str, Json] = {}
+            for key, inner in value.items():
+                visible, kinds = self.identifier(key)
+                findings += [Finding(kind, f"{place} keys") for kind in kinds]
+                result[_free(visible, result)] = self._clean(inner, f"{place}.{visible}", key, findings)
+            return result
         if isinstance(value, list | tuple):
             return [self._clean(inner, f"{place}[{at}]", name, findings) for at, inner in enumerate(value)]
-        return self._clean_number(value, place, findings)
-
-    def _clean_mapping(self, value: Mapping[str, Json], place: str, findings: list[Finding]) -> Json:
-        clean: dict[str, Json] = {}
-        for key, inner in value.items():
-            visible, kinds = self.identifier(key)
-            findings += [Finding(kind, f"{place} keys") for kind in kinds]
-            clean[_free(visible, clean)] = self._clean(inner, f"{place}.{visible}", key, findings)
-        return clean
-
-    def _clean_number(self, value: Json, place: str, findings: list[Finding]) -> Json:
-        """Redact a number that is a registered secret: one of digits only may arrive as a number."""
         if isinstance(value, bool) or value is None:
             return value
+        # A registered secret of digits only may arrive as a number.
         clean, kinds = _without(str(value), list(self._known.find(str(value))))
         findings += [Finding(kind, place) for kind in kinds]
         return clean if kinds else value
@@ -358,47 +347,31 @@ def _only_across(spans: Iterable[Span], inner: Iterable[Span], length: int) -> l
 def _find_encoded(text: str, view: bytes) -> Iterator[Span]:
     """Runs of base64 that hold a text in which a secret shows."""
     for match in compile_pattern(_ENCODED).finditer(view):
-        plain = _decode(match.group())
-        if not plain:
+        body = match.group().rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+        try:
+            plain = base64.b64decode(body + b"=" * (-len(body) % 4)).decode("ascii")
+        except (binascii.Error, UnicodeDecodeError):
             continue
-        inside = (*find_issued(plain, image(plain)), *find_placed(plain, image(plain)))
-        for span in inside[:1]:
-            yield replace(span, start=match.start(), end=match.end())
-
-
-def _decode(run: bytes) -> str:
-    """The text that base64 hides; nothing if it hides none."""
-    body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
-    try:
-        plain = base64.b64decode(body + b"=" * (-len(body) % 4)).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-    return plain if all(char.isprintable() or char.isspace() for char in plain) else ""
+        if all(char.isprintable() or char.isspace() for char in plain):
+            inside = (*find_issued(plain, image(plain)), *find_placed(plain, image(plain)))
+            for span in inside[:1]:
+                yield replace(span, start=match.start(), end=match.end())
 
 
 def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
     """The text with a marker for each span; overlapping spans become one, with the highest-ranked name."""
-    pieces, kinds, at = [], [], 0
-    for span in _merge_spans(spans):
-        pieces += [text[at : span.start], f"[REDACTED:{span.label}]"]
-        kinds.append(span.label)
-        at = span.end
-    return "".join((*pieces, text[at:])), tuple(dict.fromkeys(kinds))
-
-
-def _merge_spans(spans: list[Span]) -> Iterator[Span]:
-    waiting: Span | None = None
+    disjoint: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if waiting is None:
-            waiting = span
-        elif span.overlaps(waiting):
-            best = max(waiting, span, key=lambda one: (one.rank, one.end - one.start))
-            waiting = replace(best, start=waiting.start, end=max(waiting.end, span.end))
-        else:
-            yield waiting
-            waiting = span
-    if waiting is not None:
-        yield waiting
+        if disjoint and span.overlaps(disjoint[-1]):
+            last = disjoint.pop()
+            best = max(last, span, key=lambda one: (one.rank, one.end - one.start))
+            span = replace(best, start=last.start, end=max(last.end, span.end))
+        disjoint.append(span)
+    pieces, at = [], 0
+    for span in disjoint:
+        pieces += [text[at : span.start], f"[REDACTED:{span.label}]"]
+        at = span.end
+    return "".join((*pieces, text[at:])), tuple(dict.fromkeys(span.label for span in disjoint))
 
 
 def _free(key: str, mapping: Mapping[str, Json]) -> str:
@@ -410,25 +383,29 @@ def _free(key: str, mapping: Mapping[str, Json]) -> str:
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
     """The request without its secrets, and what was found; a secret in an id is refused."""
-    if redactor.finds_nothing(_names(request), _read_names(request)):
+    if redactor.finds_nothing(_names(request), _texts(request)):
         return request, ()
-    _refuse_in_names(request, redactor)
-    findings: list[Finding] = []
-    clean = {
-        "content": _words(request.content, "content", redactor, findings),
-        "metadata": _words(request.metadata, "metadata", redactor, findings),
-        "tags": _labels(request.tags, redactor, findings),
-        "source": _name(request.source, "source", redactor, findings),
-        "session_id": _name(request.session_id, "session_id", redactor, findings),
-        "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, findings),
-    }
-    return (replace(request, **clean) if findings else request), tuple(findings)
+    lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
+    links = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
+    names = {"id": request.id, "idempotency_key": request.idempotency_key, "slot": request.slot}
+    owners = {"agent_id": request.scope.agent, "user_id": request.scope.user}
+    for place, name in (names | owners | links).items():
+        for kind in () if name is None else redactor.identifier(name)[1]:
+            raise SecretLeakage(
+                f"{place} holds a secret ({kind}), and an id cannot be rewritten",
+                field=place,
+                fix="choose an id that says nothing, and change the secret where it is used: it was sent",
+            )
+    clean, findings = _redact_fields(request, redactor)
+    intent, more = redactor.json(request.privacy_intent, "privacy_intent")
+    findings += more
+    return (replace(request, **clean, privacy_intent=intent) if findings else request), tuple(findings)
 
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
     """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
-    names = chain.from_iterable(map(_names, requests))
-    return redactor.finds_nothing(names, chain.from_iterable(map(_read_names, requests)))
+    names, texts = (chain.from_iterable(map(read, requests)) for read in (_names, _texts))
+    return redactor.finds_nothing(names, texts)
 
 
 def _names(request: Remember) -> tuple[str | None, ...]:
@@ -436,55 +413,29 @@ def _names(request: Remember) -> tuple[str | None, ...]:
     return (scope.agent, scope.user, request.slot, *names, *request.supersedes, *request.derived_from)
 
 
-def _read_names(request: Remember) -> tuple[Json, ...]:
+def _texts(request: Remember) -> tuple[Json, ...]:
     return request.content, request.metadata, request.tags, request.privacy_intent
 
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
     """What a record that is already kept holds, ids included."""
-    findings: list[Finding] = []
-    _words(record.content, "content", redactor, findings)
-    _words(record.metadata, "metadata", redactor, findings)
-    _labels(record.tags, redactor, findings)
-    names = {"source": record.source, "session_id": record.session_id, "id": record.id}
-    for place, name in (names | _owners(record)).items():
-        _name(name, place, redactor, findings)
+    _, findings = _redact_fields(record, redactor)
+    names = {"id": record.id, "agent_id": record.scope.agent, "user_id": record.scope.user}
+    for place, name in names.items():
+        findings += [Finding(kind, place) for kind in (() if name is None else redactor.identifier(name)[1])]
     return tuple(findings)
 
 
-def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
-    lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
-    names = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
-    given = {"id": request.id, "idempotency_key": request.idempotency_key, "slot": request.slot}
-    for place, name in (given | _owners(request) | names).items():
-        _, kinds = ("", ()) if name is None else redactor.identifier(name)
-        for kind in kinds:
-            raise SecretLeakage(
-                f"{place} holds a secret ({kind}), and an id cannot be rewritten",
-                field=place,
-                fix="choose an id that says nothing, and change the secret where it is used: it was sent",
-            )
-
-
-def _owners(subject: Remember | Record) -> dict[str, str | None]:
-    return {"agent_id": subject.scope.agent, "user_id": subject.scope.user}
-
-
-def _words(value: Json, place: str, redactor: Redactor, found: list[Finding]) -> Json:
-    clean, findings = redactor.json(value, place)
-    found += findings
-    return clean
-
-
-def _labels(tags: Iterable[str], redactor: Redactor, findings: list[Finding]) -> tuple[str, ...]:
-    """The tags, each still once."""
-    clean = _words(list(tags), "tags", redactor, findings)
-    return tuple(dict.fromkeys(clean))
-
-
-def _name(name: str | None, place: str, redactor: Redactor, findings: list[Finding]) -> str | None:
-    if name is None:
-        return None
-    clean, kinds = redactor.identifier(name)
-    findings += [Finding(kind, place) for kind in kinds]
-    return clean
+def _redact_fields(subject: Remember | Record, redactor: Redactor) -> tuple[dict[str, Any], list[Finding]]:
+    """The texts of a request or a record without their secrets, by field, and what was found."""
+    clean: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for field in ("content", "metadata", "tags"):
+        clean[field], more = redactor.json(getattr(subject, field), field)
+        findings += more
+    clean["tags"] = tuple(dict.fromkeys(clean["tags"]))  # two may read the same now
+    for field in ("source", "session_id"):
+        if (name := getattr(subject, field)) is not None:
+            clean[field], kinds = redactor.identifier(name)
+            findings += [Finding(kind, field) for kind in kinds]
+    return clean, findings

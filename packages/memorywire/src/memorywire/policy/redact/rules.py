@@ -217,11 +217,6 @@ ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
 """Fits every candidate, whatever may be base64, and what issuers make, except for blocks of keys."""
 
 
-@cache
-def _candidates() -> Any:
-    return compile_pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}")
-
-
 class _Surroundings:
     """The telling words of a text, found once, when the first candidate asks."""
 
@@ -251,7 +246,7 @@ def _after(words: Sequence[tuple[int, int]], at: int) -> bool:
 def find_shapes(text: str, view: bytes) -> Iterator[Span]:
     """Every place in `text` that looks like a key of some issuer; `view` is the text's image."""
     surroundings: _Surroundings | None = None
-    for match in _candidates().finditer(view):
+    for match in compile_pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}").finditer(view):
         start, end = match.span()
         token = text[start:end].rstrip(".-/_+~")
         by_words, by_itself = _looks(token)
@@ -270,12 +265,9 @@ def _looks(token: str) -> tuple[bool, bool]:
     start = uuid_start(token)
     if start >= 0:
         return True, bool(_KEY_PARTS.intersection(parts(token[:start].lower())))
-    by_itself = _shows(token)
+    is_glued = bool(_GLUED.fullmatch(token)) and not is_hex(token)
+    by_itself = is_glued or _has_prefix(token) or _stands_alone(token)
     return by_itself or is_random(token, 16), by_itself and not _is_object(token)
-
-
-def _shows(token: str) -> bool:
-    return _has_prefix(token) or _stands_alone(token) or bool(_GLUED.fullmatch(token) and not is_hex(token))
 
 
 def _could_be(token: str) -> bool:
