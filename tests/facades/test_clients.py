@@ -9,7 +9,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -17,6 +17,9 @@ import memorywire
 from memorywire import Memory
 from memorywire.client import memory as async_module
 from memorywire.client import sync as blocking_module
+from memorywire.client.kv import KeyValue
+from memorywire.client.layer import Layer
+from memorywire.client.options import ScopeOption
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.sync import Memory as BlockingMemory
 
@@ -32,6 +35,19 @@ def test_every_verb_of_one_client_is_a_verb_of_the_other():
         return {name for name in dir(kind) if not name.startswith("_")}
 
     assert verbs(Memory) == verbs(BlockingMemory) - {"agent_id", "user_id", "tenant"}
+
+
+@pytest.mark.parametrize("kind", [Memory, BlockingMemory, KeyValue, Layer], ids=lambda kind: kind.__name__)
+def test_help_names_the_options_of_every_method(kind):
+    for name in dir(kind):
+        method = getattr(kind, name)
+        annotation = getattr(method, "__annotations__", {}).get("options")
+        if name.startswith("_") or annotation is None:
+            continue
+        options = get_args(annotation)[0].__optional_keys__
+        if options != ScopeOption.__optional_keys__ and name != "set_many":
+            missing = [option for option in options if f"`{option}`" not in method.__doc__]
+            assert not missing, (name, missing)
 
 
 def test_the_embedded_default_lives_under_memorywire_home(tmp_path, monkeypatch):

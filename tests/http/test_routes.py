@@ -1,6 +1,7 @@
 """Every route answers what its schema says, through the same dispatch as every other door."""
 
 import json
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -163,6 +164,12 @@ def test_the_documents_are_served_from_here(client: Client):
     assert "http://" not in page
     assert "https://" not in page
     assert client.get("/docs.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_page_shows_code_as_code_and_not_between_backticks(client: Client):
+    prose = re.sub(r"<pre>.*?</pre>", "", client.get("/docs").body.decode(), flags=re.DOTALL)
+    assert "<code>Memorywire-Tenant</code>" in prose
+    assert "`" not in prose
 
 
 def test_every_route_is_described_and_every_description_is_a_route(client: Client):

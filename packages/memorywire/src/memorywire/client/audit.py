@@ -41,6 +41,8 @@ class Audited(ABC):
         """Return entries of the ledger, newest first; with `before`, those before that entry.
 
         `subject` names a change, a proposal or a recall and returns all entries about it, without filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
         """
         wanted = self._filters(**filters)
         if subject is not None:
@@ -82,6 +84,8 @@ class Audited(ABC):
         """Write entries with their proofs as JSON lines and return the number of lines.
 
         Writes the entries of the agent, or with `whole` all entries, which takes no filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
         """
         from memorywire.journal.audit import export_entries
 

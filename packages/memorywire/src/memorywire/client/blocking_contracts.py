@@ -47,7 +47,10 @@ class BlockingKeyValue:
         return self._run(self._inner.get(key))
 
     def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
-        """Store the value under the key, as a new version of the entry."""
+        """Store the value under the key, as a new version of the entry.
+
+        Options: `ttl` (seconds), `embed`, `embed_text`, `index`, `source`, `redact`, `if_version`.
+        """
         return self._run(self._inner.set(key, value, **options))
 
     def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
@@ -71,7 +74,10 @@ class BlockingKeyValue:
         return self._run(self._inner.list(prefix, limit=limit, after=after))
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
-        """Return the entries nearest to the query, best first."""
+        """Return the entries nearest to the query, best first.
+
+        Options: `prefix`, `top_k`, `rank`, `dedup`, `min_relevance`.
+        """
         return self._run(self._inner.search(query, **options))
 
     def stats(self) -> Stats:
@@ -94,6 +100,8 @@ class BlockingLayer:
         """Add messages, each with `role` and `content` and optionally `name` and `at`.
 
         The event is `done`, or `pending` until the messages are processed; `event` returns its state.
+
+        Options: `infer`, `session_id`, `metadata`, `user_id`.
         """
         return self._run(self._inner.add(messages, **options))
 
@@ -102,7 +110,10 @@ class BlockingLayer:
         return self._run(self._inner.event(event_id, **options))
 
     def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
-        """Return what answers the question, best first."""
+        """Return what answers the question, best first.
+
+        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `user_id`.
+        """
         return self._run(self._inner.recall(query, **options))
 
     def work(self) -> int:

@@ -103,7 +103,10 @@ class KeyValue:
         return await kv.entry(await self._keys(), key)
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
-        """Store the value under the key, as a new version of the entry."""
+        """Store the value under the key, as a new version of the entry.
+
+        Options: `ttl` (seconds), `embed`, `embed_text`, `index`, `source`, `redact`, `if_version`.
+        """
         return await kv.keep(await self._keys(), setting(key, value, **options))
 
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
@@ -142,7 +145,10 @@ class KeyValue:
         return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
-        """Return the entries nearest to the query, best first."""
+        """Return the entries nearest to the query, best first.
+
+        Options: `prefix`, `top_k`, `rank`, `dedup`, `min_relevance`.
+        """
         return await kv.search(await self._keys(), wanted(query, **options))
 
     async def stats(self) -> Stats:

@@ -66,6 +66,8 @@ class Layer:
         """Add messages, each with `role` and `content` and optionally `name` and `at`.
 
         The event is `done`, or `pending` until the messages are processed; `event` returns its state.
+
+        Options: `infer`, `session_id`, `metadata`, `user_id`.
         """
         scope, rest = self._whose(options, AddOptions.__optional_keys__)
         container = await self._container()
@@ -80,7 +82,10 @@ class Layer:
         return event
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
-        """Return what answers the question, best first."""
+        """Return what answers the question, best first.
+
+        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `user_id`.
+        """
         scope, rest = self._whose(options, AskOptions.__optional_keys__)
         return await find_facts(asked(scope, query, **rest), (await self._container()).context)
 

@@ -223,6 +223,10 @@ class Memory(Audited, Overseeing, Contracts):
 
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
+
+        Options: `type`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`, `occurred_at`,
+        `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
+        `approval_required`, `privacy_intent`, `user_id`.
         """
         fields = {"type": "semantic", **options}
         return await self._ask(Remembered, "remember", self._payload(fields, content=content))
@@ -254,6 +258,10 @@ class Memory(Audited, Overseeing, Contracts):
         Without any, the answer is empty and its verdict is `no_match`. By default a recall covers the
         memories of its user and those without a user (`scope="user_and_agent"`); without a user, only those
         without one (`scope="agent"`). `scope="all"` covers all users of the agent.
+
+        Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
+        `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`.
         """
         payload = self._payload(options, query=query)
         if "scope" not in payload:
@@ -263,19 +271,30 @@ class Memory(Audited, Overseeing, Contracts):
     async def forget(
         self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]
     ) -> Forgotten:
-        """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good."""
+        """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good.
+
+        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `user_id`.
+        """
         names = [ids] if isinstance(ids, str) else ids
         return await self._ask(Forgotten, "forget", self._payload(options, ids=names))
 
     async def merge(
         self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]
     ) -> Merged:
-        """Merge duplicates into one memory that stays."""
+        """Merge duplicates into one memory that stays.
+
+        Options: `strategy` (`keep_canonical`, `merge_content`, `keep_highest_confidence`), `if_version`,
+        `user_id`.
+        """
         payload = self._payload(options, canonical=canonical, duplicates=duplicates)
         return await self._ask(Merged, "merge", payload)
 
     async def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
-        """Forget, archive or demote the memories that meet all conditions of the policy."""
+        """Forget, archive or demote the memories that meet all conditions of the policy.
+
+        The conditions are `older_than_days`, `type`, `confidence_below` and `no_recall_in_days`.
+        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `user_id`.
+        """
         return await self._ask(Expired, "expire", self._payload(options, policy=policy))
 
     async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
@@ -283,7 +302,11 @@ class Memory(Audited, Overseeing, Contracts):
         return await self._ask(Record, "get", self._payload(options, id=id))
 
     async def list(self, **options: Unpack[ListOptions]) -> Page:
-        """Return a page of memories, ordered by id; pass its `next` as `after` to get the next page."""
+        """Return a page of memories, ordered by id; pass its `next` as `after` to get the next page.
+
+        Options: `types`, `filter`, `include` (`archived`), `order` (`oldest`, `newest`), `after`, `limit`,
+        `user_id`.
+        """
         return await self._ask(Page, "list", self._payload(options))
 
     async def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":

@@ -35,22 +35,34 @@ class Overseeing(ABC):
     """The methods that people use, beside those of the agent."""
 
     async def proposals(self, **options: Unpack[ProposalsOptions]) -> ProposalPage:
-        """Return the proposals that wait for a decision, oldest first."""
+        """Return the proposals that wait for a decision, oldest first.
+
+        Options: `states`, `batch`, `held_by`, `text`, `by_risk`, `after`, `limit`, `user_id`, `all_agents`.
+        """
         return await self._ask(ProposalPage, "proposals", self._reach(options))
 
     async def proposal(self, proposal_id: str, **options: Unpack[ReachOptions]) -> Reviewed:
-        """Return one proposal with all details; pass its `seen` to `decide` to decide exactly this state."""
+        """Return one proposal with all details; pass its `seen` to `decide` to decide exactly this state.
+
+        Options: `user_id`, `all_agents`.
+        """
         return await self._ask(Reviewed, "proposal", self._reach(options, proposal_id=proposal_id))
 
     async def decide(
         self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
     ) -> Decided:
-        """Approve, edit, reject, merge or supersede proposals of one agent: all of them, or none."""
+        """Approve, edit, reject, merge or supersede proposals of one agent: all of them, or none.
+
+        Options: `reason`, `confirm`, `seen`, `target`, `edit`, `user_id`, `all_agents`.
+        """
         ids = [proposal_ids] if isinstance(proposal_ids, str) else list(proposal_ids)
         return await self._ask(Decided, "decide", self._reach(options, proposal_ids=ids, verb=verb))
 
     async def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
-        """Return what a recall returned, with the memories as they were then."""
+        """Return what a recall returned, with the memories as they were then.
+
+        Options: `user_id`, `all_agents`.
+        """
         return await self._ask(Reasons, "why", self._reach(options, recall_id=recall_id))
 
     async def agents(self) -> AgentList:
@@ -58,17 +70,26 @@ class Overseeing(ABC):
         return await self._ask(AgentList, "agents", {})
 
     async def facets(self, **options: Unpack[FacetOptions]) -> FacetCounts:
-        """Count the newest memories that `list` would return, by the values of their fields."""
+        """Count the newest memories that `list` would return, by the values of their fields.
+
+        Options: `filter`, `types`, `include` (`archived`), `user_id`.
+        """
         return await self._ask(FacetCounts, "facets", self._payload(options))
 
     async def recalls(self, **options: Unpack[RecallsOptions]) -> RecallPage:
-        """Return recalls, newest first; with `memory_id`, those that returned this memory."""
+        """Return recalls, newest first; with `memory_id`, those that returned this memory.
+
+        Options: `memory_id`, `before`, `limit`, `user_id`, `all_agents`.
+        """
         return await self._ask(RecallPage, "recalls", self._reach(options))
 
     async def feedback(
         self, recall_id: str, memory_id: str, helped: HelpedName, **options: Unpack[FeedbackOptions]
     ) -> Judged:
-        """Record whether a memory that a recall returned was useful. Memories do not change."""
+        """Record whether a memory that a recall returned was useful. Memories do not change.
+
+        Options: `reason`, `user_id`, `all_agents`.
+        """
         fields = {"recall_id": recall_id, "memory_id": memory_id, "helped": helped}
         return await self._ask(Judged, "feedback", self._reach(options, **fields))
 
@@ -84,7 +105,10 @@ class Overseeing(ABC):
         return await self._ask(RuleBook, "set_rules", {"rules": list(rules), **edition})
 
     async def test_rule(self, rule: Mapping[str, Any], **options: Unpack[TrialOptions]) -> RuleTrial:
-        """Return what a rule would have done to the changes of the last `days`. Nothing changes."""
+        """Return what a rule would have done to the changes of the last `days`. Nothing changes.
+
+        Options: `days`, `user_id`.
+        """
         return await self._ask(RuleTrial, "test_rule", self._payload(options, rule=rule))
 
     async def activate_rule(self, name: str) -> RuleBook:

@@ -178,6 +178,10 @@ class Memory:
 
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
+
+        Options: `type`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`, `occurred_at`,
+        `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
+        `approval_required`, `privacy_intent`, `user_id`.
         """
         return self._run(self._memory.remember(content, **options))
 
@@ -197,19 +201,34 @@ class Memory:
         Without any, the answer is empty and its verdict is `no_match`. By default a recall covers the
         memories of its user and those without a user (`scope="user_and_agent"`); without a user, only those
         without one (`scope="agent"`). `scope="all"` covers all users of the agent.
+
+        Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
+        `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`.
         """
         return self._run(self._memory.recall(query, **options))
 
     def forget(self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]) -> Forgotten:
-        """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good."""
+        """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good.
+
+        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `user_id`.
+        """
         return self._run(self._memory.forget(ids, **options))
 
     def merge(self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]) -> Merged:
-        """Merge duplicates into one memory that stays."""
+        """Merge duplicates into one memory that stays.
+
+        Options: `strategy` (`keep_canonical`, `merge_content`, `keep_highest_confidence`), `if_version`,
+        `user_id`.
+        """
         return self._run(self._memory.merge(canonical, duplicates, **options))
 
     def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
-        """Forget, archive or demote the memories that meet all conditions of the policy."""
+        """Forget, archive or demote the memories that meet all conditions of the policy.
+
+        The conditions are `older_than_days`, `type`, `confidence_below` and `no_recall_in_days`.
+        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `user_id`.
+        """
         return self._run(self._memory.expire(policy, **options))
 
     def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
@@ -217,7 +236,11 @@ class Memory:
         return self._run(self._memory.get(id, **options))
 
     def list(self, **options: Unpack[ListOptions]) -> Page:
-        """Return a page of memories, ordered by id; pass its `next` as `after` to get the next page."""
+        """Return a page of memories, ordered by id; pass its `next` as `after` to get the next page.
+
+        Options: `types`, `filter`, `include` (`archived`), `order` (`oldest`, `newest`), `after`, `limit`,
+        `user_id`.
+        """
         return self._run(self._memory.list(**options))
 
     def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
@@ -276,21 +299,33 @@ class Memory:
         return self._run(self._memory.call(operation, payload))
 
     def proposals(self, **options: Unpack[ProposalsOptions]) -> ProposalPage:
-        """Return the proposals that wait for a decision, oldest first."""
+        """Return the proposals that wait for a decision, oldest first.
+
+        Options: `states`, `batch`, `held_by`, `text`, `by_risk`, `after`, `limit`, `user_id`, `all_agents`.
+        """
         return self._run(self._memory.proposals(**options))
 
     def proposal(self, proposal_id: str, **options: Unpack[ReachOptions]) -> Reviewed:
-        """Return one proposal with all details; pass its `seen` to `decide` to decide exactly this state."""
+        """Return one proposal with all details; pass its `seen` to `decide` to decide exactly this state.
+
+        Options: `user_id`, `all_agents`.
+        """
         return self._run(self._memory.proposal(proposal_id, **options))
 
     def decide(
         self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
     ) -> Decided:
-        """Approve, edit, reject, merge or supersede proposals of one agent: all of them, or none."""
+        """Approve, edit, reject, merge or supersede proposals of one agent: all of them, or none.
+
+        Options: `reason`, `confirm`, `seen`, `target`, `edit`, `user_id`, `all_agents`.
+        """
         return self._run(self._memory.decide(proposal_ids, verb, **options))
 
     def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
-        """Return what a recall returned, with the memories as they were then."""
+        """Return what a recall returned, with the memories as they were then.
+
+        Options: `user_id`, `all_agents`.
+        """
         return self._run(self._memory.why(recall_id, **options))
 
     def agents(self) -> AgentList:
@@ -298,17 +333,26 @@ class Memory:
         return self._run(self._memory.agents())
 
     def facets(self, **options: Unpack[FacetOptions]) -> FacetCounts:
-        """Count the newest memories that `list` would return, by the values of their fields."""
+        """Count the newest memories that `list` would return, by the values of their fields.
+
+        Options: `filter`, `types`, `include` (`archived`), `user_id`.
+        """
         return self._run(self._memory.facets(**options))
 
     def recalls(self, **options: Unpack[RecallsOptions]) -> RecallPage:
-        """Return recalls, newest first; with `memory_id`, those that returned this memory."""
+        """Return recalls, newest first; with `memory_id`, those that returned this memory.
+
+        Options: `memory_id`, `before`, `limit`, `user_id`, `all_agents`.
+        """
         return self._run(self._memory.recalls(**options))
 
     def feedback(
         self, recall_id: str, memory_id: str, helped: HelpedName, **options: Unpack[FeedbackOptions]
     ) -> Judged:
-        """Record whether a memory that a recall returned was useful. Memories do not change."""
+        """Record whether a memory that a recall returned was useful. Memories do not change.
+
+        Options: `reason`, `user_id`, `all_agents`.
+        """
         return self._run(self._memory.feedback(recall_id, memory_id, helped, **options))
 
     def rules(self) -> RuleBook:
@@ -320,7 +364,10 @@ class Memory:
         return self._run(self._memory.set_rules(rules, if_edition=if_edition))
 
     def test_rule(self, rule: Mapping[str, Any], **options: Unpack[TrialOptions]) -> RuleTrial:
-        """Return what a rule would have done to the changes of the last `days`. Nothing changes."""
+        """Return what a rule would have done to the changes of the last `days`. Nothing changes.
+
+        Options: `days`, `user_id`.
+        """
         return self._run(self._memory.test_rule(rule, **options))
 
     def activate_rule(self, name: str) -> RuleBook:
@@ -342,6 +389,8 @@ class Memory:
         """Return entries of the ledger, newest first; with `before`, those before that entry.
 
         `subject` names a change, a proposal or a recall and returns all entries about it, without filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
         """
         return self._run(self._memory.audit_log(subject=subject, before=before, limit=limit, **filters))
 
@@ -363,6 +412,8 @@ class Memory:
         """Write entries with their proofs as JSON lines and return the number of lines.
 
         Writes the entries of the agent, or with `whole` all entries, which takes no filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
         """
         return self._run(self._memory.audit_export(path, whole=whole, **filters))
 

@@ -274,10 +274,7 @@ async def exists_asks_for_a_value(store: Store) -> None:
 
 async def contains_looks_inside_texts_and_lists(store: Store) -> None:
     await _metadata(
-        store,
-        _k("contains", "ea"),
-        ["tea", "ea", ["ea"]],
-        ["EA", ["tea"], {"ea": 1}, 1, None, ...],
+        store, _k("contains", "ea"), ["tea", "ea", ["ea"]], ["EA", ["tea"], {"ea": 1}, 1, None, ...]
     )
     await _metadata(store, _k("contains", 2), [[1, 2], [2.0]], ["2", 2, [True], ["2"], ...])
 

@@ -97,11 +97,7 @@ async def a_vector_alone_finds(store: Store) -> None:
 async def words_and_meaning_add_up(store: Store) -> None:
     scope = a_scope()
     both, meaning, words = a_record(scope, "zebra"), a_record(scope, "kettle"), a_record(scope, "a zebra")
-    puts = (
-        beginning(words, a_vector(0, 1)),
-        beginning(meaning, a_vector(1)),
-        beginning(both, a_vector(1)),
-    )
+    puts = (beginning(words, a_vector(0, 1)), beginning(meaning, a_vector(1)), beginning(both, a_vector(1)))
     await store.write(a_change(scope, *puts))
     results = await store.search(a_query(scope, "zebra", a_vector(1)), 10)
     same(results[0].record.id, both.id)

@@ -475,11 +475,7 @@ async def one_change_cannot_say_the_same_thing_twice(store: Store) -> None:
     scope = a_scope()
     with refused(Duplicate):
         await store.write(
-            a_change(
-                scope,
-                beginning(a_record(scope), unique=True),
-                beginning(a_record(scope), unique=True),
-            )
+            a_change(scope, beginning(a_record(scope), unique=True), beginning(a_record(scope), unique=True))
         )
     same(await store.count(everything(scope)), 0)
 

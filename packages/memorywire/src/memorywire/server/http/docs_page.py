@@ -1,6 +1,7 @@
 """The OpenAPI document as JSON and as an HTML page."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from html import escape
@@ -162,7 +163,7 @@ def _build_page() -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire</title>'
         '<link rel="stylesheet" href="/docs.css"></head><body><main>'
         f"<h1>memorywire {escape(document['info']['version'])}</h1>"
-        f"<p>{escape(document['info']['description'])}</p>"
+        f"<p>{_format_text(document['info']['description'])}</p>"
         '<p>For programs: <a href="/openapi.json">/openapi.json</a></p>'
         f"{''.join(parts)}</main></body></html>"
     )
@@ -171,7 +172,7 @@ def _build_page() -> str:
 def _build_section(method: str, path: str, operation: Mapping[str, Json]) -> str:
     return (
         f"<section><h2><b>{escape(method.upper())}</b> <code>{escape(path)}</code></h2>"
-        f"<p>{escape(operation['summary'])}</p>{''.join(_build_details(operation))}</section>"
+        f"<p>{_format_text(operation['summary'])}</p>{''.join(_build_details(operation))}</section>"
     )
 
 
@@ -181,7 +182,7 @@ def _build_details(operation: Mapping[str, Json]) -> Iterator[str]:
         yield f"<table><tr><th>field</th><th>in</th><th>meaning</th></tr>{''.join(rows)}</table>"
     for name, example in _list_examples(operation.get("requestBody")):
         text = escape(json.dumps(example["value"], ensure_ascii=False, indent=2))
-        title = escape(example.get("summary", name))
+        title = _format_text(example.get("summary", name))
         yield f"<details><summary>{title}</summary><pre>{text}</pre></details>"
     yield f"<p class=answers>Answers: {', '.join(escape(status) for status in operation['responses'])}</p>"
 
@@ -201,7 +202,13 @@ def _build_field_rows(operation: Mapping[str, Json]) -> Iterator[str]:
 
 def _build_row(name: str, place: str, meaning: str, is_required: bool) -> str:
     mark = " *" if is_required else ""
-    return f"<tr><td><code>{escape(name)}</code>{mark}</td><td>{place}</td><td>{escape(meaning)}</td></tr>"
+    meaning = _format_text(meaning)
+    return f"<tr><td><code>{escape(name)}</code>{mark}</td><td>{place}</td><td>{meaning}</td></tr>"
+
+
+def _format_text(text: str) -> str:
+    """Return the text as HTML, with `code` between backticks."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _list_examples(body: Mapping[str, Json] | None) -> Iterator[tuple[str, Mapping[str, Json]]]:
