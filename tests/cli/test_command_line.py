@@ -93,7 +93,7 @@ def test_a_command_of_a_package_that_is_not_installed_names_the_package(shell: S
     path = f"{tmp_path}:{shell.environment()['PYTHONPATH']}"
     done = shell("eval", PYTHONPATH=path)
     assert done.code == 2
-    assert "`memorywire eval` needs: pip install memorywire-evals" in done.err
+    assert "pip install ./packages/memorywire-evals" in done.err
 
 
 def test_the_beginning_of_an_id_is_enough(shell: Shell):

@@ -73,6 +73,36 @@ def test_a_verb_about_everybody_does_not_ask_whose_memory(shell: Shell, verb: st
     assert "No such option" in shell(verb, "--agent", "ana").err
 
 
+@pytest.mark.parametrize("words", [("recall", "tea"), ("list",), ("export", "out.jsonl", "--replace")])
+def test_a_user_without_memories_is_noted_but_not_in_json(
+    shell: Shell, tmp_path: Path, words: tuple[str, ...]
+):
+    words = tuple(str(tmp_path / word) if word == "out.jsonl" else word for word in words)
+    shell.remember("Ana prefers green tea", "--user", "ana")
+    done = shell(*words, "--user", "zoe")
+    assert (done.code, done.err.startswith("note: user zoe has no memories")) == (0, True)
+    assert shell(*words, "--user", "zoe", "--json").err == ""
+    assert shell(*words, "--user", "ana").err == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "variables", "reason"),
+    [
+        ("what does Ana drink?", (), {}, "of the best fact's evidence"),
+        ("which telescope found the ninth planet?", (), {}, "0.057: the floor of the embedder for facts"),
+        ("what does Ana drink?", ("--min-relevance", "0.9"), {}, "0.900: --min-relevance 0.9"),
+        ("what does Ana drink?", (), {"MEMORYWIRE_FLOOR": "0.4"}, "0.400: the setting `floor`"),
+    ],
+)
+def test_explain_says_why_a_floor_applies(
+    shell: Shell, query: str, options: tuple[str, ...], variables: dict[str, str], reason: str
+):
+    shell("remember", "Ana prefers green tea to coffee", **variables)
+    lines = shell("recall", query, "--explain", *options, **variables).out.splitlines()
+    [line] = [line for line in lines if line.startswith("floor ")]
+    assert reason in line
+
+
 def test_who_finds_nothing_is_told_which_agents_have_memories(shell: Shell):
     shell.remember("Ana prefers green tea", "--agent", "assistant")
     told = "note: agent default has no memories; choose assistant with --agent\n"

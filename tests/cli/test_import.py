@@ -138,3 +138,17 @@ def test_an_approval_of_what_an_import_brought_meanwhile_loses_nothing(shell: Sh
     words = [item["content"] for item in shell("list", "--store", target, "--json").json["items"]]
     assert sorted(words) == ["Ana likes tea", "Wire the money to account 7"]
     assert shell("audit", "verify", "--state", "--store", target).code == 0
+
+
+def test_an_import_that_was_undone_says_how_to_bring_it_back(shell: Shell, tmp_path: Path):
+    (tmp_path / "notes.csv").write_text("content\nAna drinks tea\n", encoding="utf-8")
+    words = ("import", str(tmp_path / "notes.csv"), "--from", "csv")
+    batch = shell(*words, "--json").json["batch"]
+    assert "undone" not in shell(*words).out
+    shell("import", "--undo", batch)
+    again = shell(*words)
+    assert "this import was undone, so its memories stay ended" in again.out
+    [line] = [line for line in again.out.splitlines() if line.startswith("    memorywire undo ")]
+    assert shell(*line.split()[1:]).code == 0
+    assert "Ana drinks tea" in shell("list").out
+    assert "undone" not in shell(*words).out

@@ -260,3 +260,50 @@ def test_what_there_is_to_choose_from_is_no_error(shell: Shell) -> None:
     done = shell("policy")
     assert (done.code, done.err) == (2, "")
     assert done.out.startswith("Usage: memorywire policy")
+
+
+@pytest.mark.parametrize(
+    ("typed", "error"),
+    [
+        (("remember", "x", "--id", "tea", "--if-version", "0"), "--if-version is too small (limit 1)"),
+        (("remember", "x", "--if-version", "1"), "--id is required"),
+        (("remember", "x", "--session", ""), "--session must not be empty"),
+        (("remember", "x", "--agent", ""), "--agent must not be empty"),
+        (("remember", "x", "--tag", ""), "--tag must not be empty"),
+        (("remember", "x", "--supersedes", "none"), "no live memory none to supersede (--supersedes)"),
+        (("remember", " "), "CONTENT must not be blank"),
+        (("recall", "x", "--filter", '{"a": {"b": 1}}'), "a.b in --filter is not an operator"),
+        (("recall", "x", "--dedup", "drop", "--dedup-threshold", "4"), "--dedup-threshold is too large"),
+        (("forget",), "name IDs, or give --filter"),
+        (("expire",), "give at least one condition: --older-than-days"),
+        (("expire", "--older-than-days", "0"), "--older-than-days is too small"),
+        (("merge", "none", "tea"), "(CANONICAL)"),
+        (("kv", "set", "a", "b", "--if-version", "7"), "a is at version 0, not 7 (--if-version)"),
+        (("undo", "none"), "no change none here (CHANGE)"),
+        (("review", "approve", "none"), "no such proposal here (PROPOSAL)"),
+        (("operator", "add", "ana", "--role", "admin", "--expires", "1"), "that moment is past (--expires)"),
+        (("import", "none.txt"), "there is no file none.txt (FILE)"),
+        (("reembed", "--to", "none-such"), "(--to)"),
+        (("conformance", "none:"), "the store is not a URL"),
+    ],
+)
+def test_an_error_names_what_was_typed_and_not_the_field(shell: Shell, typed: tuple[str, ...], error: str):
+    shell.remember("Ana drinks tea", "--id", "tea")
+    done = shell(*typed)
+    assert done.code in (2, 3)
+    assert error in done.err
+    assert "field:" not in done.err
+
+
+def test_a_fix_names_the_option_too(shell: Shell):
+    shell.remember("Ana drinks tea", "--id", "tea")
+    assert "fix: pass --if-version 1 to" in shell("remember", "Ana drinks coffee", "--id", "tea").err
+    assert "the memory `--id` only" in shell("remember", "x", "--id", "tea", "--if-version", "0").err
+
+
+def test_json_problems_have_the_fields_of_the_wire(shell: Shell):
+    done = shell("remember", "x", "--id", "tea", "--if-version", "0", "--json")
+    assert (done.problem["field"], done.problem["detail"]) == (
+        "if_version",
+        "if_version is too small (limit 1)",
+    )

@@ -98,7 +98,7 @@ def test_an_option_nobody_knows_is_refused() -> None:
 def test_a_product_that_is_not_installed_is_named_with_its_extra() -> None:
     with pytest.raises(StoreUnavailable) as caught:
         need("a_product_nobody_has", store="mem0", extra="mem0")
-    assert caught.value.fix == "pip install 'memorywire[mem0]'"
+    assert caught.value.fix == "in a clone of memorywire: pip install './packages/memorywire-adapters[mem0]'"
 
 
 def test_telemetry_is_off_before_a_product_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_telemetry_is_off_before_a_product_is_imported(monkeypatch: pytest.Monke
 def test_a_room_can_be_asked_for_without_its_product(scheme: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         asyncio.run(open_store(f"{scheme}://", space=SPACE))
-    assert f"memorywire[{scheme}]" in str(caught.value.fix)
+    assert f"memorywire-adapters[{scheme}]" in str(caught.value.fix)
 
 
 class Drawer:

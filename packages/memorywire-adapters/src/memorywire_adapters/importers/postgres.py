@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json
+from memorywire.model.text import install_hint
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,7 +43,7 @@ def _open(url: str) -> "Iterator[psycopg.Connection[Any]]":
         import psycopg
     except ImportError as error:
         raise StoreUnavailable(
-            "reading from Postgres needs psycopg", field="url", fix="pip install 'memorywire[postgres]'"
+            "reading from Postgres needs psycopg", field="url", fix=install_hint("memorywire", "postgres")
         ) from error
     try:
         with psycopg.connect(url, connect_timeout=10) as db:

@@ -12,6 +12,7 @@ import click
 
 from memorywire import __version__
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, USAGE, UsageHint, bug, problem_lines
+from memorywire.model.text import install_hint
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -193,8 +194,9 @@ class Commands(click.Group):
         names = self.list_commands(ctx)
         if word in names or word.startswith("-"):
             return
-        if word in SATELLITES:
-            raise click.UsageError(f"`memorywire {word}` needs: pip install {SATELLITES[word]}", ctx)
+        if package := SATELLITES.get(word):
+            reason = f"`memorywire {word}` needs the package {package}"
+            raise UsageHint(reason, ctx, install_hint(package))
         if word in HINTS:
             raise click.UsageError(f"no command {word!r}: {HINTS[word]}", ctx)
         similar = difflib.get_close_matches(word, [*names, *ALIASES, *HINTS], n=1)
@@ -292,16 +294,21 @@ def _show_usage(error: click.ClickException) -> None:
     if isinstance(error, _NO_COMMAND):
         click.echo(error.format_message())  # a group without a command shows its help
         return
-    problem = {"code": "validation_error", "detail": error.format_message()}
-    if isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
-        problem["field"] = error.param.name.rstrip("_")  # the name on the wire
+    problem, as_json = (
+        {"code": "validation_error", "detail": error.format_message()},
+        "--json" in sys.argv[1:],
+    )
+    if as_json and isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
+        problem["field"] = error.param.name.rstrip(
+            "_"
+        )  # the name on the wire; as text, click names the option
     if isinstance(error, click.UsageError) and error.ctx is not None:
         problem["fix"] = (
             error.fix if isinstance(error, UsageHint) else f"see `{error.ctx.command_path} --help`"
         )
         if isinstance(error, click.NoSuchOption) and isinstance(error.ctx.command, click.Group):
             problem["fix"] += f"; put {error.option_name} after the command"
-    for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):
+    for line in problem_lines(problem, as_json=as_json):
         click.echo(line, err=True)
 
 

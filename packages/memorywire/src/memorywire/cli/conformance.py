@@ -29,7 +29,7 @@ def _form(name: str, what: str) -> click.Option:
 
 
 @click.command("conformance")
-@click.argument("url")
+@click.argument("store", metavar="URL")
 @click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="The random seed.")
 @click.option(
     "--lives", type=click.IntRange(0), default=3, metavar="N", help="The number of random histories."
@@ -48,7 +48,7 @@ def _form(name: str, what: str) -> click.Option:
 )
 @click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also write a badge as SVG.")
 def conformance_command(
-    url: str,
+    store: str,
     seed: int,
     lives: int,
     checks: tuple[str, ...],
@@ -67,11 +67,10 @@ def conformance_command(
     """
     with problems(as_json=forms["json_file"] == _STDOUT):
         _check_folders([*forms.values(), badge])
-        report = (
-            _examine_endpoint(url)
-            if url.startswith(_ENDPOINTS)
-            else _examine(url, seed, lives, checks, exempt)
-        )
+        if store.startswith(_ENDPOINTS):
+            report = _examine_endpoint(store)
+        else:
+            report = _examine(store, seed, lives, checks, exempt)
     _write_reports(report, forms, badge)
     if not report.passed:
         raise click.exceptions.Exit(_BROKEN)

@@ -10,6 +10,7 @@ import click
 
 from memorywire.cli.app import open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.hints import note_unknown_user
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.terminal import Progress
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
@@ -85,6 +86,8 @@ def export_command(
         click.echo("\n".join(_render_export(answer | {"file": "standard output"})), err=True)
     else:
         cli.show(answer, _render_export)
+    if request.user is not None and not answer["counts"].get("put") and not cli.as_json:
+        note_unknown_user(request.user)
 
 
 async def _export(cli: CliContext, file: Path, format_: str, request: "ExportOptions") -> Answer:

@@ -14,6 +14,7 @@ from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import load_contents
 from memorywire.cli.terminal import clean, shorten
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import ERASE
 from memorywire.model.record import Json
 from memorywire.model.requests import Action, Strategy
@@ -57,6 +58,8 @@ def forget_command(
     A forgotten memory is not recalled any more; its history stays, and an undo restores it. With --hard
     its content is erased everywhere, for good. The beginning of an ID is enough.
     """
+    if not ids and filter_ is None:
+        raise InvalidRequest("name IDs, or give --filter, or both", field="ids")
     memory_ids = resolve_memory_ids(cli, ids)
     request = {"ids": memory_ids, "filter": filter_, **fields}
     note_filter_doubts(cli, filter_)
@@ -278,6 +281,9 @@ def expire_command(
         "no_recall_in_days": no_recall_in_days,
     }
     policy = {name: value for name, value in conditions.items() if value is not None}
+    if not policy:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in conditions)
+        raise InvalidRequest(f"give at least one condition: {options}", field="policy")
     request = {"policy": policy, "action": action}
     if not (dry_run or yes) and max_affected is None and sys.stdin.isatty():
         ids = cli.call("expire", **request, dry_run=True)["matched_ids"]

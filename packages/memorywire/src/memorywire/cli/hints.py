@@ -9,6 +9,7 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import CapabilityUnsupported, Forbidden
 from memorywire.model.record import Json
+from memorywire.model.text import install_hint
 from memorywire.wire.filters import doubts
 
 _MOST_AGENTS = 5
@@ -21,20 +22,28 @@ def note_filter_doubts(cli: CliContext, filter_: Json) -> None:
             click.echo(clean(f"note: {doubt}"), err=True)
 
 
-def note_other_agents(cli: CliContext) -> None:
-    """Print which agents have memories, if the agent of this command has none."""
+def note_empty_scope(cli: CliContext) -> None:
+    """Print a note if the agent of this command, or its user, has no memories."""
     if cli.as_json:
         return
     try:
         agents = cli.memory().call("agents", {})["items"]
     except (CapabilityUnsupported, Forbidden):  # the store cannot list agents, or the caller may not
-        return
-    names = [one["agent_id"] for one in agents if one["memories"]]
+        agents = []
+    agent, names = clean(cli.settings.agent), [one["agent_id"] for one in agents if one["memories"]]
     if names and cli.settings.agent not in names:
         listed = ", ".join(clean(name) for name in names[:_MOST_AGENTS])
         more = " and others" if len(names) > _MOST_AGENTS else ""
-        agent = clean(cli.settings.agent)
         click.echo(f"note: agent {agent} has no memories; choose {listed}{more} with --agent", err=True)
+    elif cli.settings.user is not None:
+        page = cli.memory().call("list", cli.payload(limit=1, include=["archived"]))
+        if not page["total"]:
+            note_unknown_user(cli.settings.user, f" of agent {agent}")
+
+
+def note_unknown_user(user: str, whose: str = "") -> None:
+    """Print that there is no memory of a user."""
+    click.echo(f"note: user {clean(user)} has no memories{whose}; see: memorywire users", err=True)
 
 
 @contextmanager
@@ -46,5 +55,5 @@ def require_extra(extra: str) -> Iterator[None]:
         if (error.name or "").startswith("memorywire."):
             raise  # a module of this package: no extra provides it
         raise CapabilityUnsupported(
-            f"{error.name} is not installed", fix=f"pip install 'memorywire[{extra}]'"
+            f"{error.name} is not installed", fix=install_hint("memorywire", extra)
         ) from error

@@ -139,15 +139,28 @@ def _locate(what: str) -> dict[str, Any]:
 
 
 async def _import_memories(cli: CliContext, request: "ImportRequest") -> Answer:
+    from memorywire.journal.ledger import Filters
     from memorywire.migrate.run_import import import_memories
 
     async with open_app(cli.local_settings) as container:
         with Progress("importing", None) as progress:
-            return await import_memories(
+            answer = await import_memories(
                 request,
                 container.context,
                 lambda done, total: progress.update(done, f"{done} of {total} changes", of=total),
             )
+        if container.journal is None or not answer["already"]:
+            return answer
+        filters = Filters(tenant=request.tenant, operation="undo")
+        entries = [row.said for row in await container.journal.filter_entries(filters)]
+    # An import makes each change once, so that it can be repeated: what was undone stays undone.
+    taken_back = {entry["details"].get("undoes") for entry in entries}
+    undos = [
+        {"change_id": entry["subject"], "agent_id": entry["agent"]}
+        for entry in entries
+        if entry["details"].get("batch") == answer["batch"] and entry["subject"] not in taken_back
+    ]
+    return {**answer, "undone": undos} if undos else answer
 
 
 async def _undo_import(cli: CliContext, batch: str) -> Answer:
@@ -163,6 +176,10 @@ def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
     for name, words in _OTHER_COUNTS.items():
         if answer[name]:
             yield f"  {answer[name]} {words}"
+    for undo in answer.get("undone", ()):
+        again = cli.for_agent(undo["agent_id"]).suggest("undo", undo["change_id"])
+        yield "  this import was undone, so its memories stay ended; bring them back with:"
+        yield f"    {again}"
     if "signed_by" in answer:
         yield f"  {_signature(answer)}"
     for ledger in answer["ledgers"]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from memorywire.cli.context import Answer, CliContext, scoped, shared
-from memorywire.cli.hints import note_filter_doubts, note_other_agents
+from memorywire.cli.hints import note_empty_scope, note_filter_doubts
 from memorywire.cli.ids import resolve_memory_id, resolve_recall_id
 from memorywire.cli.inputs import TYPES, limit_option, parse_json_object
 from memorywire.cli.recall import format_content, has_special_trust
@@ -65,7 +65,7 @@ def list_command(
     options = _page_options(types, filter_, include_archived=include_archived, limit=limit)
     cli.show(page, lambda page: _render_list(page, cli.suggest("list", *options)))
     if not page["items"]:
-        note_other_agents(cli)
+        note_empty_scope(cli)
 
 
 @click.command("history")
@@ -110,7 +110,7 @@ def users_command(cli: CliContext) -> None:
     users = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
     cli.show({"items": [{"user_id": user, "memories": count} for user, count in users]}, _render_users)
     if not items:
-        note_other_agents(cli)
+        note_empty_scope(cli)
 
 
 def _next_items(cli: CliContext, request: Answer, page: Answer) -> Iterator[Answer]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.hints import note_filter_doubts, note_other_agents
+from memorywire.cli.hints import note_empty_scope, note_filter_doubts
 from memorywire.cli.inputs import (
     PAST,
     TYPES,
@@ -29,6 +29,7 @@ _DOUBTS = {
     "no_match": ["(no match: these are below the relevance floor)"],
 }
 _WIDTH = 100  # columns of the content of a near miss
+_ROUNDING = 1e-6
 
 
 @click.command("recall", cls=TextCommand)
@@ -87,9 +88,10 @@ def recall_command(
     )
     near_misses = () if cli.as_json else answer.get("near_misses") or ()
     contents = load_contents(cli, [miss["id"] for miss in near_misses])
-    cli.show(answer, lambda answer: _render_answer(answer, contents))
+    reason = _explain_floor(cli, answer, fields["min_relevance"]) if answer.get("floor") is not None else ""
+    cli.show(answer, lambda answer: _render_answer(answer, contents, reason))
     if not answer["results"]:
-        note_other_agents(cli)
+        note_empty_scope(cli)
     if not cli.as_json and (fields["explain"] or terminal_width() is not None):
         click.echo(style(f"(show this again with: {cli.suggest('why', answer['recall_id'])})", dim=True))
 
@@ -111,7 +113,30 @@ def load_contents(cli: CliContext, ids: Sequence[str]) -> dict[str, str]:
     return contents
 
 
-def _render_answer(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
+def _explain_floor(cli: CliContext, answer: Answer, min_relevance: Json) -> str:
+    """Return why this relevance floor applies: an option, a setting, the embedder, or the query."""
+    from memorywire.search import admit
+
+    if min_relevance not in (None, "auto"):
+        return f"--min-relevance {min_relevance}"
+    if "min_relevance" in answer["degraded"]:
+        return "no floor is known for this embedder, so nothing is cut; find one with: memorywire calibrate"
+    if cli.server is None and cli.settings.floor is not None:
+        return "the setting `floor`, for every query"
+    if not answer["results"] and not answer["near_misses"]:
+        return "the search found nothing that it could cut"
+    reasons = {
+        admit.NOBODY: "the query names somebody, and no memory answers the rest of it",
+        admit.TURN: "the floor of the embedder for messages of a session",
+        admit.WEAK: "the floor of the embedder for facts",
+    }
+    return next(
+        (reason for floor, reason in reasons.items() if abs(answer["floor"] - floor) < _ROUNDING),
+        f"at least {admit.SHARE:.0%} of the best fact's evidence, less if the query asks for several things",
+    )
+
+
+def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> Iterator[str]:
     match bool(answer["results"]), answer["verdict"]:
         case True, verdict:
             yield from _hit_rows(answer)
@@ -126,7 +151,7 @@ def _render_answer(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]
         for hit in answer["results"]
         if hit["supporting"]
     )
-    yield from _near_miss_lines(answer, contents)
+    yield from _near_miss_lines(answer, contents, reason)
 
 
 def _hit_rows(answer: Answer) -> list[str]:
@@ -148,9 +173,9 @@ def _hit_rows(answer: Answer) -> list[str]:
     return format_entries(["SCORE", "TYPE", "ID", "CREATED", *trust, *signals, "CONTENT"], rows, lead=2)
 
 
-def _near_miss_lines(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
+def _near_miss_lines(answer: Answer, contents: Mapping[str, str], reason: str) -> Iterator[str]:
     if answer.get("floor") is not None:
-        yield f"floor {answer['floor']:.3f}"
+        yield f"floor {answer['floor']:.3f}: {reason}"
     for miss in answer.get("near_misses") or ():
         reason, signals = clean(miss["reason"]), _format_signals(miss["signals"])
         yield f"cut  {miss['score']:.3f}  {miss['id']}  {reason}  {signals}"

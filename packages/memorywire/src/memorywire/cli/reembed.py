@@ -17,11 +17,11 @@ _TOKEN = 4  # characters, about
 
 
 @click.command("reembed")
-@click.option("--to", metavar="EMBEDDER", help="The new embedder; default: the configured one.")
+@click.option("--to", "embedder", metavar="EMBEDDER", help="The new embedder; default: the configured one.")
 @click.option("--dry-run", is_flag=True, help="Show the number, time and cost; change nothing.")
 @click.option("--price", type=click.FloatRange(0), metavar="AMOUNT", help="The price of a million tokens.")
 @without_scope
-def reembed_command(cli: CliContext, to: str | None, dry_run: bool, price: float | None) -> None:
+def reembed_command(cli: CliContext, embedder: str | None, dry_run: bool, price: float | None) -> None:
     """Create new vectors for a new embedder.
 
     The new vectors are written beside the old ones and swapped in at once; an interrupted run continues where
@@ -32,7 +32,7 @@ def reembed_command(cli: CliContext, to: str | None, dry_run: bool, price: float
     """
     import asyncio
 
-    name = to or cli.local_settings.embedder
+    name = embedder or cli.local_settings.embedder
     answers = []
     for url in cli.local_settings.stores:
         estimate = _add_cost(asyncio.run(_estimate(cli, url, name)), price)

@@ -14,6 +14,8 @@ from msgspec import Struct, field
 from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, without_scope
 from memorywire.cli.dream import background_options, override_background
+from memorywire.cli.problems import UsageHint
+from memorywire.model.text import install_hint
 
 if TYPE_CHECKING:
     from memorywire.app import Container
@@ -55,9 +57,8 @@ class _MissingOpenWop(click.Option):
     @staticmethod
     def _refuse(context: click.Context, option: click.Parameter, value: bool) -> None:
         if value:
-            raise click.UsageError(
-                "`memorywire serve --openwop` needs: pip install memorywire-openwop", context
-            )
+            package = "memorywire-openwop"
+            raise UsageHint(f"--openwop needs the package {package}", context, install_hint(package))
 
 
 def add_mount_options(command: F) -> F:

@@ -1,4 +1,4 @@
-"""Helpers for text: plurals, cells of spreadsheets, and splitting."""
+"""Helpers for text: plurals, what to install, cells of spreadsheets, and splitting."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,12 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 
 def _several(one: str) -> str:
     return f"{one[:-1]}ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else f"{one}s"
+
+
+def install_hint(package: str, extra: str = "") -> str:
+    """Return how to install a package of this project; no package index has it yet, so from a clone."""
+    folder = f"'./packages/{package}[{extra}]'" if extra else f"./packages/{package}"
+    return f"in a clone of memorywire: pip install {folder}"
 
 
 _MARK = "'"

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.model.space import Space
+from memorywire.model.text import install_hint
 from memorywire.stores.contract import Store
 
 GROUP = "memorywire.stores"
@@ -107,7 +108,7 @@ def _unknown(scheme: str) -> InvalidRequest:
         return InvalidRequest(
             f"{scheme}:// needs the package memorywire-adapters, which is not installed",
             field="store",
-            fix=f"pip install 'memorywire-adapters[{scheme}]'",
+            fix=install_hint("memorywire-adapters", scheme),
         )
     return InvalidRequest(
         f"no store is known for the scheme {scheme}",

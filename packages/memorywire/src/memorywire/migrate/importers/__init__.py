@@ -22,6 +22,7 @@ from memorywire.migrate.importers.source import (
     read_file_time,
 )
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.text import install_hint
 from memorywire.stores.sqlite.foreign import list_tables, read_rows
 
 __all__ = [
@@ -101,7 +102,7 @@ def _recognise_file(origin: Origin) -> Importer:
     for _, importer in _load_importers():
         if importer.recognises(origin.path):
             return importer
-    missing = "" if "mem0" in _list_entry_points() else f"; other products need: pip install {_ADAPTERS}"
+    missing = "" if "mem0" in _list_entry_points() else f"; other products need, {install_hint(_ADAPTERS)}"
     raise InvalidRequest(
         f"Unrecognised file format: {origin.path.name}",
         field="file",
@@ -151,7 +152,7 @@ def read_keys(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _name_readers(service: Service) -> str:
     names = [name for name, importer in _load_services() if service.protocol in importer.readers]
-    return ", ".join(sorted(names)) or f"a product, after: pip install {_ADAPTERS}"
+    return ", ".join(sorted(names)) or f"a product, after, {install_hint(_ADAPTERS)}"
 
 
 def _load_services() -> Iterator[tuple[str, ServiceImporter]]:
@@ -174,7 +175,7 @@ def _find_importer(kind: str) -> Importer:
         raise InvalidRequest(
             f"importing from {kind} needs the package {_ADAPTERS}, which is not installed",
             field="from",
-            fix=f"pip install {_ADAPTERS}",
+            fix=install_hint(_ADAPTERS),
         )
     raise InvalidRequest(
         f"Unknown format: {kind}", field="from", fix=f"one of: auto, bundle, {', '.join(list_formats())}"

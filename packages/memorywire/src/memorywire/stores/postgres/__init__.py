@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.space import Space
+from memorywire.model.text import install_hint
 from memorywire.stores.contract import Store
 
 if TYPE_CHECKING:
@@ -47,5 +48,5 @@ def require_driver() -> None:
         raise StoreUnavailable(
             "the store postgresql needs psycopg, which is not installed or cannot be loaded",
             field="store",
-            fix="pip install 'memorywire[postgres]'",
+            fix=install_hint("memorywire", "postgres"),
         ) from error

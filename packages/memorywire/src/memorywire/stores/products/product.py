@@ -32,6 +32,7 @@ from memorywire.model.errors import (
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.secrets import path_of
+from memorywire.model.text import install_hint
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
 
 NOBODY = "nobody"
@@ -267,7 +268,7 @@ def need(module: str, *, store: str, extra: str, silence: Mapping[str, str] | No
         raise StoreUnavailable(
             f"the store {store} needs {module}, which is not installed or cannot be loaded",
             field="store",
-            fix=f"pip install 'memorywire[{extra}]'",
+            fix=install_hint("memorywire-adapters", extra),
         ) from error
 
 
