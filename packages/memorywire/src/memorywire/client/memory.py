@@ -224,8 +224,8 @@ class Memory(Audited, Overseeing, Contracts):
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
 
-        Options: `type`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`, `occurred_at`,
-        `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
+        Options: `type`, `kind`, `slot`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`,
+        `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
         `approval_required`, `privacy_intent`, `user_id`.
         """
         fields = {"type": "semantic", **options}

@@ -179,8 +179,8 @@ class Memory:
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
 
-        Options: `type`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`, `occurred_at`,
-        `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
+        Options: `type`, `kind`, `slot`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`,
+        `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
         `approval_required`, `privacy_intent`, `user_id`.
         """
         return self._run(self._memory.remember(content, **options))
