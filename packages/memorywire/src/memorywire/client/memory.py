@@ -226,7 +226,7 @@ class Memory(Audited, Overseeing, Contracts):
 
         Options: `type`, `kind`, `slot`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`,
         `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
-        `approval_required`, `privacy_intent`, `user_id`.
+        `approval_required`, `privacy_intent`, `user_id`, `team`.
         """
         fields = {"type": "semantic", **options}
         return await self._ask(Remembered, "remember", self._payload(fields, content=content))
@@ -261,7 +261,7 @@ class Memory(Audited, Overseeing, Contracts):
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`, `team`.
         """
         payload = self._payload(options, query=query)
         if "scope" not in payload:

@@ -181,7 +181,7 @@ class Memory:
 
         Options: `type`, `kind`, `slot`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`,
         `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
-        `approval_required`, `privacy_intent`, `user_id`.
+        `approval_required`, `privacy_intent`, `user_id`, `team`.
         """
         return self._run(self._memory.remember(content, **options))
 
@@ -204,7 +204,7 @@ class Memory:
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`, `team`.
         """
         return self._run(self._memory.recall(query, **options))
 
