@@ -1,1 +1,1 @@
-"""What an assistant needs of its memory: the sets `reading`, `tasks` and `facts`, and how they are measured."""
+"""What an assistant needs of its memory: the sets `reading`, `tasks` and `facts`, and their measures."""

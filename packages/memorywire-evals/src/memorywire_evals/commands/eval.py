@@ -14,6 +14,7 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.terminal import format_table
 from memorywire.model.errors import InvalidRequest
+from memorywire_evals.commands.assistant import COMMANDS
 from memorywire_evals.commands.eval_options import (
     BASELINES,
     OPTIONS,
@@ -203,6 +204,8 @@ def command() -> None:
 
 
 command.add_command(answer)
+for _assistant in COMMANDS:
+    command.add_command(_assistant)
 
 
 @command.command("compare")
