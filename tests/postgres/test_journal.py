@@ -48,7 +48,7 @@ def test_every_statement_of_the_journal_is_one_of_postgres(schema: str) -> None:
     location = locate(schema)
     with psycopg.connect(location.dsn) as db:
         db.execute(f"SET search_path = {location.schema}, public")
-        for name in sorted(STATEMENTS.keys() - {"create_schema_version"}):
+        for name in sorted(STATEMENTS.read().keys() - {"create_schema_version"}):
             _explain(db, STATEMENTS[name])
         with pytest.raises(psycopg.errors.UndefinedColumn):
             _explain(db, "SELECT nothing FROM proposal WHERE id = %(id)s")
@@ -61,9 +61,9 @@ def _parameters(statement: str) -> tuple[set[str], int]:
 
 
 def test_both_backends_have_the_same_statements_with_the_same_parameters() -> None:
-    assert sorted(STATEMENTS) == sorted(IN_SQLITE)
+    assert sorted(STATEMENTS.read()) == sorted(IN_SQLITE.read())
     only_in_files = {"all_changes", "all_versions", "change_of", "versions_of", "words_edition"}
-    for name in STATEMENTS.keys() - only_in_files:
+    for name in STATEMENTS.read().keys() - only_in_files:
         assert _parameters(STATEMENTS[name]) == _parameters(IN_SQLITE[name]), name
     assert _parameters("SELECT :id, ?") != _parameters("SELECT %(id)s")
 

@@ -33,7 +33,7 @@ from memorywire.model.proposal import Decide, Reach, Verb
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.decide import decide
 from memorywire.stores.sqlite.connection import Connect, connect
-from memorywire.stores.sqlite.rows import build_version_row, read_position, read_record
+from memorywire.stores.sqlite.rows import VERSION, build_version_row, read_position, read_record
 from memorywire.testing.samples import SPACE
 from tests.sqlite.crowd import ENDLESS, Damage, heard, killed_at_the_end, preload, start
 from tests.sqlite.desk import opened
@@ -284,7 +284,7 @@ def _unindexed(db: apsw.Connection) -> int:
     for (*found, _), row in zip(db.execute(sql).fetchall(), db.execute(words).fetchall(), strict=True):
         record = read_record(row)
         put = Put(record=record, base=Base.NOTHING, vector=vector_of(record.meaning))
-        right = build_version_row(put, SPACE)
+        right = dict(zip(VERSION, build_version_row(put, SPACE), strict=True))
         bad += found != [right[name] for name in columns]
     return int(bad)
 
@@ -302,7 +302,7 @@ def wrong_vectors(path: Path, *, other: bool) -> list[str]:
         record = read_record(row)
         words = f"other {record.meaning}" if other else record.meaning
         right = build_version_row(Put(record=record, base=Base.NOTHING, vector=vector_of(words)), SPACE)[
-            "vector"
+            VERSION.index("vector")
         ]
         if vectors[read_position(row)] != right:
             wrong.append(f"{record.id} v{record.version}")

@@ -69,7 +69,7 @@ def test_a_query_without_a_predicate_is_caught(
 ) -> None:
     assert _holds(claim)
     assert predicate in QUERIES[query]
-    monkeypatch.setitem(QUERIES._blocks, query, QUERIES[query].replace(predicate, ""))
+    monkeypatch.setitem(QUERIES, query, QUERIES[query].replace(predicate, ""))
     assert not _holds(claim)
 
 

@@ -180,7 +180,7 @@ def _plans() -> list[tuple[str, str, str]]:
         db.execute(script)
     db.execute("PRAGMA foreign_keys = OFF")
     plans = []
-    for name, sql in QUERIES.items():
+    for name, sql in QUERIES.read().items():
         for form in _forms(sql):
             places = len(set(re.findall(r"\?\d+", form))) or form.count("?")
             bindings = dict.fromkeys(re.findall(r":(\w+)", form), "[]") or ("",) * places

@@ -170,7 +170,7 @@ def test_a_search_from_packs_answers_as_one_from_rows(
     run(main())
     # The rows of packs are not read: without their query nothing else is missing.
     blind = QUERIES["index_live"].replace("ended IS NULL", "ended IS NULL AND 0")
-    monkeypatch.setitem(QUERIES._blocks, "index_live", blind)
+    monkeypatch.setitem(QUERIES, "index_live", blind)
     run(main())
 
 

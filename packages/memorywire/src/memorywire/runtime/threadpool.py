@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class Reply:
-    """The answer that a thread owes to a coroutine, or the error that prevented it.
+    """The answer of a thread to a coroutine, or the error that prevented it.
 
     Fill it in by `with reply: reply.value = ...`. A coroutine that was cancelled simply does not hear of it.
     """
 
-    __slots__ = ("_loop", "error", "future", "value")
+    __slots__ = ("error", "future", "loop", "value")
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self._loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
         self.value: Any = None
         self.error: BaseException | None = None
 
@@ -43,22 +43,15 @@ class Reply:
         else:
             self.future.set_result(self.value)
 
-    def belongs_with(self, other: "Reply") -> bool:
-        """Whether both are waited for on one event loop."""
-        return self._loop is other._loop
-
-    def wake(self, replies: Sequence["Reply"]) -> None:
-        """Settle these replies on the event loop that they share with this one."""
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
-            self._loop.call_soon_threadsafe(_settle, replies)
-
 
 def tell(replies: Sequence[Reply]) -> None:
     """Hand filled replies to those who wait for them: one interruption for each event loop."""
-    while replies:
-        first = replies[0]
-        first.wake([reply for reply in replies if reply.belongs_with(first)])
-        replies = [reply for reply in replies if not reply.belongs_with(first)]
+    by_loop: dict[asyncio.AbstractEventLoop, list[Reply]] = {}
+    for reply in replies:
+        by_loop.setdefault(reply.loop, []).append(reply)
+    for loop, several in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+            loop.call_soon_threadsafe(_settle, several)
 
 
 def _settle(replies: Sequence[Reply]) -> None:
@@ -72,7 +65,7 @@ class _Job(Struct, frozen=True):
 
 
 class Dismissed(Exception):
-    """The threads of the crew have ended."""
+    """The threads of the pool have ended."""
 
 
 class ThreadPool:
@@ -83,7 +76,7 @@ class ThreadPool:
 
     def __init__(self, size: int, name: str) -> None:
         self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: a thread may end
-        self._door = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
         self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for _ in range(size)]
         for thread in self._threads:
@@ -92,7 +85,7 @@ class ThreadPool:
     async def do(self, work: Callable[[], T]) -> T:
         """The answer of `work`; raises Dismissed when nobody is there to do it."""
         job = _Job(work, Reply())
-        with self._door:
+        with self._lock:
             if self._closed:
                 raise Dismissed
             self._waiting.put(job)
@@ -102,7 +95,7 @@ class ThreadPool:
     async def do_each(self, works: Sequence[Callable[[], T]]) -> list[T]:
         """The answers of all works, each by whoever is free first."""
         jobs = [_Job(work, Reply()) for work in works]
-        with self._door:
+        with self._lock:
             if self._closed:
                 raise Dismissed
             for job in jobs:
@@ -112,7 +105,7 @@ class ThreadPool:
 
     def dismiss(self) -> None:
         """Do what waits, and end the threads; blocks while they do."""
-        with self._door:
+        with self._lock:
             self._closed = True
             for _ in self._threads:
                 self._waiting.put(None)

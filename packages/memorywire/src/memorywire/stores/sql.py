@@ -2,8 +2,6 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,28 +12,27 @@ from memorywire.model.record import Json
 _HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
-class Document(Mapping[str, str]):
-    """Files of named blocks, read when the first block is asked for."""
+class Document(dict[str, str]):
+    """Named blocks of SQL files; they are read when the first block is looked up."""
 
     def __init__(self, package: str, *files: str) -> None:
+        super().__init__()
         self._package = package
         self._files = files
 
-    @cached_property
-    def _blocks(self) -> dict[str, str]:
+    def __missing__(self, name: str) -> str:
+        if self:
+            raise KeyError(name)
+        return self.read()[name]
+
+    def read(self) -> "Document":
+        """Read the files now: for whoever needs all of the blocks."""
         path = folder(self._package)
         text = "".join((path / file).read_text(encoding="utf-8") for file in self._files)
         _, *parts = _HEADING.split(text)
-        return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
-
-    def __getitem__(self, name: str) -> str:
-        return self._blocks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._blocks)
-
-    def __len__(self) -> int:
-        return len(self._blocks)
+        blocks = {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+        self.update(blocks)  # at once: another thread may be here too
+        return self
 
 
 ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}

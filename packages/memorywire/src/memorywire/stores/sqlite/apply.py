@@ -17,14 +17,13 @@ from memorywire.stores.sqlite.file import request_scrub
 from memorywire.stores.sqlite.rows import (
     CHANGE,
     RECORD,
+    VERSION,
     Bindings,
     Columns,
     Row,
     bind_scope,
     build_change_columns,
-    build_change_row,
     build_version_columns,
-    build_version_row,
     checksum_end,
     checksum_row,
     checksum_vector,
@@ -32,14 +31,7 @@ from memorywire.stores.sqlite.rows import (
 from memorywire.stores.sqlite.sql import QUERIES
 
 _FEW = 2
-
-
-class Prepared(Struct, frozen=True):
-    """A change with its rows: everything slow is done, so that the transaction only writes."""
-
-    change: Change
-    row: Bindings
-    puts: Sequence[Bindings]
+_DIGEST = VERSION.index("digest")
 
 
 class _Newest(Struct, frozen=True):
@@ -51,31 +43,26 @@ class _Newest(Struct, frozen=True):
     erased: bool
 
 
-def prepare(change: Change, space: Space) -> Prepared:
-    """The rows of a change; raises InvalidRequest for what no row can hold."""
-    return Prepared(change, build_change_row(change), [build_version_row(put, space) for put in change.put])
-
-
-def apply(db: apsw.Connection, prepared: Prepared) -> int:
-    """Write all of it and give its commit sequence, or raise and leave it to its caller to undo the rest."""
-    change, row = prepared.change, prepared.row
-    started = db.execute(QUERIES["begin_change"], tuple(row.values())).get
+def apply(db: apsw.Connection, change: Change, row: Row, versions: Sequence[Row]) -> int:
+    """Write a change by its rows and give its commit sequence; when it raises, the caller undoes the rest."""
+    started = db.execute(QUERIES["begin_change"], row).get
     if started is None:
-        return _find_committed(db, row)
+        return _find_committed(db, change)
     sequence = int(started)
     # Ends first, so that a put may say again what its own change retires.
     for end in change.end:
         _end(db, change, sequence, end)
-    for put, version in zip(change.put, prepared.puts, strict=True):
+    for put, version in zip(change.put, versions, strict=True):
         _put(db, change, sequence, put, version)
     for id in change.erase:
         _erase(db, change, sequence, id)
     return sequence
 
 
-def _find_committed(db: apsw.Connection, row: Bindings) -> int:
+def _find_committed(db: apsw.Connection, change: Change) -> int:
     """The sequence of a change that is committed already; IdempotencyConflict if only its key is."""
-    sequence = db.execute(QUERIES["change_by_id"], row).get
+    name = {"tenant": change.scope.tenant, "id": change.id}
+    sequence = db.execute(QUERIES["change_by_id"], name).get
     if sequence is None:
         raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
     return int(sequence)
@@ -97,32 +84,30 @@ def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> N
     db.execute(QUERIES["end_live"], name | end_row)
 
 
-def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
+def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Row) -> None:
     if is_first_version(change, put):
-        db.execute(QUERIES["begin_chain"], chain_row(change, sequence, put, version))
+        scope = put.record.scope
+        same = (scope.tenant, scope.agent, version[_DIGEST], scope.user, change.at)
+        db.execute(QUERIES["begin_chain"], (*version, sequence, put.unique, *same))
         if db.changes():
             return  # in one statement, as nearly every put; the rest is for finding out why not
     elif is_next_version(change, put) and _replace_live(db, sequence, put):
-        db.execute(QUERIES["begin_version"], (*version.values(), sequence))
+        db.execute(QUERIES["begin_version"], (*version, sequence))
         return
     _refuse_wrong_base(db, change, put)
     if put.unique:
-        existing = db.execute(QUERIES["same_content"], version | {"at": change.at}).get
+        digest = {"id": put.record.id, "digest": version[_DIGEST], "at": change.at}
+        existing = db.execute(QUERIES["same_content"], bind_scope(put.record.scope) | digest).get
         if existing is not None:
             raise Duplicate(str(existing))
     if put.vector is None and put.like is not None:
         vector = _read_vector(db, put)
-        version = version | {"vector": vector, "vector_checksum": checksum_vector(vector)}
+        *fields, _, terms, checksum, _ = version
+        version = (*fields, vector, terms, checksum, checksum_vector(vector))
     if put.base is Base.LIVE:
         previous = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, previous)
-    db.execute(QUERIES["begin_version"], (*version.values(), sequence))
-
-
-def chain_row(change: Change, sequence: int, put: Put, version: Bindings) -> Row:
-    """The values of the statement `begin_chain`: the version, and what must not be there yet."""
-    same = (version["tenant"], version["agent"], version["digest"], version["user"], change.at)
-    return (*version.values(), sequence, put.unique, *same)
+    db.execute(QUERIES["begin_version"], (*version, sequence))
 
 
 def is_brief(change: Change) -> bool:

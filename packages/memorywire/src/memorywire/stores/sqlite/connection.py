@@ -18,12 +18,15 @@ from memorywire.model.errors import (
     DAMAGED_FIX,
     InvalidRequest,
     MemorywireError,
+    SpaceMismatch,
     StoreBusy,
     StoreCorrupt,
     StoreUnavailable,
     UnsafeEngine,
 )
+from memorywire.model.space import Space
 from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.sql import QUERIES
 
 _FIRST_SAFE = (3, 51, 3)
 _PATCHED = {(3, 50): 7, (3, 44): 6}
@@ -185,19 +188,16 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
             max_pause = min(max_pause * 2, _LONGEST_PAUSE)
 
 
-class _ErrorMapping:
+class _ErrorMapping(Struct, frozen=True):
     """Foreign errors stop here and leave as ours."""
 
-    __slots__ = ("_location",)
-
-    def __init__(self, location: Location) -> None:
-        self._location = location
+    location: Location
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        ours = None if error is None else _map_error(error, self._location)
+        ours = None if error is None else _map_error(error, self.location)
         if ours is not None:
             raise ours from error
 
@@ -236,20 +236,17 @@ def _cause(error: apsw.Error) -> str:
     return "the disk is full" if isinstance(error, apsw.FullError) else "the disk cannot be written or read"
 
 
-class _Transaction:
+class _Transaction(Struct, frozen=True):
     """Committed when all goes well, else rolled back."""
 
-    __slots__ = ("_begin", "_db")
-
-    def __init__(self, db: apsw.Connection, begin: Callable[[], object]) -> None:
-        self._db = db
-        self._begin = begin
+    db: apsw.Connection
+    begin: Callable[[], object]
 
     def __enter__(self) -> None:
-        self._begin()
+        self.begin()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        db = self._db
+        db = self.db
         try:
             if error is None:
                 db.execute("COMMIT")
@@ -261,7 +258,7 @@ class _Transaction:
 
 def snapshot(db: apsw.Connection) -> _Transaction:
     """Every read inside sees one moment of the file."""
-    return _Transaction(db, lambda: db.execute("BEGIN"))
+    return _Transaction(db, partial(db.execute, "BEGIN"))
 
 
 def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transaction:
@@ -279,6 +276,16 @@ def _begin_at_once(db: apsw.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
     finally:
         db.set_busy_timeout(_BUSY_MS)
+
+
+def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
+    """Raise SpaceMismatch if the vectors were replaced after this process opened the file."""
+    now = db.execute(QUERIES["reembedded_to"]).get
+    if now is not None and now != str(space):
+        raise SpaceMismatch(
+            f"the file was re-embedded: its vectors are of {now}, not of {space} any more",
+            fix="open it again with the embedder that it was re-embedded with",
+        )
 
 
 def concerns_all(error: BaseException) -> bool:
@@ -311,21 +318,20 @@ class Savepoint:
         return True
 
 
-class _Borrowed:
+class _Loan(Struct):
     """Takes a connection out of the pool, and puts it back at the end."""
 
-    __slots__ = ("_idle", "_lent", "_wait")
-
-    def __init__(self, idle: SimpleQueue[apsw.Connection], *, wait: bool) -> None:
-        self._idle = idle
-        self._wait = wait
+    idle: SimpleQueue[apsw.Connection]
+    wait: bool
+    connection: apsw.Connection | None = None
 
     def __enter__(self) -> apsw.Connection:
-        self._lent = self._idle.get(self._wait)
-        return self._lent
+        self.connection = self.idle.get(self.wait)
+        return self.connection
 
     def __exit__(self, *_: object) -> None:
-        self._idle.put(self._lent)
+        if self.connection is not None:
+            self.idle.put(self.connection)
 
 
 class Pool:
@@ -340,9 +346,9 @@ class Pool:
     def __len__(self) -> int:
         return self._size
 
-    def borrow(self, *, wait: bool = True) -> _Borrowed:
+    def borrow(self, *, wait: bool = True) -> _Loan:
         """One of them, as soon as one is there, for the time of a `with`; `Empty` when it must not wait."""
-        return _Borrowed(self._idle, wait=wait)
+        return _Loan(self._idle, wait)
 
     def close(self) -> None:
         """Wait for each connection to come back, and close it."""

@@ -131,13 +131,3 @@ def read_space(db: apsw.Connection) -> Space | None:
 def read_words_edition(db: apsw.Connection) -> int:
     """The edition of the rules by which all words of the file are indexed."""
     return int(db.execute(QUERIES["words_of"]).get or 1)
-
-
-def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
-    """Raise SpaceMismatch if the vectors were replaced after this process opened the file."""
-    now = db.execute(QUERIES["reembedded_to"]).get
-    if now is not None and now != str(space):
-        raise SpaceMismatch(
-            f"the file was re-embedded: its vectors are of {now}, not of {space} any more",
-            fix="open it again with the embedder that it was re-embedded with",
-        )

@@ -4,7 +4,7 @@ import hashlib
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.codec import read_json, write_json
 from memorywire.model.errors import InvalidRequest, corrupt_row
-from memorywire.model.kv import saying
+from memorywire.model.kv import MARK, saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.search.text import (
@@ -38,6 +38,7 @@ CHANGE = (
     *("about", "puts"),
 )
 """The columns of a change that its checksum covers."""
+CHANGE_ROW = (*CHANGE, "checksum")
 
 
 def checksum_row(values: Sequence[object]) -> int:
@@ -68,7 +69,7 @@ _NONE, _EMPTY = "[]", "{}"
 _PLAIN_TYPES = frozenset({type(None), bytes, float})  # the engine holds every one of these
 _TEXT, _WHOLE = {str}, {int}
 
-_VERSION = (
+VERSION = (
     *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
     *("updated_at", "occurred_at", "expires_at", "trust", "source", "session", "digest", "length"),
     *("structured", "tags", "metadata", "supersedes", "merged_from", "derived_from", "content", "vector"),
@@ -97,21 +98,17 @@ def _hash(term: str) -> bytes:
 
 def compute_digest(record: Record) -> bytes | None:
     """The digest a row keeps for finding duplicates; None for the entry of a key."""
-    digest = saying(record)
-    return None if digest is None else bytes.fromhex(digest)
-
-
-def build_version_row(put: Put, space: Space) -> Bindings:
-    """Everything a new version's row holds, except the sequence that begins it."""
-    return _check_row(dict(zip(_VERSION, _version_values(put, space), strict=True)))
+    is_entry = MARK in record.metadata and saying(record) is None
+    return None if is_entry else bytes.fromhex(record.digest)
 
 
 def build_version_columns(puts: Sequence[Put], space: Space) -> Columns:
-    """The same of many, column by column, without the names."""
-    return _check_rows(_VERSION, [_version_values(put, space) for put in puts])
+    """The rows of many new versions, checked and column by column."""
+    return _check_rows(VERSION, [build_version_row(put, space) for put in puts])
 
 
-def _version_values(put: Put, space: Space) -> Row:
+def build_version_row(put: Put, space: Space) -> Row:
+    """Everything a new version's row holds, in the order of VERSION, unchecked."""
     record, scope = put.record, put.record.scope
     length, terms = index_terms(record)
     is_object = not isinstance(record.content, str)
@@ -142,21 +139,17 @@ def _version_values(put: Put, space: Space) -> Row:
         _dump_list(record.derived_from),
         write_json(record.content) if is_object else str(record.content),
     )
-    checksums = (checksum_row(name + words), checksum_vector(vector))
+    checksums = (checksum_row(name + words), None if vector is None else crc32(vector))
     return (*name, compute_digest(record), length, *words, vector, terms, *checksums)
 
 
-def build_change_row(change: Change) -> Bindings:
-    """Everything a change's row holds, except its sequence and where its versions stand."""
-    return _check_row(dict(zip((*CHANGE, "checksum"), _change_values(change), strict=True)))
-
-
 def build_change_columns(changes: Sequence[Change]) -> Columns:
-    """The same of many, column by column, without the names."""
-    return _check_rows((*CHANGE, "checksum"), [_change_values(change) for change in changes])
+    """The rows of many changes, checked and column by column."""
+    return _check_rows(CHANGE_ROW, [build_change_row(change) for change in changes])
 
 
-def _change_values(change: Change) -> Row:
+def build_change_row(change: Change) -> Row:
+    """Everything a change's row holds but its sequence, in the order of CHANGE_ROW, unchecked."""
     row = (
         change.id,
         change.scope.tenant,
@@ -313,16 +306,11 @@ def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
         return None
     if len(vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
-    if "numpy" not in sys.modules:  # loading it takes longer than all a process does that keeps one memory
+    numpy = sys.modules.get("numpy")  # loading it takes longer than all else that keeps one memory
+    if numpy is None:
         return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
-    return _narrowing()(vector)
-
-
-@cache
-def _narrowing() -> Callable[[bytes], bytes]:
-    from memorywire.index.vectors import to_float16
-
-    return to_float16
+    narrow: bytes = numpy.frombuffer(vector, "<f4").astype("<f2").tobytes()
+    return narrow
 
 
 def _dump_list(names: Sequence[str]) -> str:
@@ -333,24 +321,19 @@ def _load_list(text: str) -> tuple[str, ...]:
     return () if text == _NONE else tuple(read_json(text))
 
 
-def _check_row(row: Bindings) -> Bindings:
+def check_row(names: Sequence[str], row: Row) -> None:
     """Refuse what the engine cannot hold here, before it breaks a transaction that others share."""
-    for name, value in row.items():
+    for name, value in zip(names, row, strict=True):
         if type(value) in _PLAIN_TYPES:
             continue
         if isinstance(value, str):
             if not value.isascii():
-                _refuse_surrogates(name, value)
+                try:
+                    value.encode()
+                except UnicodeEncodeError as error:
+                    raise InvalidRequest("the text holds a lone surrogate", field=name) from error
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise InvalidRequest("the number does not fit into 64 bits", field=name)
-    return row
-
-
-def _refuse_surrogates(name: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds a lone surrogate", field=name) from error
 
 
 def _check_rows(names: Sequence[str], rows: list[Row]) -> Columns:
@@ -358,7 +341,7 @@ def _check_rows(names: Sequence[str], rows: list[Row]) -> Columns:
     columns = [*zip(*rows, strict=True)]
     if not all(map(_is_plain_column, columns)):
         for row in rows:
-            _check_row(dict(zip(names, row, strict=True)))
+            check_row(names, row)
     return columns
 
 

@@ -17,8 +17,7 @@ from memorywire.index.vectors import Vectors, decode_vectors
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored, Where
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.connection import snapshot
-from memorywire.stores.sqlite.migrate import refuse_if_reembedded
+from memorywire.stores.sqlite.connection import refuse_if_reembedded, snapshot
 from memorywire.stores.sqlite.reads import at_positions, ids_at, positions
 from memorywire.stores.sqlite.rows import Bindings, LastRecalled, Row, hash_term, use_stored
 from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ranges, read_segments

@@ -23,8 +23,8 @@ from memorywire.index.cache import IndexCache
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
 from memorywire.model.space import Space
+from memorywire.stores.sqlite.connection import refuse_if_reembedded
 from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.rows import Bindings, Row, checksum_row
 from memorywire.stores.sqlite.sql import QUERIES
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,16 +24,24 @@ from memorywire.stores.sqlite.apply import (
     apply,
     apply_group,
     is_brief,
-    prepare,
     prepare_group,
     run_in_savepoint,
 )
-from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
+from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect, refuse_if_reembedded
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.health import examine
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
-from memorywire.stores.sqlite.rows import Bindings, LastRecalled, bind_scope, use_stored
+from memorywire.stores.sqlite.migrate import migrate
+from memorywire.stores.sqlite.rows import (
+    CHANGE_ROW,
+    VERSION,
+    LastRecalled,
+    bind_scope,
+    build_change_row,
+    build_version_row,
+    check_row,
+    use_stored,
+)
 from memorywire.stores.sqlite.segments import Compactor
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.stores.sqlite.writer import Work
@@ -82,7 +90,11 @@ class RecallBuffer:
     def write(self, db: apsw.Connection) -> None:
         with self._lock:
             self._taken, self._new = self._new, {}
-        db.executemany(QUERIES["touch"], [_row(touch) for touch in chain.from_iterable(self._taken.values())])
+        rows = [
+            bind_scope(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
+            for touch in chain.from_iterable(self._taken.values())
+        ]
+        db.executemany(QUERIES["touch"], rows)
 
     def settle(self) -> None:
         with self._lock:
@@ -129,10 +141,6 @@ def _find_last_recall(pending: Sequence[_Pending], scope: Scope, id: str, latest
 def _find_recalls(pending: Sequence[_Pending], own: Scope, id: str) -> list[Recall]:
     """The touches that count for a record: recalls for its user, and recalls for all users."""
     return [touch for touches in pending for touch in touches.get(id, ()) if touch.scope.covers(own)]
-
-
-def _row(touch: Recall) -> Bindings:
-    return bind_scope(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
 
 
 def _merge(pending: _Pending, touches: Iterable[Recall]) -> None:
@@ -200,11 +208,14 @@ class SqliteStore:
         Everything slow is done here, so that the transaction only writes. Raises InvalidRequest for what
         no row can hold.
         """
-        rows = prepare(change, self._space)
+        row, versions = build_change_row(change), [*map(build_version_row, change.put, repeat(self._space))]
+        check_row(CHANGE_ROW, row)
+        for version in versions:
+            check_row(VERSION, version)
 
         def work(db: apsw.Connection) -> int:
             refuse_if_reembedded(db, self._space)
-            return apply(db, rows)
+            return apply(db, change, row, versions)
 
         return work
 

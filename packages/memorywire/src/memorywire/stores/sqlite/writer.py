@@ -190,20 +190,16 @@ class _WorkRefused(Exception):
     """A work of the transaction was refused: do all of them again, so that it fails alone."""
 
 
-class _Replies:
-    """Gives every waiting caller the error when the jobs could not be committed."""
+class _Attempt(Struct):
+    """Keeps whatever error ends the block, so that the writer's thread can hand it to its callers."""
 
-    def __init__(self, jobs: Sequence[_Job]) -> None:
-        self.replies = [job.reply for job in jobs]
-        self.committed = False
+    error: BaseException | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if not self.committed:
-            for reply in self.replies:
-                reply.error = error
+        self.error = error
         return True
 
 
@@ -241,7 +237,8 @@ class Writer:
         loop = asyncio.get_running_loop()
         job = _Job(work, Reply(), changes, brief, alone or work)
         with self._lock:
-            self._must_be_open()
+            if self._closed:
+                raise StoreUnavailable(f"{self._location} is closed")
             first = loop not in self._collected
             self._collected.setdefault(loop, []).append(job)
         if first:
@@ -258,12 +255,9 @@ class Writer:
         with self._lock:
             jobs = self._collected.pop(loop, [])
             if not (self._is_lone(jobs) and self._try_here(jobs[0])):
-                self._leave_to_thread(jobs)
-
-    def _leave_to_thread(self, jobs: Sequence[_Job]) -> None:
-        self._in_flight += len(jobs)
-        for job in jobs:
-            self._waiting.put(job)
+                self._in_flight += len(jobs)
+                for job in jobs:
+                    self._waiting.put(job)
 
     def _is_lone(self, jobs: Sequence[_Job]) -> bool:
         """Whether there is one short job, no caller to share its commit with, and nothing slow to do."""
@@ -302,7 +296,8 @@ class Writer:
     def later(self, collect: Callable[[], None]) -> None:
         """Let one of the deferred collect more; it is written with the next group, or after a moment."""
         with self._lock:
-            self._must_be_open()
+            if self._closed:
+                raise StoreUnavailable(f"{self._location} is closed")
             is_awake = any(self._deferred)
             collect()
             self._recalls_pending += 1
@@ -313,52 +308,48 @@ class Writer:
         """Write what waits, and end the thread."""
         with self._lock:
             self._closed = True
-            self._leave_to_thread([*chain.from_iterable(self._collected.values())])
+            for job in chain.from_iterable(self._collected.values()):
+                self._in_flight += 1
+                self._waiting.put(job)
             self._collected.clear()
             self._waiting.put(None)
         self._thread.join()
 
-    def _must_be_open(self) -> None:
-        if self._closed:
-            raise StoreUnavailable(f"{self._location} is closed")
-
     def _work(self) -> None:
         ending = False
         while not ending:
-            jobs, was_woken = self._next_group()
+            jobs: list[_Job] = []
+            room, was_woken = _GROUP, False
+            due = any(self._deferred) or self._pending_scrub is not None
+            with suppress(Empty):  # nothing came within the idle time
+                job = self._waiting.get(timeout=_IDLE_SECONDS if due else None)
+                was_woken = True
+                while job is not None:
+                    jobs.append(job)
+                    room -= job.changes
+                    more = room > 0 and not self._waiting.empty()
+                    job = self._waiting.get_nowait() if more else None
             ending = self._closed and self._waiting.empty()
             if jobs or ending or not was_woken:
                 self._serve(jobs)
-                self._checkpoint()
-
-    def _next_group(self) -> tuple[list[_Job], bool]:
-        """The jobs that wait, at most a group of them; and whether any came before the idle time was over."""
-        due = any(self._deferred) or self._pending_scrub is not None
-        jobs: list[_Job] = []
-        room = _GROUP
-        with suppress(Empty):
-            job = self._waiting.get(timeout=_IDLE_SECONDS if due else None)
-            while job is not None:
-                jobs.append(job)
-                room -= job.changes
-                more = room > 0 and not self._waiting.empty()
-                job = self._waiting.get_nowait() if more else None
-            return jobs, True
-        return jobs, bool(jobs)
+                if self._checkpoints.due:
+                    with self._pool.borrow() as db:
+                        self._checkpoints.finish(db)
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
-        with _Replies(jobs) as answerable, map_errors(self._location), self._pool.borrow() as db:
+        is_committed = False
+        with _Attempt() as attempt, map_errors(self._location), self._pool.borrow() as db:
             erasure = self._commit(db, jobs, self._retry_policy)
-            answerable.committed = True
-            self._scrub(db, erasure)
-        with self._lock:  # before anybody hears of it, and comes again
+            is_committed = True
+            if erasure is not None or self._pending_scrub is not None:
+                self._scrub(db, erasure)
+        replies = [job.reply for job in jobs]
+        if not is_committed:
+            for reply in replies:
+                reply.error = attempt.error
+        with self._lock:  # before a caller hears of it, and comes again
             self._in_flight -= len(jobs)
-        tell(answerable.replies)
-
-    def _checkpoint(self) -> None:
-        if self._checkpoints.due:
-            with self._pool.borrow() as db:
-                self._checkpoints.finish(db)
+        tell(replies)
 
     def _commit(
         self, db: apsw.Connection, jobs: Sequence[_Job], retry_policy: RetryPolicy | None
