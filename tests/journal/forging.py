@@ -19,14 +19,19 @@ _DEFINITION = {
 
 
 def a_state(folder: Path) -> bytes:
-    """The image of a file with something of everything that the ledger speaks of.
+    """The image of a file with something of everything that the ledger speaks of."""
+    fill(folder)
+    db = apsw.Connection(str(next(iter((folder / "home").glob("*.db")))))
+    db.execute("PRAGMA journal_mode = DELETE")  # an image in memory has no log
+    return db.serialize("main")
 
-    Memories are named by what became of them.
-    """
+
+def fill(folder: Path, **variables: str) -> None:
+    """Write something of everything that the ledger speaks of; memories are named by what became of them."""
     typed = Inside(folder / "home")
 
     def do(*words: str, stdin: bytes = b"") -> str:
-        done = typed(*words, stdin=stdin)
+        done = typed(*words, stdin=stdin, **variables)
         assert done.code == 0, (words, done)
         return done.out
 
@@ -53,9 +58,6 @@ def a_state(folder: Path) -> bytes:
     do("webhook", "add", "https://example.com/told")
     do("backends", "create", "-", stdin=json.dumps(_DEFINITION).encode())
     do("backends", "bind", "files", "--agent", "far")
-    db = apsw.Connection(str(next(iter(typed.home.glob("*.db")))))
-    db.execute("PRAGMA journal_mode = DELETE")  # an image in memory has no log
-    return db.serialize("main")
 
 
 def _set(table: str, where: str, **columns: str) -> dict[str, str]:
@@ -147,6 +149,7 @@ EDITS: Mapping[str, str] = {
         " reason = NULL WHERE id = 'erased'"
     ),
     "version: end a live one": f"UPDATE version SET ended = 1, reason = 'forgotten' WHERE {_LIVE}",
+    "version: hide a live one": "UPDATE version SET ended = 99999 WHERE id = 'twin'",
     "version: empty a live one": (
         "UPDATE version SET ended = 1, reason = 'erased', content = NULL, terms = NULL WHERE id = 'twin'"
     ),

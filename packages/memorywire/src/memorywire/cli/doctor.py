@@ -24,6 +24,8 @@ from memorywire.model.record import Json
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
+    from memorywire.app.container import Container
+    from memorywire.journal.state import StateReport
     from memorywire.stores.remote.client import Place
 
 
@@ -210,7 +212,7 @@ def _store(cli: CliContext, url: str) -> dict[str, Json]:
             health = store_cli.memory().health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
-        if path is not None and health["ok"]:
+        if health["ok"]:
             health |= _state(cli, url)
         return {**store, "exists": True, **health}
     except MemorywireError as error:
@@ -230,11 +232,16 @@ def _rows(path: Path) -> dict[str, Json]:
 
 def _state(cli: CliContext, url: str) -> dict[str, Json]:
     """Compare the state with the ledger, if both are in one database."""
-    from memorywire.cli.app import as_sqlite, run_in_journal
+    from memorywire.cli.app import run_in_app
 
-    if as_sqlite(url) is None:
+    async def verify(container: "Container") -> "StateReport | None":
+        journal = container.journal
+        is_shared = journal is not None and journal.shares(container.context.store)
+        return await journal.verify_state() if journal is not None and is_shared else None
+
+    report = run_in_app(replace(cli.settings, stores=(url,)), verify)
+    if report is None:
         return {}
-    report = run_in_journal(replace(cli.settings, stores=(url,)), lambda journal: journal.verify_state())
     differences = [str(one) for one in report.differences[:_MOST]]
     return {"verified_to": report.entries, "differences": differences}
 

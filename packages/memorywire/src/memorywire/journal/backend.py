@@ -17,13 +17,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from memorywire.model.change import Change
-from memorywire.model.record import Scope
+from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
 Bindings: TypeAlias = Mapping[str, Any] | Sequence[Any]
+
+
+class StoredVersion(Struct, kw_only=True):
+    """A version of a memory as the database has it, for a comparison with the ledger.
+
+    `is_in_place` is False where the row does not stand where its change put it, `is_blank` where an erased
+    version has none of its columns left. `read` gives the record, or raises for a row that cannot be one;
+    `is_indexed` tells whether everything that was derived from the record for searches and filters fits it.
+    """
+
+    tenant: str
+    agent: str
+    user: str | None
+    id: str
+    number: int
+    began_by: str | None
+    ended_by: str | None
+    is_live: bool
+    reason: str | None
+    into: str | None
+    is_in_place: bool
+    has_content: bool
+    is_blank: bool
+    read: Callable[[], Record]
+    is_indexed: Callable[[Record], bool]
 
 
 class Session(Protocol):
@@ -61,6 +88,14 @@ class Session(Protocol):
         """Let this transaction see the memories of the tenant, where the database shows one tenant at a
         time.
         """
+        ...
+
+    def see_all_tenants(self) -> None:
+        """Let this transaction read the memories of all tenants, to compare them with the ledger."""
+        ...
+
+    def stored_versions(self, memories: Iterable[tuple[str, str]] | None = None) -> Iterator[StoredVersion]:
+        """The versions of the store in this database: of all memories, or of these tenants and ids."""
         ...
 
     def schedule_scrub(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from memorywire.journal import ledger, row_digests
-from memorywire.journal.backend import Session
+from memorywire.journal.backend import Session, StoredVersion
 from memorywire.journal.entries import (
     canonical,
     canonical_bytes,
@@ -23,9 +23,8 @@ from memorywire.journal.entries import (
 from memorywire.journal.ledger import Row
 from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json
 from memorywire.search.text import EDITION
-from memorywire.stores.sqlite.rows import compute_digest, index_terms, read_record
 
 VersionKey: TypeAlias = tuple[str, str, int]
 """Tenant, id and number of a version."""
@@ -170,9 +169,6 @@ def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
-_CHAIN = 23  # the first column of the view `record` that is not part of the memory
-
-
 class Difference(Struct, frozen=True, order=True):
     """One thing that the state and the ledger do not agree on."""
 
@@ -227,6 +223,7 @@ def compare(db: Session, after: int = 0) -> StateReport:
         work.differ("entry", seq, "it cannot be read")
     _compare_people(work)
     if db.value("has_comparable_memories"):
+        db.see_all_tenants()
         work.indexed = (
             int(db.value("words_edition") or 1) == EDITION
         )  # by the rules of another release the words are others
@@ -281,7 +278,7 @@ def _change_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
 
 
 def _change_faults(work: _Comparison, key: tuple[str, str], told: Changed, row: list[Any]) -> Iterator[str]:
-    _, agent, user, operation, at, given, fingerprint, reason, undoes, about, _, puts = row
+    agent, user, operation, at, given, fingerprint, reason, undoes, about, puts = row
     if agent != told.agent:
         yield "agent"
     if told.mark is not None and not _is_user(work, told.mark, user):
@@ -331,21 +328,20 @@ def _has_erased(work: _Comparison, key: tuple[str, str]) -> bool:
 
 def _compare_versions(work: _Comparison) -> None:
     unseen = set(work.replay.versions)
-    for row in _version_rows(work):
+    for version in _stored_versions(work):
         work.versions += 1
-        key = (row[0], row[3], row[4])
+        key = (version.tenant, version.id, version.number)
         unseen.discard(key)
         begun = work.replay.versions.get(key)
-        named = f"{row[3]} v{row[4]}" if row[0] == "default" else f"{row[3]} v{row[4]} of tenant {row[0]}"
-        if begun is None and work.after:
-            for detail in _older_faults(work, key, row):
-                work.differ("memory", named, detail)
-            continue
-        if begun is None:
-            work.differ("memory", named, "no entry of the ledger began it")
-            continue
-        for detail in _version_faults(work, key, begun, row):
-            work.differ("memory", named, detail)
+        if begun is not None:
+            details = _version_faults(work, key, begun, version)
+        elif work.after:
+            details = _older_faults(work, key, version)
+        else:
+            details = iter(["no entry of the ledger began it"])
+        owner = "" if version.tenant == "default" else f" of tenant {version.tenant}"
+        for detail in details:
+            work.differ("memory", f"{version.id} v{version.number}{owner}", detail)
     for tenant, id, number in unseen:
         begun = work.replay.versions[tenant, id, number]
         if (tenant, begun.agent) not in work.replay.bound:
@@ -353,58 +349,55 @@ def _compare_versions(work: _Comparison) -> None:
             work.differ("memory", f"{id} v{number}", f"is missing: entry {entry} of the ledger began it")
 
 
-def _version_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
+def _stored_versions(work: _Comparison) -> Iterator[StoredVersion]:
     if not work.after:
-        yield from work.db.stream("all_versions")
-        return
+        return work.db.stored_versions()
     touched = {(tenant, id) for tenant, id, _ in (*work.replay.versions, *work.replay.ended)}
-    for tenant, id in sorted(touched | work.replay.erased):
-        yield from work.db.rows("versions_of", {"tenant": tenant, "id": id})
+    return work.db.stored_versions(sorted(touched | work.replay.erased))
 
 
-def _older_faults(work: _Comparison, key: tuple[str, str, int], row: tuple[Any, ...]) -> Iterator[str]:
+def _older_faults(work: _Comparison, key: VersionKey, version: StoredVersion) -> Iterator[str]:
     """What is wrong with a version that began before the entries that were replayed."""
     ended = work.replay.ended.get(key)
-    reason, ended_by = row[_CHAIN + 3], row[_CHAIN + 6]
     if key[:2] in work.replay.erased:
-        if row[21] is not None:
+        if version.has_content:
             yield "it was erased, and has content again"
-    elif ended is not None and (reason, ended_by) != (ended.reason, ended.by):
+    elif ended is not None and (version.reason, version.ended_by) != (ended.reason, ended.by):
         yield f"it did not end as in the ledger ({ended.reason})"
 
 
 def _version_faults(
-    work: _Comparison, key: tuple[str, str, int], begun: Begun, row: tuple[Any, ...]
+    work: _Comparison, key: VersionKey, begun: Begun, version: StoredVersion
 ) -> Iterator[str]:
-    position, _, _, reason, into = row[_CHAIN : _CHAIN + 5]
-    began_by, ended_by, first, puts, digest, length, terms = row[_CHAIN + 5 :]
-    if began_by != begun.by:
+    if version.began_by != begun.by:
         yield "it was begun by another change"
-    elif not first <= position < first + puts:
+    elif not version.is_in_place:
         yield "it does not stand where its change put it"
-    if row[1] != begun.agent:
-        yield f"it is of agent {row[1]} here, and of {begun.agent} in the ledger"
-    yield from _ending_faults(begun, ended_by, reason, into)
+    if version.agent != begun.agent:
+        yield f"it is of agent {version.agent} here, and of {begun.agent} in the ledger"
+    yield from _ending_faults(begun, version)
     if begun.erased:
-        if not _is_user(work, begun.mark, row[2]):
+        if not _is_user(work, begun.mark, version.user):
             yield "it is of another user than in the ledger"
-        if any(value is not None for value in (*row[5:22], digest, length, terms)):
+        if not version.is_blank:
             yield "it was erased, and has content again"
-    elif row[21] is None:
+    elif not version.has_content:
         yield "its content is gone, and no entry of the ledger erased it"
     else:
-        yield from _content_faults(work, key, begun, row, (digest, length, terms))
+        yield from _content_faults(work, key, begun, version)
 
 
-def _ending_faults(begun: Begun, ended_by: str | None, reason: str | None, into: str | None) -> Iterator[str]:
+def _ending_faults(begun: Begun, version: StoredVersion) -> Iterator[str]:
+    reason, into = version.reason, version.into
+    is_live = version.is_live and version.ended_by is None and reason is None
     if begun.ended is None:
-        if ended_by is not None or reason is not None:
+        if not is_live:
             yield "it has ended here, and is live in the ledger"
         return
-    if ended_by is None and reason is None:
+    if is_live:
         yield f"it is live here, and ended in the ledger ({begun.ended.reason})"
         return
-    if reason != begun.ended.reason or ended_by != begun.ended.by:
+    if reason != begun.ended.reason or version.ended_by != begun.ended.by:
         yield f"it ended for another reason than in the ledger ({begun.ended.reason})"
     if begun.ended.into is not None and into != begun.ended.into:
         yield "another memory replaced it than in the ledger"
@@ -413,10 +406,10 @@ def _ending_faults(begun: Begun, ended_by: str | None, reason: str | None, into:
 
 
 def _content_faults(
-    work: _Comparison, key: tuple[str, str, int], begun: Begun, row: tuple[Any, ...], index: tuple[Any, ...]
+    work: _Comparison, key: VersionKey, begun: Begun, version: StoredVersion
 ) -> Iterator[str]:
     try:
-        record = read_record(row)
+        record = version.read()
         digest = record_digest(record)
     except (KeyError, ValueError, TypeError, MemorywireError):
         yield "its row cannot be read"
@@ -427,12 +420,8 @@ def _content_faults(
         yield "its salt is gone, so the ledger cannot vouch for its content"
     elif not any(salt is not None and commitment(salt, digest) == told for salt, told in known):
         yield "it says something else than the ledger committed to"
-    elif work.indexed and not _is_indexed(record, index):
+    elif work.indexed and not version.is_indexed(record):
         yield "its search index is not that of its words"
-
-
-def _is_indexed(record: Record, index: tuple[Any, ...]) -> bool:
-    return (compute_digest(record), *index_terms(record)) == index
 
 
 def _compare_salts(work: _Comparison) -> None:

@@ -6,21 +6,23 @@ the event loop that owns the connection.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from psycopg import AsyncClientCursor
 
-from memorywire.journal.backend import Bindings, Buffer, Row, Session, Work
+from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVersion, Work
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
+from memorywire.model.record import Record
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
-from memorywire.stores.postgres.rows import decode_text, encode_text
+from memorywire.stores.postgres.rows import decode_text, derive_columns, dumps, encode_text, read_record
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite.migrate import Scripts, migrations
@@ -38,6 +40,8 @@ AGAIN = 1.0
 
 _NO_TENANT = "-"  # the journal belongs to no tenant
 _ALL_ROWS = {"memorywire.journal": "on"}
+_CONTENT, _WIDTH = 14, 17  # of the columns of a record: the content, and how many there are
+_AT_ONCE = 1_000  # rows of a stream
 _FLUSH_SECONDS = 0.2  # until a buffer is written, when no other write comes before
 
 
@@ -56,17 +60,18 @@ class PostgresSession:
         self._connection = connection
         self._signer = signer
         self._loop = asyncio.get_running_loop()
+        self._cursors = 0
         self.ended = False
 
     def rows(self, statement: str, bindings: Bindings = ()) -> list[Row]:
         rows, _ = self._fetch(STATEMENTS[statement], bindings)
-        return rows
+        return [*map(_decode, rows)]
 
     def stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
-        return iter(self.rows(statement, bindings))
+        return map(_decode, self._stream(statement, bindings))
 
     def row(self, statement: str, bindings: Bindings = ()) -> Row | None:
-        return next(self.stream(statement, bindings), None)
+        return next(iter(self.rows(statement, bindings)), None)
 
     def value(self, statement: str, bindings: Bindings = ()) -> Any:
         row = self.row(statement, bindings)
@@ -79,6 +84,16 @@ class PostgresSession:
     def execute_many(self, statement: str, bindings: Iterable[Bindings]) -> None:
         for one in bindings:
             self.execute(statement, one)
+
+    def see_all_tenants(self) -> None:
+        self._fetch(SETUP["see_all_tenants"], ())
+
+    def stored_versions(self, memories: Iterable[tuple[str, str]] | None = None) -> Iterator[StoredVersion]:
+        if memories is None:
+            yield from map(_stored_version, self._stream("all_versions"))
+            return
+        for tenant, id in memories:
+            yield from map(_stored_version, self._stream("versions_of", {"tenant": tenant, "id": id}))
 
     def execute_script(self, script: str) -> None:
         self.run(lambda db: db.execute(script))
@@ -105,6 +120,14 @@ class PostgresSession:
             raise StoreUnavailable("the transaction was given up")
         return asyncio.run_coroutine_threadsafe(_await(work, self._connection), self._loop).result()
 
+    def _stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Rows as the server has them, a part of them at a time."""
+        self._cursors += 1
+        name = f"stream_{self._cursors}"
+        self._fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {STATEMENTS[statement]}", bindings)
+        while part := self.run(lambda db: _fetch(db, f"FETCH {_AT_ONCE} FROM {name}", None))[0]:
+            yield from part
+
     def _fetch(self, statement: str, bindings: Bindings) -> tuple[list[Row], int]:
         parameters: Any
         if isinstance(bindings, Mapping):
@@ -122,12 +145,53 @@ async def _fetch(db: Connection, statement: str, parameters: Any) -> tuple[list[
     cursor = AsyncClientCursor(db)
     await cursor.execute(statement, parameters)
     rows = await cursor.fetchall() if cursor.description else []
-    texts = [tuple(decode_text(value) if isinstance(value, str) else value for value in row) for row in rows]
-    return texts, cursor.rowcount
+    return rows, cursor.rowcount
+
+
+def _decode(row: Row) -> Row:
+    return tuple(decode_text(value) if isinstance(value, str) else value for value in row)
 
 
 def _encode(value: Any) -> Any:
     return encode_text(value) if isinstance(value, str) else value
+
+
+def _stored_version(row: Row) -> StoredVersion:
+    """The version in a row of `all_versions`."""
+    ended, *texts, digest, length, terms, counts, facts, machine_said, keys, key_counts = row[_WIDTH:]
+    reason, into, began_by, ended_by = (None if text is None else decode_text(text) for text in texts)
+    tenant, agent, user, id = (None if text is None else decode_text(text) for text in row[1:5])
+    derived = (digest, length, terms, counts, facts, machine_said, keys)
+
+    def is_indexed(record: Record) -> bool:
+        expected = derive_columns(record)
+        entries = dict(zip(expected["terms"], expected["counts"], strict=True))
+        own = entries if counts is None else dict(zip(terms, counts, strict=False))  # old rows have no counts
+        return (
+            (digest.hex() if digest else None, length) == (expected["digest"], expected["length"])
+            and machine_said == expected["machine_said"]
+            and facts == json.loads(dumps(expected["facts"]))
+            and sorted(terms or ()) == sorted(entries)
+            and own == dict(zip(keys or (), key_counts or (), strict=True)) == entries
+        )
+
+    return StoredVersion(
+        tenant=str(tenant),
+        agent=str(agent),
+        user=user,
+        id=str(id),
+        number=row[5],
+        began_by=began_by,
+        ended_by=ended_by,
+        is_live=ended is None,
+        reason=reason,
+        into=into,
+        is_in_place=True,
+        has_content=row[_CONTENT] is not None,
+        is_blank=all(value is None for value in (*row[6:_WIDTH], *derived)),
+        read=partial(read_record, row),
+        is_indexed=is_indexed,
+    )
 
 
 class PostgresBackend:

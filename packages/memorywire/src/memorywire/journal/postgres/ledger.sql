@@ -306,25 +306,56 @@ SELECT seq, tenant, memory, version, salt FROM ledger_salt WHERE seq > %(after)s
 SELECT id, tenant, agent, "user", at, caller, verdict, count, hits FROM recalled
 WHERE id IN (SELECT subject FROM ledger WHERE seq > %(after)s AND kind = 'recalled') OR %(after)s = 0;
 
--- Memories are compared with the ledger in the embedded store alone: here they have other columns.
-
 -- name: has_comparable_memories
-SELECT 0;
+SELECT to_regclass('version') IS NOT NULL;
 
 -- name: words_edition
-SELECT NULL;
+SELECT value FROM meta WHERE key = 'words';
 
 -- name: all_changes
-SELECT NULL WHERE false;
-
--- name: all_versions
-SELECT NULL WHERE false;
+SELECT tenant, id, agent, user_id, operation, at, key, fingerprint, reason, undoes, about, coalesce(begun.puts, 0)
+FROM change LEFT JOIN (
+  SELECT tenant, agent, began AS seq, count(*) AS puts FROM version GROUP BY tenant, agent, began
+) AS begun USING (tenant, agent, seq);
 
 -- name: change_of
-SELECT NULL WHERE false;
+SELECT tenant, id, agent, user_id, operation, at, key, fingerprint, reason, undoes, about, (
+  SELECT count(*) FROM version
+  WHERE version.tenant = change.tenant AND version.agent = change.agent AND began = change.seq AND began > 0
+) FROM change
+WHERE tenant = %(tenant)s AND id = %(id)s;
+
+-- The columns of a record as the store reads one, how the version began and ended, and what was derived from it.
+
+-- name: all_versions
+SELECT version.position, version.tenant, version.agent, version.user_id, version.id, version.number,
+  version.type, version.standing, version.confidence, version.created_at, version.occurred_at,
+  version.expires_at, version.session, version.structured, version.content, version.body, NULL::bigint,
+  version.ended, version.reason, version.into_id, b.id, e.id, version.digest, version.length, version.terms,
+  version.counts, version.facts, version.machine_said, posting.keys, posting.counts
+FROM version
+LEFT JOIN change AS b ON b.tenant = version.tenant AND b.agent = version.agent AND b.seq = version.began
+LEFT JOIN change AS e ON e.tenant = version.tenant AND e.agent = version.agent AND e.seq = version.ended
+LEFT JOIN (
+  SELECT tenant, position, array_agg(key) AS keys, array_agg(count) AS counts FROM posting GROUP BY tenant, position
+) AS posting ON posting.tenant = version.tenant AND posting.position = version.position;
+
+-- An entry for a word that the version has not is not looked for: that takes a scan.
 
 -- name: versions_of
-SELECT NULL WHERE false;
+SELECT version.position, version.tenant, version.agent, version.user_id, version.id, version.number,
+  version.type, version.standing, version.confidence, version.created_at, version.occurred_at,
+  version.expires_at, version.session, version.structured, version.content, version.body, NULL::bigint,
+  version.ended, version.reason, version.into_id, b.id, e.id, version.digest, version.length, version.terms,
+  version.counts, version.facts, version.machine_said, posting.keys, posting.counts
+FROM version
+LEFT JOIN change AS b ON b.tenant = version.tenant AND b.agent = version.agent AND b.seq = version.began
+LEFT JOIN change AS e ON e.tenant = version.tenant AND e.agent = version.agent AND e.seq = version.ended
+LEFT JOIN LATERAL (
+  SELECT array_agg(key) AS keys, array_agg(count) AS counts FROM posting
+  WHERE posting.tenant = version.tenant AND key = ANY(version.terms) AND posting.position = version.position
+) AS posting ON true
+WHERE version.tenant = %(tenant)s AND version.id = %(id)s;
 
 -- name: last_comparison
 SELECT seq, at, full_at, differences FROM state_verified;

@@ -11,6 +11,9 @@ SELECT pg_advisory_xact_lock(hashtext(current_schema()), 1819042149);
 -- name: see_tenant
 SELECT set_config('memorywire.tenant', %(tenant)s, true);
 
+-- name: see_all_tenants
+SELECT set_config('memorywire.audit', 'on', true);
+
 -- name: prelude
 -- The JSON of a text, with its escaped NULs, which jsonb has not, as this store keeps NULs.
 CREATE OR REPLACE FUNCTION plain_json(body text) RETURNS jsonb IMMUTABLE STRICT PARALLEL SAFE

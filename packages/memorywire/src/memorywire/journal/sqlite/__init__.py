@@ -14,9 +14,10 @@ from typing import TypeVar
 import apsw
 from msgspec import Struct
 
-from memorywire.journal.backend import Bindings, Buffer, Row, Session, Work
+from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVersion, Work
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
+from memorywire.model.record import Record
 from memorywire.stores.contract import Store
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite import SqliteStore
@@ -25,10 +26,13 @@ from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors
 from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import Scripts, migrations
+from memorywire.stores.sqlite.rows import compute_digest, index_terms, read_record
 
 T = TypeVar("T")
 
 STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
+
+_CONTENT, _WIDTH = 21, 23  # of the view `record`: the column of the content, and how many a memory has
 
 
 @cache
@@ -73,8 +77,44 @@ class SqliteSession(Struct, frozen=True):
     def see_tenant(self, tenant: str) -> None:
         """Nothing to do: every transaction of a file sees all of it."""
 
+    def see_all_tenants(self) -> None:
+        """Nothing to do: every transaction of a file sees all of it."""
+
+    def stored_versions(self, memories: Iterable[tuple[str, str]] | None = None) -> Iterator[StoredVersion]:
+        if memories is None:
+            yield from map(_stored_version, self.stream("all_versions"))
+            return
+        for tenant, id in memories:
+            yield from map(_stored_version, self.rows("versions_of", {"tenant": tenant, "id": id}))
+
     def schedule_scrub(self) -> None:
         request_scrub(self.connection)
+
+
+def _stored_version(row: Row) -> StoredVersion:
+    """The version in a row of the view `record`, followed by its changes and its index."""
+    position, _, ended, reason, into, began_by, ended_by, first, puts, *index = row[_WIDTH:]
+
+    def is_indexed(record: Record) -> bool:
+        return [compute_digest(record), *index_terms(record)] == index
+
+    return StoredVersion(
+        tenant=row[0],
+        agent=row[1],
+        user=row[2],
+        id=row[3],
+        number=row[4],
+        began_by=began_by,
+        ended_by=ended_by,
+        is_live=ended is None,
+        reason=reason,
+        into=into,
+        is_in_place=began_by is not None and first <= position < first + puts,
+        has_content=row[_CONTENT] is not None,
+        is_blank=all(value is None for value in (*row[5 : _CONTENT + 1], *index)),
+        read=partial(read_record, row),
+        is_indexed=is_indexed,
+    )
 
 
 def _on_connection(work: Work[T]) -> Callable[[apsw.Connection], T]:

@@ -308,7 +308,7 @@ SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'version';
 SELECT value FROM meta WHERE key = 'words';
 
 -- name: all_changes
-SELECT tenant, id, seq, agent, user, operation, at, key, fingerprint, reason, undoes, about, first, puts FROM change;
+SELECT tenant, id, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts FROM change;
 
 -- name: all_versions
 SELECT record.*, b.id, e.id, b.first, b.puts, version.digest, version.length, version.terms
@@ -318,7 +318,7 @@ LEFT JOIN change AS b ON b.seq = record.began
 LEFT JOIN change AS e ON e.seq = record.ended;
 
 -- name: change_of
-SELECT tenant, id, seq, agent, user, operation, at, key, fingerprint, reason, undoes, about, first, puts FROM change
+SELECT tenant, id, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts FROM change
 WHERE tenant = :tenant AND id = :id;
 
 -- name: versions_of

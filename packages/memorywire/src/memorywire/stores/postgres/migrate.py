@@ -10,6 +10,7 @@ from psycopg import errors, sql
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
 from memorywire.model.space import Space
+from memorywire.search.text import EDITION
 from memorywire.stores.postgres.database import Connection, fetch, is_pooled, read_only
 from memorywire.stores.postgres.location import Location
 
@@ -106,7 +107,11 @@ async def _begin(db: Connection, location: Location, space: Space) -> dict[str, 
         ) from error
     meta = sql.Identifier(location.schema, "meta")
     await db.execute(sql.SQL("CREATE TABLE {} (key text PRIMARY KEY, value text NOT NULL)").format(meta))
-    state = {"schema": "0", **{name: str(value) for name, value in asdict(space).items()}}
+    state = {
+        "schema": "0",
+        "words": str(EDITION),
+        **{name: str(value) for name, value in asdict(space).items()},
+    }
     for pair in state.items():
         await db.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(meta), pair)
     return state

@@ -96,11 +96,6 @@ def hash_term(tenant: str, agent: str, term: str) -> int:
 def build_version_row(put: Put, space: Space) -> dict[str, Any]:
     """Everything a new version's row holds, except the sequences that begin and end it."""
     record = put.record
-    counts = terms(record.text)
-    hidden_terms = {spoken_by(word): 1 for word in name_words(record.person or "")} | {
-        ASKED: count_question_tenths(record)
-    }
-    entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
     is_object = not isinstance(record.content, str)
     row = bind_scope(record.scope) | {
         "id": encode_text(record.id),
@@ -112,19 +107,30 @@ def build_version_row(put: Put, space: Space) -> dict[str, Any]:
         "occurred_at": record.occurred_at,
         "expires_at": record.expires_at,
         "session": encode_optional(record.session_id),
-        "machine_said": record.metadata.get("role") == "assistant",
-        "digest": saying(record),
-        "length": counts.total(),
         "structured": is_object,
         "content": dumps(record.content) if is_object else encode_text(str(record.content)),
         "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
-        "facts": _encode_all({name: getattr(record, name) for name in (*_FACTS, "metadata")}),
         "vector": None if put.vector is None else format_vector(put.vector, space),
         "like": put.like if put.vector is None else None,
+    }
+    return _within_64_bits(row | derive_columns(record))
+
+
+def derive_columns(record: Record) -> dict[str, Any]:
+    """The columns that repeat what a record says, in a form that searches and filters can use."""
+    counts = terms(record.text)
+    hidden_terms = {spoken_by(word): 1 for word in name_words(record.person or "")} | {
+        ASKED: count_question_tenths(record)
+    }
+    entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
+    return {
+        "machine_said": record.metadata.get("role") == "assistant",
+        "digest": saying(record),
+        "length": counts.total(),
+        "facts": _encode_all({name: getattr(record, name) for name in (*_FACTS, "metadata")}),
         "terms": [hash_term(record.scope.tenant, record.scope.agent, term) for term, _ in entries],
         "counts": [count for _, count in entries],
     }
-    return _within_64_bits(row)
 
 
 def build_change_row(change: Change) -> dict[str, Any]:
