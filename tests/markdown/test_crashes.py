@@ -10,8 +10,7 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.record import Record
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.markdown.folder import Folder
-from memorywire.stores.products import OneThread
-from memorywire.stores.products.sidecar import Sidecar, WriteLock
+from memorywire.stores.sidecar import OneThread, Sidecar, WriteLock
 from memorywire.testing.samples import (
     SPACE,
     a_change,

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
-from memorywire.stores.products import (
+from memorywire.stores.registry import open_store
+from memorywire.testing.samples import SPACE, a_change, a_record, ending, keep
+from memorywire_adapters.products import (
     Entry,
     Kept,
     Ref,
@@ -24,8 +26,6 @@ from memorywire.stores.products import (
     need,
     user_label,
 )
-from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE, a_change, a_record, ending, keep
 
 _names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 _scopes = st.builds(Scope, tenant=_names, agent=_names, user=st.none() | _names)

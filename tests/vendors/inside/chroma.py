@@ -5,9 +5,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
-from memorywire.stores.products import Entry, Kept, Ref
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import SPACE, a_record, a_scope, a_vector, end, keep
+from memorywire_adapters.products import Entry, Kept, Ref
 
 
 async def in_a_folder_no_hard_delete_is_promised(folder: Path) -> None:

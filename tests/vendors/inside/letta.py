@@ -7,7 +7,6 @@ from pathlib import Path
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Ingester, SupportsHistory
-from memorywire.stores.products import Entry, Ref
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -25,6 +24,7 @@ from memorywire.testing.samples import (
     records,
     user_of,
 )
+from memorywire_adapters.products import Entry, Ref
 
 SERVER = "MEMORYWIRE_TEST_LETTA"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

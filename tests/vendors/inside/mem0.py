@@ -11,7 +11,6 @@ from memorywire.model.errors import SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.contract import Ingester, SupportsHistory
-from memorywire.stores.products import Entry, Ref
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -25,6 +24,7 @@ from memorywire.testing.samples import (
     ids,
     keep,
 )
+from memorywire_adapters.products import Entry, Ref
 from tests.vendors.inside import erasing
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
-from memorywire.stores.products import Entry, Ref, VendorStore, locate
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -25,6 +24,7 @@ from memorywire.testing.samples import (
     records,
     revising,
 )
+from memorywire_adapters.products import Entry, Ref, VendorStore, locate
 from memorywire_adapters.sqlite_vec import SqliteVec
 from tests.stores.surveys import names_owners_and_newest
 from tests.vendors.inside import erasing

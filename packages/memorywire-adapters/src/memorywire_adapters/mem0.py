@@ -19,7 +19,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
-from memorywire.stores.products import (
+from memorywire_adapters.products import (
     Entry,
     ExtractingStore,
     OneThread,

@@ -18,7 +18,8 @@ from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
 from memorywire.runtime import http
-from memorywire.stores.products import (
+from memorywire_adapters.products import (
+    PREVIEW,
     Entry,
     Place,
     Ref,
@@ -26,9 +27,9 @@ from memorywire.stores.products import (
     VendorStore,
     agent_label,
     locate,
+    refuse_unless_asked_for,
     user_label,
 )
-from memorywire.stores.products.product import PREVIEW, refuse_unless_asked_for
 
 NAME = "mem9"
 

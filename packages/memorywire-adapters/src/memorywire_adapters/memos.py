@@ -17,7 +17,7 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Store
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
-from memorywire.stores.products import (
+from memorywire_adapters.products import (
     Entry,
     ExtractingStore,
     OneThread,
@@ -27,9 +27,9 @@ from memorywire.stores.products import (
     agent_label,
     direction,
     locate,
+    need_quietly,
     user_label,
 )
-from memorywire.stores.products.product import need_quietly
 from memorywire_adapters.qdrant import overwrite_what_is_deleted
 
 NAME = "memos"

@@ -12,7 +12,8 @@ import apsw
 from memorywire.model.query import Query
 from memorywire.model.record import Json
 from memorywire.model.space import Space
-from memorywire.stores.products import (
+from memorywire.stores.sqlite import Location, connect
+from memorywire_adapters.products import (
     Entry,
     OneThread,
     Place,
@@ -25,7 +26,6 @@ from memorywire.stores.products import (
     need,
     user_label,
 )
-from memorywire.stores.sqlite import Location, connect
 
 NAME = "sqlite-vec"
 

@@ -4,8 +4,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
 from memorywire.stores.markdown.folder import Folder
 from memorywire.stores.markdown.store import MarkdownStore
-from memorywire.stores.products.product import OneThread, locate
-from memorywire.stores.products.sidecar import Sidecar, WriteLock
+from memorywire.stores.sidecar import OneThread, Sidecar, WriteLock, locate
 
 __all__ = ["MarkdownStore", "open_store"]
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from memorywire.model.record import Record, Scope
 from memorywire.search.text import terms
-from memorywire.stores.products.product import spelled
+from memorywire.stores.sidecar import spelled
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """What changes when a file does: inode, size, and the times of its content and of itself."""

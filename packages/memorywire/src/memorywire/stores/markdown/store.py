@@ -17,10 +17,22 @@ from memorywire.model.space import Space
 from memorywire.search.reference import Candidate, Vector, floats, rank
 from memorywire.stores.markdown.folder import Folder, Index, Stamp, fingerprint
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
-from memorywire.stores.products.drafts import Draft, Line, State, draft, version_like
-from memorywire.stores.products.product import OneThread, Ref, floats_of, half
-from memorywire.stores.products.sidecar import Sidecar, WriteLock
-from memorywire.stores.products.store import VENDOR_FEATURES, fitting, no_history
+from memorywire.stores.sidecar import (
+    FEATURES,
+    Draft,
+    Line,
+    OneThread,
+    Ref,
+    Sidecar,
+    State,
+    WriteLock,
+    draft,
+    fitting,
+    floats_of,
+    half,
+    no_history,
+    version_like,
+)
 
 _NO_LIMIT = 1_000_000_000
 
@@ -188,7 +200,7 @@ class MarkdownStore:
     """
 
     name = "markdown"
-    features = VENDOR_FEATURES | {Feature.DURABLE}
+    features = FEATURES | {Feature.DURABLE}
 
     def __init__(
         self, folder: Folder, sidecar: Sidecar, write_lock: WriteLock, thread: OneThread, space: Space

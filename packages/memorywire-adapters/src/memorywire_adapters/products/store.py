@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Put
 from memorywire.model.errors import (
-    CapabilityUnsupported,
-    InvalidRequest,
     MemorywireError,
     StoreUnavailable,
 )
@@ -22,20 +20,21 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.search.text import terms
-from memorywire.stores.products.drafts import Draft, Line, draft, version_like
-from memorywire.stores.products.product import (
-    Entry,
-    Extractor,
-    Kept,
+from memorywire.stores.sidecar import (
+    FEATURES,
+    Draft,
+    Line,
     OneThread,
-    Product,
     Ref,
-    Scrubber,
-    Seen,
-    answered,
+    Sidecar,
+    WriteLock,
+    draft,
+    fitting,
     floats_of,
+    no_history,
+    version_like,
 )
-from memorywire.stores.products.sidecar import Sidecar, WriteLock
+from memorywire_adapters.products.product import Entry, Extractor, Kept, Product, Scrubber, Seen, answered
 
 T = TypeVar("T")
 
@@ -43,8 +42,6 @@ POOL = 500
 """How many of the nearest are looked at; in a scope with no more than that the ranking is exact."""
 
 _PAGE = 200
-VENDOR_FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, Feature.RECALL_TRACKING})
-"""The features that the sidecar and our own ranking give to any product."""
 
 
 class VendorStore:
@@ -65,7 +62,7 @@ class VendorStore:
         self._thread = thread
         self._space = space
         self.name = product.name
-        self.features: frozenset[Feature] = VENDOR_FEATURES
+        self.features: frozenset[Feature] = FEATURES
 
     @classmethod
     async def opened(
@@ -85,7 +82,7 @@ class VendorStore:
         write_lock = WriteLock(None if books is None else books.with_name(f"{books.name}-turn"))
         store = cls(product, sidecar, write_lock, thread, space)
         durable = frozenset() if books is None else frozenset({Feature.DURABLE})
-        store.features = (VENDOR_FEATURES | durable) - lacks
+        store.features = (FEATURES | durable) - lacks
         return store
 
     async def write(self, change: Change) -> int:
@@ -304,14 +301,3 @@ def _candidate(entry: Kept) -> Candidate:
 def _refuse_past(where: Where) -> None:
     if where.as_of is not None:
         raise no_history()
-
-
-def no_history() -> CapabilityUnsupported:
-    return CapabilityUnsupported("as_of is not available: the store keeps no history", field="as_of")
-
-
-def fitting(vector: bytes, space: Space) -> bytes:
-    """The vector, if it has the size of the space's."""
-    if len(vector) != 4 * space.dimension:
-        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
-    return vector

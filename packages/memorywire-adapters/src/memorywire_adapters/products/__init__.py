@@ -1,28 +1,27 @@
 """What the adapters to other products share: an adapter is a Product, and VendorStore makes it a store."""
 
-from memorywire.stores.products.product import (
+from memorywire.stores.sidecar import OneThread, Place, Ref, half, locate, spelled
+from memorywire_adapters.products.product import (
+    PREVIEW,
     Entry,
     Extractor,
     Kept,
-    OneThread,
-    Place,
     Product,
-    Ref,
     Scrubber,
     Seen,
     agent_label,
     answered,
     direction,
-    half,
     key_of,
-    locate,
     need,
-    spelled,
+    need_quietly,
+    refuse_unless_asked_for,
     user_label,
 )
-from memorywire.stores.products.store import ExtractingStore, VendorStore
+from memorywire_adapters.products.store import ExtractingStore, VendorStore
 
 __all__ = [
+    "PREVIEW",
     "Entry",
     "ExtractingStore",
     "Extractor",
@@ -41,6 +40,8 @@ __all__ = [
     "key_of",
     "locate",
     "need",
+    "need_quietly",
+    "refuse_unless_asked_for",
     "spelled",
     "user_label",
 ]

@@ -5,50 +5,28 @@ product's: `VendorStore` adds it. An entry is never changed in place: a new vers
 """
 
 import contextlib
-import hashlib
 import logging
 import os
-import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Protocol, TypeVar, runtime_checkable
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from memorywire.model.codec import dumps, loads
-from memorywire.model.errors import (
-    CapabilityUnsupported,
-    InvalidRequest,
-    MemorywireError,
-    StoreCorrupt,
-    StoreUnavailable,
-)
+from memorywire.model.errors import CapabilityUnsupported, MemorywireError, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.secrets import path_of
 from memorywire.model.text import install_hint
-from memorywire.runtime.threadpool import Dismissed, ThreadPool
+from memorywire.stores.sidecar import Place, Ref, half, spelled
 
 NOBODY = "nobody"
 
 _ROOM = uuid.UUID("6d656d6f-7279-5769-8265-000000000001")
-_LONGEST = 120
-_STRANGE = re.compile(r"[^A-Za-z0-9-]")
-
-
-def spelled(name: str) -> str:
-    """The name in safe characters: readable where it is plain, always unambiguous, never too long."""
-    plain = _STRANGE.sub(_escape, name)
-    if len(plain) <= _LONGEST:
-        return plain
-    # Three underscores: nothing spelled out has even two.
-    return f"{plain[:40]}___{hashlib.blake2b(name.encode(), digest_size=16).hexdigest()}"
 
 
 def agent_label(scope: Scope) -> str:
@@ -65,11 +43,6 @@ def key_of(record: Record) -> str:
     """A UUID for this version of this memory of this tenant: always the same, and unique."""
     name = "\0".join((record.scope.tenant, record.id, str(record.version)))
     return str(uuid.uuid5(_ROOM, name))
-
-
-def _escape(match: re.Match[str]) -> str:
-    # Every sign in as many bytes as UTF-8 has for it; a lone surrogate never comes this far.
-    return "".join(f"_{byte:02x}" for byte in match.group().encode())
 
 
 T = TypeVar("T")
@@ -113,17 +86,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     def payload(self) -> str:
         """What the product must give back, to the letter, as the payload of `Seen`."""
         return dumps(Kept(record=self.record, vector=None if self.vector is None else half(self.vector)))
-
-
-class Ref(Struct, frozen=True, kw_only=True):
-    """An entry by our key, and by the product's own handle if `keep` gave one.
-
-    Without a handle the product looks for the key itself, or finds nothing.
-    """
-
-    key: str
-    scope: Scope
-    handle: str | None = None
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -202,57 +164,12 @@ async def answered(product: Product, call: Awaitable[T]) -> T:
         ) from error
 
 
-def half(vector: bytes) -> bytes:
-    """A float32 vector in 16 bits, as every store keeps them."""
-    return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
-
-
-def floats_of(bits: bytes) -> bytes:
-    """The float32 vector that `half` made smaller."""
-    return np.frombuffer(bits, "<f2").astype("<f4").tobytes()
-
-
 def direction(vector: bytes | None, dimension: int) -> list[float]:
     """A float32 vector as a list for products that insist on one; the first axis when there is none."""
     if vector is None:
         return [1.0, *[0.0] * (dimension - 1)]
     floats_of: list[float] = np.frombuffer(vector, "<f4").astype(float).tolist()
     return floats_of
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """`scheme://HOST/PATH?OPTIONS`; without a path nothing outlives the process."""
-
-    host: str = ""
-    path: Path | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
-    """Read a URL; an unknown option is an error. `/./` and `/~/` begin a relative and a home path."""
-    parts = urlsplit(url)
-    if parts.fragment:
-        raise InvalidRequest("a store URL has no fragment", field="store", fix="write # as %23")
-    return Place(host=parts.netloc, path=_path(unquote(parts.path)), options=_options(parts.query, options))
-
-
-def _path(path: str) -> Path | None:
-    if "\0" in path:
-        raise InvalidRequest("the URL names no file", field="store")
-    return path_of(path) if path.strip("/") else None
-
-
-def _options(query: str, names: frozenset[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in names or name in options:
-            raise InvalidRequest(
-                f"unknown store option {name}",
-                field="store",
-                fix=f"the options are: {', '.join(sorted(names)) or 'none'}",
-            )
-        options[name] = value
-    return options
 
 
 def need(module: str, *, store: str, extra: str, silence: Mapping[str, str] | None = None) -> ModuleType:
@@ -270,24 +187,6 @@ def need(module: str, *, store: str, extra: str, silence: Mapping[str, str] | No
             field="store",
             fix=install_hint("memorywire-adapters", extra),
         ) from error
-
-
-class OneThread:
-    """Runs what it is handed on a thread of its own, in the order it came."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._threads = ThreadPool(1, f"memorywire-{name}")
-
-    async def do(self, work: Callable[[], T]) -> T:
-        try:
-            return await self._threads.do(work)
-        except Dismissed as error:
-            raise StoreUnavailable(f"the store {self._name} is closed") from error
-
-    def end(self) -> None:
-        """End the thread once everything that waits is done; blocks until then."""
-        self._threads.dismiss()
 
 
 def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, str]) -> ModuleType:

@@ -7,19 +7,25 @@ still to be removed from the product. A transaction here is the moment at which 
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
 from memorywire.model.change import Change
-from memorywire.model.errors import IdempotencyConflict, SpaceMismatch, StoreBusy, StoreNewer
+from memorywire.model.errors import (
+    IdempotencyConflict,
+    SpaceMismatch,
+    StoreBusy,
+    StoreNewer,
+    StoreUnavailable,
+)
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
-from memorywire.stores.products.drafts import Line, State
-from memorywire.stores.products.product import Ref
+from memorywire.runtime.threadpool import Dismissed, ThreadPool
+from memorywire.stores.sidecar.drafts import Line, Ref, State
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
 from memorywire.stores.sqlite.location import Location
@@ -27,6 +33,9 @@ from memorywire.stores.sqlite.location import Location
 _QUERIES = Document(__package__, "queries.sql")
 _EDITION = 1
 _APPLICATION = 0x4D656D42  # "MemB"
+
+
+T = TypeVar("T")
 
 
 class Sidecar:
@@ -264,3 +273,21 @@ class WriteLock:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+class OneThread:
+    """Runs what it is handed on a thread of its own, in the order it came."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._threads = ThreadPool(1, f"memorywire-{name}")
+
+    async def do(self, work: Callable[[], T]) -> T:
+        try:
+            return await self._threads.do(work)
+        except Dismissed as error:
+            raise StoreUnavailable(f"the store {self._name} is closed") from error
+
+    def end(self) -> None:
+        """End the thread once everything that waits is done; blocks until then."""
+        self._threads.dismiss()

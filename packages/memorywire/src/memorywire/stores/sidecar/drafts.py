@@ -22,6 +22,17 @@ class State(StrEnum):
     ERASED = "erased"
 
 
+class Ref(Struct, frozen=True, kw_only=True):
+    """An entry by our key, and by the product's own handle if `keep` gave one.
+
+    Without a handle the product looks for the key itself, or finds nothing.
+    """
+
+    key: str
+    scope: Scope
+    handle: str | None = None
+
+
 class Line(Struct, frozen=True, kw_only=True):
     """The sidecar's row of one memory: its scope, its last version, and whether that is live."""
 
