@@ -45,7 +45,7 @@ _PAGE = 200
 
 
 class VendorStore:
-    """Satisfies Store, Tracker, RecallCounter and Surveyor.
+    """Satisfies Store, Tracker, RecallCounter and SupportsListing.
 
     There is no history: what has ended leaves the product.
 

@@ -236,7 +236,7 @@ def _state(cli: CliContext, url: str) -> dict[str, Json]:
 
     async def verify(container: "Container") -> "StateReport | None":
         journal = container.journal
-        is_shared = journal is not None and journal.shares(container.context.store)
+        is_shared = journal is not None and journal.backend.shares(container.context.store)
         return await journal.verify_state() if journal is not None and is_shared else None
 
     report = run_in_app(replace(cli.settings, stores=(url,)), verify)

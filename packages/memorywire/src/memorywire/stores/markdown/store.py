@@ -192,7 +192,7 @@ T = TypeVar("T")
 
 
 class MarkdownStore:
-    """Satisfies Store, Tracker, RecallCounter and Surveyor.
+    """Satisfies Store, Tracker, RecallCounter and SupportsListing.
 
     The sidecar has the vectors of what was written here. A change is committed by one transaction of the
     sidecar, when its new files are staged on the disk; the next caller finishes what a crash
