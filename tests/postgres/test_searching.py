@@ -53,7 +53,10 @@ class Dice:
 
     def record(self, scope: Scope) -> Record:
         roll = self._dice.choice
-        metadata = roll([{}, {"n": roll(range(5))}, {"role": "assistant"}, {"speaker": roll(SPEAKERS)}])
+        label = {"kind": "identity", "subject": roll(["user", None]), "slot": roll(["home", "likes", 7])}
+        said = roll([{"role": "assistant"}, {"speaker": roll(SPEAKERS)}])
+        kept = {"layer": {"kind": roll(["turn", "fact"])}}
+        metadata = roll([{}, {"n": roll(range(5))}, said, said, said | kept, kept, {"fact": label}])
         return a_record(
             replace(scope, user=roll([None, "u", "v"])),
             self.text(9),

@@ -35,7 +35,8 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 def said(scope: Scope, words: str, id: str, speaker: str | None = None, **fields: object) -> Record:
-    metadata = {} if speaker is None else {"speaker": speaker}
+    metadata = {"role": "user"} if "session_id" in fields else {}
+    metadata = metadata if speaker is None else {"speaker": speaker}
     return a_record(scope, words, id=id, metadata=metadata, **fields)
 
 
@@ -189,7 +190,7 @@ def test_an_assistant_borrows_nothing(url: str) -> None:
 
 def test_an_assistant_lends_less_than_its_words_count(url: str) -> None:
     scope = a_scope()
-    asked = a_record(scope, "a red bike", id="asked", session_id="one", occurred_at=NOW - 9)
+    asked = said(scope, "a red bike", "asked", session_id="one", occurred_at=NOW - 9)
     lent = {}
     for role in ("assistant", "user"):
         lending = replace(asked, id="next", metadata={"role": role}, occurred_at=NOW - 8)

@@ -47,6 +47,7 @@ def of(session, score, **signals):
         created_at=0,
         updated_at=0,
         session_id=session,
+        metadata={"role": "user"},
     )
     return Scored(record=record, score=score, signals=signals)
 

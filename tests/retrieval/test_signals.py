@@ -35,6 +35,9 @@ async def a_conversation(memory, clock):
     await memory.remember("The boat is in the yard of Rita", occurred_at=clock.now - 2 * DAY_MS)
     await memory.remember("The trailer of the boat is in the yard of Rita", confidence=0.1)
     await memory.remember("The boat: " + " ".join(f"plank {n} of row {n}" for n in range(60)))
+    await memory.remember("The boat of Rita lives in the yard", kind="identity", slot="home")
+    clock.pass_days(1)
+    await memory.remember("The boat lives on the lawn", kind="identity", slot="home")
     await memory.expire({"confidence_below": 0.5}, action="demote")
 
 
@@ -45,6 +48,7 @@ def test_every_signal_that_is_shown_is_told_of(url):
         shown = set()
         for asked, options in [
             ("where is the boat?", {}),
+            ("The boat is in the shed!", {}),
             ("what did Mel buy two weeks ago?", {}),
             ("could you tell me which boat Caro bought in the harbour?", {}),
             ("why did Ben want a boat?", {}),

@@ -24,12 +24,21 @@ from memorywire.testing.samples import (
 )
 from tests.sqlite.desk import opened, run
 
-_WORDS = "river stone lamp orchard violin harbour snow copper".split()
+_WORDS = "river stone lamp orchard violin web-24 snow copper".split()
+_SLOTS = ["home", "employer", "likes", None, 7]
 _SPEAKERS = [None, "Ana", "Ben Olsen", "Zoë"]
 
 
-def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
+def _metadata(dice: random.Random) -> dict[str, object]:
+    """Of what somebody said, what the message layer kept, or a labelled fact."""
     speaker = dice.choice(_SPEAKERS)
+    said = {"role": dice.choice(["user", "assistant"])} if speaker is None else {"speaker": speaker}
+    label = {"kind": "identity", "subject": dice.choice(["user", None]), "slot": dice.choice(_SLOTS)}
+    kept = {"layer": {"kind": dice.choice(["turn", "fact", "note"])}}
+    return dice.choice([said, said, said, said | kept, kept, {"fact": label}, {"fact": {"slot": "home"}}])
+
+
+def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
     words = " ".join(dice.choices(_WORDS, k=dice.choice([1, 2, 3, 4, 5, 200])))
     return a_record(
         replace(scope, user=dice.choice([None, "u"])),
@@ -37,7 +46,7 @@ def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
         id=f"m{number:04}",
         session_id=dice.choice([None, "one", "two", "three", "four"]),
         occurred_at=NOW - dice.randint(0, 40),
-        metadata={"role": dice.choice(["user", "assistant"])} if speaker is None else {"speaker": speaker},
+        metadata=_metadata(dice),
     )
 
 
@@ -83,6 +92,7 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
     seen = _agreed(tmp_path / "m.db", scope, puts, queries)
     assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time", "asks"} <= seen
+    assert {"own", "exact", "older_state"} <= seen
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -94,7 +104,14 @@ def test_what_a_session_covers_counts_as_it_does_for_the_oracle(tmp_path: Path, 
         session = str(dice.randrange(40))
         user = dice.choice([None, "u"])
         asked = replace(scope, user=user)
-        return a_record(asked, words, id=f"m{number:04}", session_id=session, occurred_at=NOW - number)
+        return a_record(
+            asked,
+            words,
+            id=f"m{number:04}",
+            session_id=session,
+            occurred_at=NOW - number,
+            metadata={"role": "user"},
+        )
 
     puts = [beginning(brief(number), a_vector(1)) for number in range(120)]
     queries = [

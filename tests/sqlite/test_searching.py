@@ -299,10 +299,11 @@ def test_equal_memories_are_ordered_by_id_wherever_they_stand(tmp_path: Path) ->
     ("first", "asked", "found"),
     [
         ({}, [False], 2),
-        ({"session_id": "s"}, [], 4),
+        ({"session_id": "s", "metadata": {"role": "user"}}, [], 4),
+        ({"session_id": "s"}, [False], 2),
         ({"standing": Standing.DEMOTED}, [], 4),
     ],
-    ids=["facts alike", "a turn among them", "one is demoted"],
+    ids=["facts alike", "a turn among them", "a fact of a session", "one is demoted"],
 )
 def test_of_rows_that_are_alike_only_those_are_read_that_are_admitted(
     tmp_path: Path, first: dict[str, object], asked: list[bool], found: int
@@ -350,7 +351,7 @@ def test_the_search_index_holds_no_words(tmp_path: Path) -> None:
                 return [db.execute("SELECT terms FROM version").get]
 
     [terms] = run(main())
-    assert len(terms) == ENTRY.itemsize
+    assert len(terms) == 2 * ENTRY.itemsize  # of the word, and of what the memory says as a whole
     assert b"xylophon" not in terms
 
 

@@ -42,7 +42,8 @@ def _record(number: int, **more: Any) -> Record:
     """Every column of the index has something to say."""
     given: dict[str, Any] = {
         "id": f"m{number:04}",
-        "metadata": {"role": "assistant"} if number % 7 == 0 else {},
+        "metadata": ({"role": "assistant"} if number % 7 == 0 else {"role": "user"} if number % 2 else {})
+        | ({"fact": {"kind": "identity", "slot": f"slot {number % 6}"}} if number % 10 == 0 else {}),
         "session_id": f"s{number % 9}" if number % 3 else None,
         "occurred_at": 1_000 * number if number % 4 else None,
         "expires_at": None if number % 5 else 10**15,

@@ -36,6 +36,7 @@ def _turn(scope: Scope, id: str, dice: random.Random) -> Record:
         id=id,
         session_id=dice.choice([None, "one", "two", "three"]),
         occurred_at=NOW - dice.randint(0, 3),
+        metadata=dice.choice([{}, {"role": "user"}, {"speaker": "Ana"}]),
     )
 
 

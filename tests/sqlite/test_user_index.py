@@ -73,7 +73,7 @@ def _said(scope: Scope, user: str | None, count: int, seed: int) -> list[Record]
             " ".join(dice.choices(_WORDS, k=6)),
             id=f"m{dice.getrandbits(32):08x}",
             expires_at=dice.choice([None, None, NOW, NOW + 1]),
-            metadata={"n": dice.randint(0, 3)},
+            metadata={"n": dice.randint(0, 3)} | dice.choice([{}, {"role": "user"}]),
             session_id=dice.choice([None, "monday", "tuesday"]),
         )
         for _ in range(count)

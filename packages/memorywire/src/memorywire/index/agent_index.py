@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import SMALL_SELECTION, GrowableArray, Rows, Selection
-from memorywire.index.batch import NEVER, STANDINGS, TYPES, Batch, Columns, Row
+from memorywire.index.batch import NEVER, STANDINGS, TYPES, Batch, Columns, Row, State
 from memorywire.index.postings import Postings
 from memorywire.index.sessions import Sessions
 from memorywire.index.vectors import ExactVectors, QuantizedVectors, VectorCache, Vectors
@@ -47,11 +47,13 @@ class AgentIndex(ABC):
         self.damaged = 0  # vectors not of length one, which are left out
         self._tombstones, self._last_id = 0, ""
         self._users: dict[str | None, int] = {}
+        self._states: dict[State, int] = {}
         self._user, self._length = GrowableArray("i4"), GrowableArray("i4")
         self._type, self._standing = GrowableArray("i1"), GrowableArray("i1")
         self._created, self._expires = GrowableArray("i8"), GrowableArray("i8")
         self._position, self._occurred = GrowableArray("i8"), GrowableArray("i8")
         self._machine, self._current = GrowableArray("?"), GrowableArray("?")
+        self._state = GrowableArray("i4")
         self._first_expiry = NEVER
         self._standings: set[int] = set()
         self._exact: ExactVectors | None = ExactVectors(dimension)
@@ -69,6 +71,7 @@ class AgentIndex(ABC):
             self._occurred,
             self._machine,
             self._current,
+            self._state,
             self.sessions.numbers,
             self.sessions.moments,
             *self.quantized.columns,
@@ -128,6 +131,11 @@ class AgentIndex(ABC):
     @property
     def machine_said(self) -> NDArray[np.bool_]:
         return self._machine.values
+
+    @property
+    def states(self) -> NDArray[np.int32] | None:
+        """The number of the state that each row gives, -1 for none; None where no row gives any."""
+        return self._state.values if self._states else None
 
     def find_demoted(self, selection: Selection) -> NDArray[np.bool_] | None:
         """Which of the selected rows are demoted, as an aligned array; None when no row ever was."""
@@ -211,6 +219,8 @@ class AgentIndex(ABC):
         self._length.extend(columns.length)
         self._occurred.extend(columns.occurred)
         self._machine.extend(columns.machine)
+        states = [self._states.setdefault(state, len(self._states)) for state in batch.states]
+        self._state.extend(np.array([*states, -1])[columns.state])
         self._current.extend(np.ones(len(batch), bool))
         self.sessions.extend(batch.sessions, columns.session, columns.moment)
         if isinstance(batch.vectors, tuple):

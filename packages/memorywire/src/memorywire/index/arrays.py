@@ -4,6 +4,7 @@ An array is "aligned with" a selection when it has one element for each selected
 the index where the selection is a mask. The index of an element in such an array is its offset.
 """
 
+from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -202,3 +203,32 @@ def _group_maxima(values: Floats, count: int) -> Floats:
     whole = len(values) // groups * groups
     largest: Floats = values[:whole].reshape(-1, groups).max(axis=0)
     return largest
+
+
+def has_repeats(states: NDArray[np.int32] | None) -> bool:
+    """Whether two of these are of the same state."""
+    if states is None:
+        return False
+    some = states[states >= 0]
+    return len(np.unique(some)) < len(some)
+
+
+def scatter(offsets: Offsets, values: Floats, width: int) -> Floats | None:
+    """A column of this width with these values at these offsets; None where there are none."""
+    if not len(offsets):
+        return None
+    column = np.zeros(width)
+    column[offsets] = values
+    return column
+
+
+def take(column: Floats, offsets: Offsets) -> Floats:
+    """The values at these ascending offsets; the column itself if they are all of its offsets."""
+    return column if len(offsets) == len(column) else column[offsets]
+
+
+def is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:
+    inside = np.zeros(len(moments), bool)
+    for start, end in times:
+        inside |= (moments >= start) & (moments < end)
+    return inside

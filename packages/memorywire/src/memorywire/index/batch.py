@@ -17,13 +17,17 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.vectors import Float16Bits, Quantized, decode_vectors, quantize
+from memorywire.model.label import build_state
 from memorywire.model.record import MemoryType, Standing
 
 H = TypeVar("H", bound=Hashable)
 Array: TypeAlias = NDArray[Any]
 Row: TypeAlias = tuple[Any, ...]
-"""position, id, user, type, standing, created_at, expires_at, length, occurred_at, moment, session, whether
-an assistant said it, vector (float16), terms (of ENTRY)."""
+"""position, id, user, type, standing, created_at, expires_at, length, occurred_at, moment, session, state (a
+JSON list of subject and slot), whether an assistant said it, vector (float16), terms (of ENTRY)."""
+
+State: TypeAlias = tuple[str | None, str, str]
+"""A user, a subject and a slot that holds one value at a time."""
 
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
 """One index entry of a version: the hash of a term, and how often it occurs."""
@@ -37,7 +41,7 @@ _SIZE = struct.Struct("<I")
 
 
 class Columns(Struct, frozen=True, kw_only=True):
-    """One value for each row; `session` is -1 where there is none."""
+    """One value for each row; `session` and `state` are -1 where there is none."""
 
     position: Array
     user: Array
@@ -49,6 +53,7 @@ class Columns(Struct, frozen=True, kw_only=True):
     occurred: Array
     moment: Array
     session: Array
+    state: Array
     machine: Array
 
 
@@ -72,6 +77,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     entries: Entries
     users: Sequence[str | None]
     sessions: Sequence[tuple[str | None, str]]
+    states: Sequence[State]
     first_id: str
     last_id: str
     vectors: Float16Bits | Quantized
@@ -84,14 +90,15 @@ class Batch(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_rows(cls, rows: Sequence[Row], dimension: int) -> Self:
         # fmt: off
-        (position, ids, user, type_, standing, created, expires, length, occurred, moment, session, machine,
-         vector, terms) = zip(*sorted(rows, key=itemgetter(1)), strict=True)
+        (position, ids, user, type_, standing, created, expires, length, occurred, moment, session, state,
+         machine, vector, terms) = zip(*sorted(rows, key=itemgetter(1)), strict=True)
         # fmt: on
         bits, _, damaged = decode_vectors(vector, dimension)
-        pairs = [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
         users, by_user = _number(user)
-        sessions, by_session = _number([pair for pair in pairs if pair is not None])
-        numbers = iter(by_session)
+        sessions, by_session = _number_some(
+            [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
+        )
+        states, by_state = _number_some(_read_states(user, state))
         columns = Columns(
             position=np.array(position, "<i8"),
             user=np.array(by_user, "<i4"),
@@ -102,7 +109,8 @@ class Batch(Struct, frozen=True, kw_only=True):
             length=np.array(length, "<i4"),
             occurred=np.array([UNKNOWN_TIME if at is None else at for at in occurred], "<i8"),
             moment=np.array(moment, "<i8"),
-            session=np.array([-1 if pair is None else next(numbers) for pair in pairs], "<i4"),
+            session=np.array(by_session, "<i4"),
+            state=np.array(by_state, "<i4"),
             machine=np.array(machine, "?"),
         )
         return cls(
@@ -110,6 +118,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             entries=_read_entries(terms),
             users=users,
             sessions=sessions,
+            states=states,
             first_id=ids[0],
             last_id=ids[-1],
             vectors=bits,
@@ -126,6 +135,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             "forms": [(array.dtype.str, array.shape) for array in arrays],
             "users": self.users,
             "sessions": self.sessions,
+            "states": self.states,
             "ids": (self.first_id, self.last_id),
             "worst": error,
             "damaged": self.damaged,
@@ -150,6 +160,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             entries=Entries(**_by_field(Entries, entries)),
             users=head["users"],
             sessions=[(user, session) for user, session in head["sessions"]],
+            states=[(user, subject, slot) for user, subject, slot in head["states"]],
             first_id=first_id,
             last_id=last_id,
             vectors=(quantized_rows, scales, head["worst"]),
@@ -162,6 +173,22 @@ def _number(names: Sequence[H]) -> tuple[list[H], list[int]]:
     numbers: dict[H, int] = {}
     indexes = [numbers.setdefault(name, len(numbers)) for name in names]
     return list(numbers), indexes
+
+
+def _number_some(names: Sequence[H | None]) -> tuple[list[H], list[int]]:
+    """The same, with -1 for None, which is not in the list."""
+    numbers: dict[H, int] = {}
+    indexes = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in names]
+    return list(numbers), indexes
+
+
+def _read_states(users: Sequence[str | None], texts: Sequence[str | None]) -> list[State | None]:
+    """What each row of a user states the only value of, from its list of subject and slot."""
+    states: list[State | None] = []
+    for user, text in zip(users, texts, strict=True):
+        state = None if text is None else build_state(*json.loads(text))
+        states.append(None if state is None else (user, *state))
+    return states
 
 
 def _read_entries(blobs: Sequence[bytes]) -> Entries:

@@ -47,7 +47,11 @@ from memorywire.index.arrays import (
     Selection,
     find_largest,
     find_sorted,
+    has_repeats,
     is_in_sorted,
+    is_within,
+    scatter,
+    take,
 )
 from memorywire.index.postings import match_terms
 from memorywire.index.sessions import STEPS, TOTAL_LENT
@@ -55,11 +59,13 @@ from memorywire.index.ties import break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query
 from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.search.admit import compute_own_level
 from memorywire.search.relevance import (
     AGO,
     ASKING,
     BRIEF,
     COSINE_POWER,
+    EXACT_MARGIN,
     IN_TIME,
     K1,
     LENGTHY,
@@ -75,7 +81,14 @@ from memorywire.search.relevance import (
     idf,
     relevance,
 )
-from memorywire.search.text import ASKED, name_words, query_terms, spoken_by
+from memorywire.search.text import (
+    ASKED,
+    build_wording,
+    is_identifier,
+    name_words,
+    query_terms,
+    spoken_by,
+)
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
@@ -124,8 +137,10 @@ class Candidate(Struct):
     weight: float
     cosine: float
     borrowed: float = 0.0
+    own: float = 0.0  # the evidence that is not borrowed, where some is
     demoted: bool = False
     newest: bool = False
+    older_state: bool = False
     fuller: bool = False
     _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
 
@@ -162,13 +177,16 @@ def rank(
         return []
     ranking = _Ranking(source, index, selection, query, statistics)
     ranking.compare(complete() if complete else query)
-    count = limit if enough is None else min(limit, enough.most)
+    # Where turns borrow, some of the first may not be admitted, and others come in for them.
+    count = limit if enough is None or index.sessions else min(limit, enough.most)
     candidates, contested = ranking.find_best(count)
     top = candidates[:TOP]
     if contested:
         ranking.break_ties(top)
         if any(candidate.newest or candidate.fuller for candidate in top):
             _sort(top)
+    if ranking.prefer_same_wording(top):
+        _sort(top)
     ranked = (top + candidates[TOP:])[:count]
     if enough is None:
         signals = ranking.explain(ranked)
@@ -178,6 +196,8 @@ def rank(
         ranking.compare_nameless(ranked[:1], signals)
         level = enough.level(ranked[0].score, signals[0], bool(index.sessions))
         ranked = [*takewhile(lambda candidate: candidate.score >= level, ranked)]
+        least = compute_own_level(level)
+        ranked = [one for one in ranked if not one.borrowed or relevance(one.own) >= least][: enough.most]
     return [
         Ranked(position, candidate.score, own)
         for position, candidate, own in zip(ranking.positions(ranked), ranked, signals, strict=False)
@@ -210,7 +230,8 @@ class _Ranking:
         self._uncontested = False  # whether too few rows contain enough of the terms for any tie
         if selection.size <= SMALL_SELECTION:  # then do all that needs no vectors now
             self._covering = self._covers(self._share, selection.align(index.lengths))
-            self._uncontested = not self._neighbours and int(np.count_nonzero(self._covering)) < 2
+            is_plain = not self._neighbours and index.states is None
+            self._uncontested = is_plain and int(np.count_nonzero(self._covering)) < 2
             self._all = self._collect(selection.offsets)
 
     def compare(self, query: Query) -> None:
@@ -230,12 +251,16 @@ class _Ranking:
         self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        terms = [*keys, *names, self._index.key(ASKED)]
+        hidden = [self._index.key(ASKED), self._index.key(build_wording(query.text))]
+        terms = [*keys, *names, *hidden]
         matches = self._matches = match_terms(self._index.postings, self._selection, terms)
-        # Entries come term by term: first of words, then of names, then of questions.
-        of_words, of_names = matches.which.searchsorted((len(keys), len(terms) - 1)).tolist()
-        width = self._selection.width
-        self._asks = _scatter(matches.offsets[of_names:], matches.counts[of_names:] / 10, width)
+        # Entries come term by term: first of words, then of names, of questions, and of the wording.
+        bounds = (len(keys), len(terms) - 2, len(terms) - 1)
+        of_words, of_names, of_questions = matches.which.searchsorted(bounds).tolist()
+        width, asking = self._selection.width, slice(of_names, of_questions)
+        self._asks = scatter(matches.offsets[asking], matches.counts[asking] / 10, width)
+        self._exact = np.sort(matches.offsets[of_questions:])
+        self._identifiers = [is_identifier(word) for word in words]
         which, offsets = matches.which[:of_words], matches.offsets[:of_words]
         counts = matches.counts[:of_words]
         if statistics:
@@ -266,11 +291,11 @@ class _Ranking:
         count = max(limit, TOP)
         candidates = self._all or self._collect(self._choose(count))
         offsets, self._vectors = candidates.offsets, candidates.vectors
-        indexes, rows, cosines, weights, lent = self._compute_evidence(candidates)
+        indexes, rows, cosines, weights, lent, own = self._compute_evidence(candidates)
         demoted = None if self._demoted is None else self._demoted[offsets]
         is_everything = len(offsets) == len(self._index)
         at = (None, None) if is_everything else (offsets, rows)
-        columns = (indexes, *at, weights, cosines, lent, demoted)
+        columns = (indexes, *at, weights, cosines, lent, own, demoted)
         if demoted is not None or rows[-1] >= self._index.sorted_prefix:
             kinds = (None,) if demoted is None else (~demoted, demoted)
             first = np.concatenate([find_largest(weights, kind, count, 0.0) for kind in kinds])
@@ -290,35 +315,38 @@ class _Ranking:
         members = np.unique(np.concatenate((offsets, *around))) if around else offsets
         members = members[members < self._selection.width] if around else members
         rows = self._selection.rows_at(members)
-        text = TEXT_WEIGHT * _take(self._share, members) ** TEXT_POWER
+        text = TEXT_WEIGHT * take(self._share, members) ** TEXT_POWER
         return _Candidates(offsets, around, members, rows, self._index.vectors(self._source, rows), text)
 
     def _compute_evidence(
         self, candidates: _Candidates
-    ) -> tuple[Offsets | None, Rows, Floats, Floats, Floats | None]:
-        """Of each candidate: its index among the members, its row, cosine and weight, and what neighbours
-        lend it, where there are any."""
+    ) -> tuple[Offsets | None, Rows, Floats, Floats, Floats | None, Floats | None]:
+        """Of each candidate: its index among the members, its row, cosine and weight; and, where there are
+        neighbours, what they lend it and what it weighs without that."""
         offsets, around, members = candidates.offsets, candidates.around, candidates.members
         rows, cosines = candidates.rows, candidates.vectors.cosines(self._vector)
         weights = self._weigh(candidates, cosines)
-        here = lent = None
+        here = lent = own = None
         if around:
             lent = np.zeros(len(offsets))
             lends = np.where(self._index.machine_said[rows], MACHINE_LENDS * weights, weights)
             if self._asks is not None:
-                lends *= 1 + ASKING * _take(self._asks, members)
+                lends *= 1 + ASKING * take(self._asks, members)
             lends = np.append(lends, 0.0)  # the last: of a missing neighbour
             for (_, share), other in zip(STEPS, around, strict=True):
                 lent += share * lends[np.searchsorted(members, other)]
             here = np.searchsorted(members, offsets)
             rows, cosines = rows[here], cosines[here]
             lent[self._index.machine_said[rows]] = 0.0
-            weights = weights[here] + lent
-        if self._index.longest > BRIEF:
-            weights *= _brevities(self._index.lengths[rows])
+            own = weights[here]
+            weights = own + lent
+        factor = _brevities(self._index.lengths[rows]) if self._index.longest > BRIEF else None
         if self._asks is not None:
-            weights *= 1 - ASKING * _take(self._asks, offsets)
-        return here, rows, cosines, weights, lent
+            telling = 1 - ASKING * take(self._asks, offsets)
+            factor = telling if factor is None else factor * telling
+        if factor is not None:
+            weights, own = weights * factor, None if own is None else own * factor
+        return here, rows, cosines, weights, lent, own
 
     def _weigh(self, candidates: _Candidates, cosines: Floats) -> Floats:
         """The evidence of each member by itself, before neighbours lend to it."""
@@ -326,7 +354,7 @@ class _Ranking:
         if self._index.has_machine:
             own[self._index.machine_said[rows]] *= MACHINE_SAID
         if self._times:
-            own[_is_within(self._index.occurred[rows], self._times)] *= self._in_time
+            own[is_within(self._index.occurred[rows], self._times)] *= self._in_time
         if len(self._speakers):
             own[np.isin(candidates.members, self._speakers, assume_unique=True)] *= SPOKE
         return own
@@ -359,7 +387,7 @@ class _Ranking:
         if self._neighbours:
             for own, candidate in zip(signals, candidates, strict=True):
                 if candidate.borrowed:
-                    own["neighbours"] = candidate.borrowed
+                    own |= {"neighbours": candidate.borrowed, "own": relevance(candidate.own)}
         return signals
 
     def compare_nameless(self, candidates: Sequence[Candidate], signals: Sequence[dict[str, float]]) -> None:
@@ -378,11 +406,13 @@ class _Ranking:
         index = self._index
         return {
             "machine_said": index.machine_said[rows].tolist() if index.has_machine else none,
-            "in_time": _is_within(index.occurred[rows], self._times).tolist() if self._times else none,
+            "in_time": is_within(index.occurred[rows], self._times).tolist() if self._times else none,
             "spoke": np.isin(offsets, self._speakers).tolist() if len(self._speakers) else none,
             "demoted": [candidate.demoted for candidate in candidates],
             "newest": [candidate.newest for candidate in candidates],
             "fuller": [candidate.fuller for candidate in candidates],
+            "older_state": [candidate.older_state for candidate in candidates],
+            "exact": np.isin(offsets, self._exact).tolist() if len(self._exact) else none,
         }
 
     def _choose(self, count: int) -> Offsets:
@@ -421,7 +451,7 @@ class _Ranking:
             weights[machine] *= MACHINE_SAID
         if self._times:
             occurred = self._selection.align(self._index.occurred)
-            weights[_is_within(occurred, self._times)] *= self._in_time
+            weights[is_within(occurred, self._times)] *= self._in_time
             error *= self._in_time
         if len(self._speakers):
             weights[self._speakers] *= SPOKE
@@ -455,23 +485,42 @@ class _Ranking:
     def break_ties(self, top: Sequence[Candidate]) -> None:
         rows = np.array([candidate.row for candidate in top], np.int32)
         sessions = self._index.sessions.numbers.values[rows]
-        if sessions.max() < 0:  # then only those count that contain enough of the terms
+        states = self._states_of(rows)
+        if sessions.max() < 0 and not has_repeats(states):
+            # Then only those count that contain enough of the terms.
             some = self._find_covering([candidate.offset for candidate in top], rows)
-            top, rows, sessions = [top[at] for at in some], rows[some], sessions[some]
+            top, rows, sessions, states = [top[at] for at in some], rows[some], sessions[some], None
         break_ties(
             top,
             moments=self._index.moments[rows],
             read_vectors=lambda: self._vectors.matrix[[one.index for one in top]].astype(np.float64),
             terms=[(weight, is_in_sorted(rows, containing)) for weight, containing in self._term_rows],
             sessions=sessions.astype(np.int64),
+            states=states,
             coverage=self._measure_coverage,
             settled=self._settled,
+            identifiers=self._identifiers,
+            in_time=is_within(self._index.occurred[rows], self._times),
         )
+
+    def prefer_same_wording(self, top: Sequence[Candidate]) -> bool:
+        """Let candidates that are worded as the query pass all others; whether there are any."""
+        if not len(self._exact):
+            return False
+        is_exact = np.isin([candidate.offset for candidate in top], self._exact)
+        least = max([one.weight for one, same in zip(top, is_exact, strict=True) if not same], default=0.0)
+        for candidate in compress(top, is_exact):
+            candidate.weight = max(candidate.weight, least + EXACT_MARGIN)
+        return bool(is_exact.any())
 
     def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         """Whether one of these could pass another; mostly none contains enough of the terms."""
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
-        return in_session or len(self._find_covering(offsets, rows)) > 1
+        may_change = in_session or has_repeats(self._states_of(rows))
+        return may_change or len(self._find_covering(offsets, rows)) > 1
+
+    def _states_of(self, rows: Rows | list[int]) -> NDArray[np.int32] | None:
+        return None if self._index.states is None else self._index.states[rows]
 
     def _measure_coverage(self, session: int) -> float:
         """The share of the query's term weight that the selected turns of a session contain together."""
@@ -509,30 +558,18 @@ def _build_candidates(
 ) -> list[Candidate]:
     """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
     numbers = which.tolist()
-    *required, borrowed, demoted = [None if column is None else column[which].tolist() for column in columns]
+    *required, borrowed, own, demoted = [
+        None if column is None else column[which].tolist() for column in columns
+    ]
     index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
     candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
-    if borrowed is not None:
-        for candidate, lent in zip(candidates, borrowed, strict=True):
-            candidate.borrowed = lent
+    if borrowed is not None and own is not None:
+        for candidate, lent, alone in zip(candidates, borrowed, own, strict=True):
+            candidate.borrowed, candidate.own = lent, alone
     if demoted is not None:
         for candidate, is_demoted in zip(candidates, demoted, strict=True):
             candidate.demoted = is_demoted
     return candidates
-
-
-def _scatter(offsets: Offsets, values: Floats, width: int) -> Floats | None:
-    """A column of this width with these values at these offsets; None where there are none."""
-    if not len(offsets):
-        return None
-    column = np.zeros(width)
-    column[offsets] = values
-    return column
-
-
-def _take(column: Floats, offsets: Offsets) -> Floats:
-    """The values at these ascending offsets; the column itself if they are all of its offsets."""
-    return column if len(offsets) == len(column) else column[offsets]
 
 
 def _brevities(lengths: NDArray[Any]) -> Floats:
@@ -541,10 +578,3 @@ def _brevities(lengths: NDArray[Any]) -> Floats:
 
 def _to_floats(vector: bytes | None) -> NDArray[np.float32] | None:
     return None if vector is None else np.frombuffer(vector, "<f4")
-
-
-def _is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:
-    inside = np.zeros(len(moments), bool)
-    for start, end in times:
-        inside |= (moments >= start) & (moments < end)
-    return inside

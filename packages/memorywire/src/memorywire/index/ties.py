@@ -1,7 +1,8 @@
 """Breaks near ties: among facts the newer wins; of two sessions the fuller, then the newer.
 
 Does with arrays what `search/reference.py` does in plain Python. `terms` has, for each term of the query, its
-weight and which candidates contain it. `sessions` has the number of each candidate's session, -1 for none.
+weight and which candidates contain it. `sessions` has the number of each candidate's session, `states` that
+of the state it gives, -1 for none.
 `read_vectors` is called only when candidates must be compared. `coverage` gives the share of the query's term
 weight that the turns of a session contain together.
 """
@@ -34,8 +35,10 @@ Coverage: TypeAlias = Callable[[int], float]
 class TopCandidate(Protocol):
     """One of the best candidates, which are ordered by `sort_key`."""
 
+    id: str
     weight: float
     newest: bool
+    older_state: bool
     fuller: bool
 
     @property
@@ -49,14 +52,25 @@ def break_ties(
     read_vectors: Callable[[], Floats],
     terms: Terms,
     sessions: Ints,
+    states: NDArray[np.int32] | None,
     coverage: Coverage,
     settled: bool,
+    identifiers: Sequence[bool],
+    in_time: Mask,
 ) -> None:
     """Raise the weight of candidates that supersede others; their order may change by it.
 
     Where the question is about something `settled`, a newer session does not supersede an older one.
+    `identifiers` says which of the terms are some, `in_time` which candidates are of the time that the query
+    names: a newer fact must not lack what an older one has of them.
     """
-    _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions))
+    lacks = in_time[None, :] & ~in_time[:, None]
+    for (_, contains), is_identifier in zip(terms, identifiers, strict=True):
+        if is_identifier:
+            lacks |= contains[None, :] & ~contains[:, None]
+    _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions, lacks))
+    if states is not None:
+        _prefer_newest_states(top, moments, states, in_time, settled=settled)
     if not (leaders := _find_leaders(top, sessions)):
         return
     first, second = leaders
@@ -65,6 +79,23 @@ def break_ties(
     if not settled:
         leaders = _find_leaders(top, sessions)
         _raise_weights(top, _supersede_session(_weights(top), moments, terms, *leaders))
+
+
+def _prefer_newest_states(
+    top: Sequence[TopCandidate], moments: Ints, states: NDArray[np.int32], in_time: Mask, *, settled: bool
+) -> None:
+    """Let the newest candidate of each state pass the older ones, and mark those."""
+    for state in {*states.tolist()} - {-1}:
+        group = np.flatnonzero(states == state).tolist()
+        newest = max(group, key=lambda index: (moments[index], top[index].id))
+        for index in group:
+            if moments[index] == moments[newest]:
+                continue
+            top[index].older_state = True
+            passes = not settled and (in_time[newest] or not in_time[index])
+            if passes and top[newest].weight < top[index].weight + TIE_MARGIN:
+                top[newest].weight = top[index].weight + TIE_MARGIN
+                top[newest].newest = True
 
 
 def _prefer_fuller_session(
@@ -101,7 +132,12 @@ def _raise_weights(top: Sequence[TopCandidate], weights: Floats) -> None:
 
 
 def _supersede_facts(
-    weights: Floats, moments: Ints, read_vectors: Callable[[], Floats], terms: Terms, sessions: Ints
+    weights: Floats,
+    moments: Ints,
+    read_vectors: Callable[[], Floats],
+    terms: Terms,
+    sessions: Ints,
+    lacks: Mask,
 ) -> Floats:
     """The weights after each newer memory has passed the older ones that it replaces as an answer."""
     passes = _share_terms(terms, len(weights), SAME_TERMS)
@@ -109,6 +145,7 @@ def _supersede_facts(
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
     alone = sessions < 0
     passes &= alone[:, None] | alone[None, :]
+    passes &= ~lacks
     if not passes.any():  # the usual case: no vectors are compared
         return weights
     vectors = read_vectors()

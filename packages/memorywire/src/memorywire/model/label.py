@@ -44,6 +44,25 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     given: bool = False
 
 
+MANY_VALUED = frozenset({"allergy", "likes", "dislikes", "pet", "child", "friend", "hobby", "possession"})
+"""Slots that hold several values at a time: a newer value stands beside the older ones."""
+
+
+def read_state(metadata: Mapping[str, Json]) -> tuple[str, str] | None:
+    """The subject and the slot of which a memory states the only value; None for all others."""
+    mark = metadata.get(MARK) if metadata else None
+    if not isinstance(mark, Mapping) or mark.get("kind") is None:
+        return None
+    return build_state(mark.get("subject"), mark.get("slot"))
+
+
+def build_state(subject: Json, slot: Json) -> tuple[str, str] | None:
+    """The state that a subject and a slot name, if the slot holds one value at a time."""
+    if not isinstance(slot, str) or slot in MANY_VALUED:
+        return None
+    return (subject if isinstance(subject, str) else "", slot)
+
+
 _READ = frozenset(Label.__struct_fields__) - {"given"}
 
 

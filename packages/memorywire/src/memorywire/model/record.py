@@ -127,6 +127,19 @@ class Record(Struct, frozen=True, kw_only=True):
         return name if isinstance(name, str) else None
 
     @property
+    def conversation(self) -> str | None:
+        """The session of which it is a turn; None for what nobody said there, such as a fact or a rule.
+
+        What the message layer kept says itself what it is; of others a turn is what has a speaker or a role.
+        """
+        if self.session_id is None:
+            return None
+        mark = self.metadata.get("layer")
+        kind = mark.get("kind") if isinstance(mark, Mapping) else None
+        is_turn = kind == "turn" if isinstance(kind, str) else self.speaker is not None
+        return self.session_id if is_turn else None
+
+    @property
     def words(self) -> str:
         """The content as text; of an object, its keys and strings."""
         if isinstance(self.content, str):

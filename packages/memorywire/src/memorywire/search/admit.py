@@ -25,6 +25,10 @@ WEAK = 0.0573
 TURN = 0.15
 """The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
 
+OWN = 0.7
+"""The share of the evidence that a floor demands which a turn must have by itself: what its neighbours lend
+does not lift it over the floor alone."""
+
 SHARE = 0.45
 """Beside the best fact, those with this share of its evidence are shown; a query that asks for several things
 at once divides it among them, for a fact that answers one part says little about the others."""
@@ -113,11 +117,15 @@ def admit(
     things it asks.
     """
     evidences = [
-        (evidence(candidate), candidate.record.session_id is not None, candidate.signals)
+        (evidence(candidate), candidate.record.conversation is not None, candidate.signals)
         for candidate in candidates
     ]
     facts, turns = _compute_levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)
-    passes = [worth >= (turns if turn else facts) for worth, turn, _ in evidences]
+    least = compute_own_level(turns)
+    passes = [
+        worth >= turns and signals.get("own", 1.0) >= least if turn else worth >= facts
+        for worth, turn, signals in evidences
+    ]
     return Admission(
         admitted=tuple(compress(candidates, passes)),
         cut=tuple(compress(candidates, map(not_, passes))),
@@ -187,6 +195,11 @@ def _compute_fact_floor(
 def compute_share(best: float, share: float) -> float:
     """The relevance of what has this share of the best one's evidence."""
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
+
+
+def compute_own_level(floor: float) -> float:
+    """The relevance that a turn must have by itself to be admitted at this floor."""
+    return compute_share(floor, OWN)
 
 
 def _judge(evidences: Sequence[_Weighed], floors: Floors) -> Verdict:

@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from memorywire.model.label import read_state
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.search.relevance import (
@@ -37,6 +38,7 @@ from memorywire.search.relevance import (
     ALIKE,
     ASKING,
     BRIEF,
+    EXACT_MARGIN,
     FULLER,
     IN_TIME,
     LEADERS,
@@ -57,7 +59,14 @@ from memorywire.search.relevance import (
     relevance,
     saturation,
 )
-from memorywire.search.text import count_question_tenths, name_words, query_terms
+from memorywire.search.text import (
+    ASKED,
+    build_wording,
+    is_identifier,
+    name_words,
+    query_terms,
+    read_hidden_terms,
+)
 
 Vector = tuple[float, ...]
 
@@ -91,7 +100,7 @@ class _Entry(Struct):
 
     @property
     def session(self) -> tuple[str | None, str] | None:
-        session = self.record.session_id
+        session = self.record.conversation
         return None if session is None else (self.record.scope.user, session)
 
     @property
@@ -129,15 +138,21 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
         _compare_nameless(entries, nameless)
     _lend_to_neighbours(entries)
     for entry in entries:
-        entry.weight *= entry.signals.get("brevity", 1.0) * (1 - ASKING * entry.asks)
+        factor = entry.signals.get("brevity", 1.0) * (1 - ASKING * entry.asks)
+        if "neighbours" in entry.signals:
+            entry.signals["own"] = relevance(entry.own * factor)
+        entry.weight *= factor
     entries.sort(key=lambda entry: entry.sort_key)
     top = entries[:TOP]
     _supersede_facts(top, terms)
+    _prefer_newest_states(top, settled=query.settled)
     top.sort(key=lambda entry: entry.sort_key)
     _prefer_fuller_session(top, entries, terms)
     top.sort(key=lambda entry: entry.sort_key)
     if not query.settled:
         _supersede_session(top, terms)
+    top.sort(key=lambda entry: entry.sort_key)
+    _prefer_same_wording(top)
     ordered = sorted(top, key=lambda entry: entry.sort_key) + entries[TOP:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ordered[:limit]]
 
@@ -179,6 +194,7 @@ def _build_entries(
     speakers: frozenset[str],
 ) -> list[_Entry]:
     """A runner for each candidate, with the evidence it has by itself."""
+    wording = build_wording(query.text)
     lengths = [candidate.terms.total() for candidate in candidates]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
     entries = []
@@ -193,8 +209,11 @@ def _build_entries(
         own = evidence(near, share) * _apply_factors(candidate.record, query, speakers, signals)
         if length > BRIEF:
             signals["brevity"] = brevity(length)
-        if tenths := count_question_tenths(candidate.record):
-            signals["asks"] = tenths / 10
+        hidden = read_hidden_terms(candidate.record)
+        if ASKED in hidden:
+            signals["asks"] = hidden[ASKED] / 10
+        if wording in hidden:
+            signals["exact"] = 1.0
         entries.append(_Entry(candidate, signals, own, own))
     return entries
 
@@ -253,7 +272,8 @@ def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
     """Among near ties that answer the same question, let the newer pass the older by a small margin.
 
     An older one that has itself passed another stands for it, with its evidence. Two turns of conversations
-    are left to their sessions: talking about something again does not correct it.
+    are left to their sessions: talking about something again does not correct it. The newer one has to have
+    all numbers and identifiers of the query that the older one has, and the time that the query names.
     """
     by_age = sorted(top, key=lambda entry: (entry.record.moment, entry.record.id))
     for index, newer in enumerate(by_age):
@@ -263,12 +283,46 @@ def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
             and newer.weight >= NEAR_TIE * older.weight
+            and not ("in_time" in older.signals and "in_time" not in newer.signals)
             and _share_terms(older, newer, terms, SAME_TERMS)
+            and not any(
+                is_identifier(term) and term in older.candidate.terms and term not in newer.candidate.terms
+                for term in terms.weights
+            )
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
         if weights and max(weights) > newer.weight:
             newer.weight = max(weights)
             newer.signals["newest"] = 1.0
+
+
+def _prefer_newest_states(top: Sequence[_Entry], *, settled: bool) -> None:
+    """Let the newest memory of a state pass the older ones, and mark those.
+
+    Where the question is about something settled, or about a time of which only an older one is, they are
+    only marked.
+    """
+    states: dict[tuple[str | None, str, str], list[_Entry]] = {}
+    for entry in top:
+        if state := read_state(entry.record.metadata):
+            states.setdefault((entry.record.scope.user, *state), []).append(entry)
+    for group in states.values():
+        newest = max(group, key=lambda entry: (entry.record.moment, entry.record.id))
+        older = [entry for entry in group if entry.record.moment < newest.record.moment]
+        for entry in older:
+            entry.signals["older_state"] = 1.0
+            passes = not settled and ("in_time" not in entry.signals or "in_time" in newest.signals)
+            if passes and newest.weight < entry.weight + TIE_MARGIN:
+                newest.weight = entry.weight + TIE_MARGIN
+                newest.signals["newest"] = 1.0
+
+
+def _prefer_same_wording(top: Sequence[_Entry]) -> None:
+    """Let memories that are worded as the query pass all others."""
+    others = [entry.weight for entry in top if "exact" not in entry.signals]
+    for entry in top:
+        if "exact" in entry.signals:
+            entry.weight = max(entry.weight, max(others, default=0.0) + EXACT_MARGIN)
 
 
 def _find_leaders(entries: Sequence[_Entry]) -> list[_Entry]:

@@ -16,6 +16,8 @@ TEXT_POWER = 1.5
 COSINE_POWER = 2.0
 SLOPE = 10.0
 MIDDLE = 0.4
+BEND = 0.95
+_BEND_WEIGHT = MIDDLE + math.log(BEND / (1 - BEND)) / SLOPE
 
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
 """What the turns around a turn of the same session lend it: (distance, share of their evidence)."""
@@ -69,6 +71,9 @@ the words of a question are spread over a conversation."""
 TIE_MARGIN = 1e-9
 """The margin by which the newer of two such memories is put ahead."""
 
+EXACT_MARGIN = 0.05
+"""The margin by which a memory that is worded as the query is put ahead of all others."""
+
 
 def idf(documents: int, containing: int) -> float:
     """BM25's weight of a term that `containing` of `documents` memories hold; never negative."""
@@ -91,10 +96,18 @@ def brevity(length: float) -> float:
 
 
 def relevance(weight: float) -> float:
-    """Evidence as a calibrated 0..1."""
+    """Evidence as a calibrated 0..1, which never gets to 1: what fits better always has more.
+
+    A logistic curve up to `BEND`. Above, where floors and verdicts have nothing to decide, it goes on from
+    there as a hyperbola, because the logistic curve would be all ones to the digits that people see.
+    """
+    if weight > _BEND_WEIGHT:
+        return 1 - (1 - BEND) / (1 + SLOPE * BEND * (weight - _BEND_WEIGHT))
     return 1 / (1 + math.exp(-SLOPE * (weight - MIDDLE)))
 
 
 def weight(relevance: float) -> float:
     """The evidence that has this relevance, which is more than 0 and less than 1."""
+    if relevance > BEND:
+        return _BEND_WEIGHT + ((1 - BEND) / (1 - relevance) - 1) / (SLOPE * BEND)
     return MIDDLE + math.log(relevance / (1 - relevance)) / SLOPE

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 
 import Stemmer
@@ -25,6 +26,12 @@ _LETTERS = rf"\w[\w{_MARKS}]*"
 _WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*|{_PICTURES}")
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)  # the same of ASCII, in less time
 _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
+# Versions, hosts, tickets, addresses, paths and dates. No word is read twice, however long it is.
+_COMPOUND = re.compile(r"(?<![\w,])\d{1,3}(?:,\d{3})++(?!\w)|(?<!\w)\w++(?:(?:://|[-./:@\\])\w++)++")
+_VERSION = re.compile(r"v\d")
+_JOINT = re.compile(r"[-.,/:@\\]")
+_PLACE = re.compile(r"[/:@\\]+")  # between what is somewhere and where that is
+_NO_IDENTIFIER = re.compile(r"\d{1,2}:\d\d(?::\d\d)?|[^\W\d_]{2,}+(?:-[^\W\d_]{2,}+)++")  # 10:30, well-known
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What gave up its vowel before another one in French, Italian and Catalan: l'eau, dell'arte.
 _ELIDED = (
@@ -41,7 +48,7 @@ _UNSPACED = re.compile(
     "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
 )
 _SPELT = "\u3040"  # scripts that spell come before this
-EDITION = 2
+EDITION = 3
 """Of the rules here: raised when a release makes other index terms of the same memory."""
 
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -69,10 +76,18 @@ def query_terms(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text as they stand in it."""
+    """The words of a text as they stand in it, and then its compound identifiers: `web-24`, `2.14.0`."""
     if text.isascii():
-        return _ASCII_WORD.findall(text)
-    return _WORD.findall(unicodedata.normalize("NFKC", text))
+        words = _ASCII_WORD.findall(text)
+    else:
+        text = unicodedata.normalize("NFKC", text)
+        words = _WORD.findall(text)
+    return words + [whole for whole in _COMPOUND.findall(text) if not _NO_IDENTIFIER.fullmatch(whole)]
+
+
+def is_identifier(term: str) -> bool:
+    """Whether a term names one thing among many alike: a number, or a compound."""
+    return any(map(str.isdigit, term)) or _JOINT.search(term) is not None or "_" in term
 
 
 @lru_cache(maxsize=4096)
@@ -89,6 +104,26 @@ def spoken_by(word: str) -> str:
 
 ASKED = spoken_by("?")
 """An index term for questions; its count is the share of words that ask, in tenths."""
+
+
+def build_wording(text: str) -> str:
+    """The index term of a memory that says these very words, whatever their case and signs; empty for none.
+
+    A digest, so that no cache of terms holds whole memories.
+    """
+    words = " ".join([_fold(word) for word in split_words(text)])
+    return spoken_by(f"={blake2b(words.encode(), digest_size=8).hexdigest()}") if words else ""
+
+
+def read_hidden_terms(record: Record) -> dict[str, int]:
+    """The index terms of a record that are none of its words: what it says as a whole, who says it, and how
+    much of it asks. They do not count for its length."""
+    person = record.person
+    counts = {build_wording(record.meaning if person is None else record.words): 1}
+    if person is not None:
+        counts |= {spoken_by(word): 1 for word in sorted(name_words(person))}
+        counts[ASKED] = count_question_tenths(record)
+    return {term: count for term, count in counts.items() if term and count}
 
 
 def count_question_tenths(record: Record) -> int:
@@ -109,6 +144,8 @@ def count_question_tenths(record: Record) -> int:
 @lru_cache(maxsize=65_536)
 def word_terms(raw: str) -> tuple[str, ...]:
     """The index terms of one such word."""
+    if _JOINT.search(raw):
+        return _split_compound(_fold(raw))
     if raw.isascii() and (raw.isdigit() or (raw.isalpha() and raw.islower())):
         return () if raw in STOP_WORDS else (_stem(raw),)
     word = _POSSESSIVE.sub("", raw).strip("_")
@@ -124,6 +161,18 @@ def word_terms(raw: str) -> tuple[str, ...]:
     if whole in STOP_WORDS and word.isupper() and len(word) > 1:
         return (word,)  # IT, US, WHO
     return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
+
+
+def _split_compound(whole: str) -> tuple[str, ...]:
+    """A compound, and those that stand in it: of `10.0.3.14:8080` the address, of a path the file.
+
+    Their words are terms anyway. A version has its number, a large number its digits.
+    """
+    if "," in whole:
+        return (whole.replace(",", ""),)
+    inner = [part for part in _PLACE.split(whole) if _JOINT.search(part) and part != whole]
+    names = [whole, *(part for part in inner if not _NO_IDENTIFIER.fullmatch(part))]
+    return tuple(dict.fromkeys([*names, *(name[1:] for name in names if _VERSION.match(name))]))
 
 
 def _remove_elision(raw: str) -> str:

@@ -180,6 +180,67 @@ async def identifiers_are_found_whole_and_by_their_parts(store: Store) -> None:
         same((await _find_best(store, scope, text)).record, memories[1])
 
 
+async def compound_identifiers_are_words_of_their_own(store: Store) -> None:
+    texts = {
+        "2.14.0": ("release 2.14.0 is out", "release 14.0.2 is out", "release 0.2.14 is out"),
+        "web-24": ("web-24 restarts", "24 web pages restart, web 24 times", "web-42 restarts"),
+        "10.0.3.14": ("10.0.3.14 is up", "10.3.0.14 is up", "14 of 10 3 0 is up"),
+        "/etc/app/main.conf": ("see /etc/app/main.conf", "see /etc/main/app.conf", "conf app etc main"),
+        "2026-05-04": ("due 2026-05-04", "due 2026-04-05", "due 04 05 2026"),
+    }
+    for query, contents in texts.items():
+        scope, memories = await _remember_all(store, *reversed(contents))
+        same((await _find_best(store, scope, f"what about {query}?")).record, memories[-1])
+
+
+async def a_memory_worded_as_the_query_comes_first(store: Store) -> None:
+    scope = a_scope()
+    asked = a_record(scope, "The cat is black", created_at=NOW - 9)
+    longer = a_record(scope, "The cat is black: a black cat, black", created_at=NOW - 1)
+    await store.write(a_change(scope, beginning(asked, a_vector(1, 1)), beginning(longer, a_vector(1))))
+    for text in ("The cat is black", "the cat is black.", "THE CAT IS BLACK!"):
+        results = await store.search(a_query(scope, text, a_vector(1)), 10)
+        same(ids(results), [asked.id, longer.id])
+        holds(results[0].score > results[1].score, "what fits better does not score higher")
+    results = await store.search(a_query(scope, "is the cat black?", a_vector(1)), 10)
+    holds(all("exact" not in hit.signals for hit in results), "other words are taken for the same")
+
+
+async def only_turns_lend_to_each_other(store: Store) -> None:
+    for metadata, is_turn in (
+        ({"role": "user"}, True),
+        ({"speaker": "Ana"}, True),
+        ({"layer": {"kind": "turn"}}, True),
+        ({"role": "user", "layer": {"kind": "fact"}}, False),
+        ({}, False),
+    ):
+        scope = a_scope()
+        turns = [
+            a_record(scope, text, session_id="s", metadata=metadata, occurred_at=NOW - 9 + at)
+            for at, text in enumerate(("zebra", "kettle"))
+        ]
+        await keep(store, *turns)
+        _, kettle = await store.search(a_query(scope, "zebra"), 10)
+        same("neighbours" in kettle.signals, is_turn)
+        same("own" in kettle.signals, is_turn)
+
+
+async def the_newest_memory_of_a_state_comes_first(store: Store) -> None:
+    def lives(scope: Scope, text: str, at: int, **label: str) -> Record:
+        return a_record(scope, text, metadata={"fact": {"kind": "identity", **label}}, created_at=at)
+
+    for slot, subject, passes in (("home", "user", True), ("home", "Ana", False), ("likes", "user", False)):
+        scope = a_scope()
+        older = lives(scope, "Lives in Berlin", NOW - 9, slot=slot, subject="user")
+        newer = lives(scope, "Settled by the sea", NOW - 1, slot=slot, subject=subject)
+        await keep(store, older, newer, a_record(scope, "rain"))
+        results = await store.search(a_query(scope, "who lives in Berlin?"), 10)
+        same(ids(results)[0], newer.id if passes else older.id)
+        signals = {hit.record.id: hit.signals for hit in results}
+        same("older_state" in signals[older.id], passes)
+        same("newest" in signals[newer.id], passes)
+
+
 async def the_words_of_structured_content_are_found(store: Store) -> None:
     scope = a_scope()
     memories = a_record(scope, {"steps": [{"do": "boil the zebra"}], "n": 3}), a_record(scope, "rain")

@@ -17,7 +17,7 @@ from memorywire.model.kv import saying
 from memorywire.model.query import FIELDS
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.search.text import ASKED, count_question_tenths, name_words, spoken_by, terms
+from memorywire.search.text import read_hidden_terms, terms
 from memorywire.stores.postgres.database import Row
 from memorywire.stores.sql import Document
 
@@ -119,10 +119,7 @@ def build_version_row(put: Put, space: Space) -> dict[str, Any]:
 def derive_columns(record: Record) -> dict[str, Any]:
     """The columns that repeat what a record says, in a form that searches and filters can use."""
     counts = terms(record.text)
-    hidden_terms = {spoken_by(word): 1 for word in name_words(record.person or "")} | {
-        ASKED: count_question_tenths(record)
-    }
-    entries = [*counts.items(), *((term, count) for term, count in hidden_terms.items() if count)]
+    entries = [*counts.items(), *read_hidden_terms(record).items()]
     return {
         "machine_said": record.metadata.get("role") == "assistant",
         "digest": saying(record),

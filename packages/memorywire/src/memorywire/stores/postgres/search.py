@@ -151,9 +151,16 @@ _COUNTS = np.dtype([("size", ">i4"), ("value", ">i4")])
 _MAX_COUNT = 0xFFFF
 _VECTOR_HEADER = 4
 
-# What an index reads of a version; one that older releases wrote has no counts of its own.
+# What an index reads of a version: its session only if it is a turn there (`Record.conversation`). One that
+# older releases wrote has no counts of its own.
 INDEXED = (
-    "position, id, user_id, type, standing, created_at, expires_at, length, occurred_at, moment, session,"
+    "position, id, user_id, type, standing, created_at, expires_at, length, occurred_at, moment,"
+    " CASE WHEN jsonb_typeof(facts #> '{metadata,layer,kind}') = 'string'"
+    " THEN CASE WHEN facts #>> '{metadata,layer,kind}' = 'turn' THEN session END"
+    " WHEN jsonb_typeof(facts #> '{metadata,speaker}') = 'string'"
+    " OR jsonb_typeof(facts #> '{metadata,role}') = 'string' THEN session END,"
+    " CASE WHEN facts #>> '{metadata,fact,kind}' IS NOT NULL"
+    " THEN jsonb_build_array(facts #> '{metadata,fact,subject}', facts #> '{metadata,fact,slot}')::text END,"
     " machine_said, vector, array_send(terms), array_send(coalesce(counts, ARRAY("
     "SELECT posting.count FROM unnest(version.terms) WITH ORDINALITY AS term (key, place)"
     " JOIN posting ON posting.tenant = version.tenant AND posting.key = term.key"

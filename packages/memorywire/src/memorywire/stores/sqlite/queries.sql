@@ -201,7 +201,12 @@ SELECT count(*) FROM version WHERE tenant = :tenant AND agent = :agent AND ended
 
 -- name: index_live
 SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
-  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
+  IFNULL(occurred_at, created_at), CASE
+    WHEN session IS NULL THEN NULL
+    WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
+    WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
 ORDER BY id;
@@ -229,7 +234,12 @@ WHERE :own AND tenant = :tenant AND agent = :agent AND user IS NULL AND ended IS
 
 -- name: index_began
 SELECT position, version.id, version.user, type, standing, created_at, expires_at, length, occurred_at,
-  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
+  IFNULL(occurred_at, created_at), CASE
+    WHEN session IS NULL THEN NULL
+    WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
+    WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM change INDEXED BY change_agent
 CROSS JOIN version ON position >= first AND position < first + puts
 WHERE change.tenant = :tenant AND change.agent = :agent AND seq > :seen AND seq <= :upto AND ended IS NULL;
@@ -287,7 +297,12 @@ DELETE FROM pack;
 
 -- name: index_at
 SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
-  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
+  IFNULL(occurred_at, created_at), CASE
+    WHEN session IS NULL THEN NULL
+    WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
+    WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE position IN (SELECT value FROM json_each(:positions))
 ORDER BY position;

@@ -17,14 +17,7 @@ from memorywire.model.errors import InvalidRequest, corrupt_row
 from memorywire.model.kv import MARK, saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.search.text import (
-    ASKED,
-    count_question_tenths,
-    name_words,
-    split_words,
-    spoken_by,
-    word_terms,
-)
+from memorywire.search.text import read_hidden_terms, split_words, word_terms
 
 RECORD = (
     *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
@@ -280,25 +273,12 @@ def index_terms(record: Record) -> tuple[int, bytes]:
         for entry in entries:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
         distinct = [entry if count == 1 else _with_count(entry, count) for entry, count in counts.items()]
-    return len(entries), b"".join(
-        distinct if record.person is None else [*distinct, *_speaker_entries(record)]
-    )
+    hidden = [_with_count(_hash(term), count) for term, count in read_hidden_terms(record).items()]
+    return len(entries), b"".join([*distinct, *hidden])
 
 
 def _with_count(once: bytes, count: int) -> bytes:
     return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
-
-
-def _speaker_entries(record: Record) -> Sequence[bytes]:
-    """Index entries that tell who spoke, and how much of the text is questions."""
-    speaker, tenths = _hash_speaker(record.person or ""), count_question_tenths(record)
-    return (*speaker, _with_count(_hash(ASKED), tenths)) if tenths else speaker
-
-
-@lru_cache(maxsize=4096)
-def _hash_speaker(person: str) -> tuple[bytes, ...]:
-    """Index entries that tell who spoke; they are no words, so they do not count for the length."""
-    return tuple([_hash(spoken_by(word)) + _ONCE for word in sorted(name_words(person))])
 
 
 def _to_float16(vector: bytes | None, space: Space) -> bytes | None:

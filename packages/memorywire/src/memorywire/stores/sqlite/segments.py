@@ -31,8 +31,9 @@ from memorywire.stores.sqlite.sql import QUERIES
 if TYPE_CHECKING:  # numpy is loaded when a segment is made or read
     from memorywire.index.batch import Batch
 
-FORMAT = 2
-"""The format of segments; others are ignored. From 2 on, a segment begins with a checksum."""
+FORMAT = 3
+"""The format of segments; others are ignored. From 2 on, a segment begins with a checksum; from 3 on, only
+turns have a session in it, and facts may have a state."""
 
 _CHECKSUM = struct.Struct("<I")
 
