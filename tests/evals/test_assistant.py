@@ -199,7 +199,7 @@ _PERSON = Person(
 def test_the_figures_of_tasks_by_hand():
     blocks = {
         "one": Block(ids=("a", "c"), tokens=50),
-        "two": Block(ids=("a",), tokens=30),
+        "two": Block(ids=("a", "a rule"), tokens=30),
         "17 times 23?": Block(),
         "good morning": Block(ids=("a",), tokens=300),
     }

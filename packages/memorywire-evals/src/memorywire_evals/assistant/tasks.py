@@ -127,11 +127,15 @@ def moment_after(person: Person) -> int:
 
 async def ask_all(person: Person, memory: Memory, ask: Ask) -> list[Answer]:
     """Every prompt of the person, those that have nothing to do with memory last."""
-    related = [
-        Answer(person=person, text=prompt.text, block=await ask(memory, prompt.text), prompt=prompt)
-        for prompt in person.prompts
-    ]
-    unrelated = [Answer(person=person, text=text, block=await ask(memory, text)) for text in person.unrelated]
+    notes = {note.id for note in person.memories}
+
+    async def answer(text: str, prompt: Prompt | None = None) -> Answer:
+        block = await ask(memory, text)  # it may hold lines that are no memory, such as a rule
+        known = Block(ids=tuple(name for name in block.ids if name in notes), tokens=block.tokens)
+        return Answer(person=person, text=text, block=known, prompt=prompt)
+
+    related = [await answer(prompt.text, prompt) for prompt in person.prompts]
+    unrelated = [await answer(text) for text in person.unrelated]
     return [*related, *unrelated]
 
 
