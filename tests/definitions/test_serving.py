@@ -18,7 +18,7 @@ from memorywire.model.errors import Forbidden, StoreUnavailable
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import redeliver
+from memorywire.pipeline.transaction import redeliver
 from memorywire.server.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
 from tests.engine.quick import Quick

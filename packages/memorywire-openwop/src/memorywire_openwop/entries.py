@@ -7,9 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json, Record
+from memorywire.model.record import END_OF_CALENDAR, Json, Record
 
 TAG_CHARS: Final = 256
 TAGS: Final = 256

@@ -19,8 +19,7 @@ from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, N
 from memorywire.model.proposal import State
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Forget
-from memorywire.pipeline.context import Context
-from memorywire.pipeline.governance import Governance, Rulebook
+from memorywire.pipeline.context import Context, Governance, Rulebook
 from memorywire.pipeline.perform import perform
 from memorywire.pipeline.rules import all_proposals
 from memorywire.policy.documents import Profile, policy_from_toml

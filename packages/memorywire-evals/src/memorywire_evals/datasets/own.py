@@ -6,9 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json
+from memorywire.model.record import END_OF_CALENDAR, Json
 from memorywire.wire import validate
 from memorywire_evals.cases import Case, Dataset, Item, Question
 from memorywire_evals.datasets.files import digest, find_all, read_lines, unique, words

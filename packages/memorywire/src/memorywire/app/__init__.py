@@ -11,7 +11,7 @@ from memorywire.app.settings import (
     default_store,
     load_settings,
 )
-from memorywire.pipeline.governance import LOCAL
+from memorywire.pipeline.context import LOCAL
 
 __all__ = [
     "DEFAULT_AGENT",

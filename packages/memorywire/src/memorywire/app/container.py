@@ -19,13 +19,20 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Store
 from memorywire.model.ids import IdMint
 from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
-from memorywire.pipeline import governance as pipeline_governance
-from memorywire.pipeline.context import Context, Routing
+from memorywire.pipeline import context as pipeline_context
+from memorywire.pipeline.context import (
+    LOCAL,
+    Context,
+    RecallBudget,
+    RejectedWords,
+    Routing,
+    Rulebook,
+    review_url,
+)
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
-from memorywire.pipeline.governance import LOCAL, RecallBudget, RejectedWords, Rulebook, review_url
 from memorywire.pipeline.kv import Usage
 from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
-from memorywire.pipeline.outbox import keep_redelivering, mark_lagging, redeliver
+from memorywire.pipeline.transaction import keep_redelivering, mark_lagging, redeliver
 from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy
 from memorywire.policy.redact import Redactor
@@ -326,7 +333,7 @@ async def _add_governance(
         clock=context.clock,
         witnesses=governance.witnesses,
     )
-    in_force = pipeline_governance.Governance(
+    in_force = pipeline_context.Governance(
         journal=journal,
         rulebook=Rulebook(policy, journal, context.clock),
         budget=RecallBudget(journal),

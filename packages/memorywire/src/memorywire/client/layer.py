@@ -7,12 +7,11 @@ from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.client.options import ScopeOption
-from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
-from memorywire.model.record import Json, Scope
+from memorywire.model.record import END_OF_CALENDAR, Json, Scope
 from memorywire.model.requests import MinRelevance
 from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.layer import Asked, find_facts

@@ -65,7 +65,7 @@ from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import redeliver, write_off
+from memorywire.pipeline.transaction import redeliver, write_off
 from memorywire.runtime.portal import Mooring, closed, warn_unclosed
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store, SupportsReplicas

@@ -2,7 +2,7 @@
 
 An act holds entries of the ledger, proposals, outbox entries, rules, the register of memories, rejected
 words and what an erase removes. The last entry of an act also holds the digests of the rows that the act
-changed (`row_digests`), so that a later edit of a row is found.
+changed (`ledger.append_with_rows`), so that a later edit of a row is found.
 
 Theory of operation of the outbox. A store that is not in the journal's database cannot commit together with
 it. So the journal writes the change down first, as an outbox entry for that store (`Act.outbox`). Then the
@@ -11,7 +11,10 @@ of the ledger. A crash between two of these steps leaves the outbox entry, and t
 again: stores recognise a change by its id, so a second delivery changes nothing. Entries have positions,
 and a store gets its changes in that order. An entry that failed gets a later `due_at`. With `Act.if_pending`
 an act conflicts when another process has acknowledged the entry, so that no delivery is recorded twice.
-`pipeline.transaction` and `pipeline.outbox` deliver; this module only stores.
+`pipeline.transaction` delivers; this module only stores.
+
+*Users of whom everything was erased.* A mark takes the place of their id in every row that stays. The ledger
+never holds the id of a user, only the mark (`ledger_person` says whose it is).
 
 Every function works inside the caller's transaction.
 """
@@ -23,11 +26,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal import ledger, people, row_digests
+from memorywire.journal import ledger
 from memorywire.journal.backend import Row, Session, bind_scope
 from memorywire.journal.entries import Draft, Entry, build_draft
-from memorywire.journal.ledger import Person
-from memorywire.journal.row_digests import RowKey
+from memorywire.journal.ledger import Person, RowKey
 from memorywire.model.change import Change
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict
@@ -139,9 +141,9 @@ def _write_act(db: Session, act: Act, drafts: Sequence[Draft]) -> None:
         changed += _erase(db, act)
     gone = _rename_people(db, act, changed) if act.erased or act.acknowledged else []
     if drafts:
-        row_digests.append(db, drafts, changed)
+        ledger.append_with_rows(db, drafts, changed)
     for person in gone:
-        people.remove(db, person)
+        _remove_person(db, person)
 
 
 def _write_rows(db: Session, act: Act) -> list[RowKey]:
@@ -149,7 +151,7 @@ def _write_rows(db: Session, act: Act) -> list[RowKey]:
     changed: list[RowKey] = []
     for proposal in act.proposals:
         _put_proposal(db, proposal)
-        changed += row_digests.proposal_keys(proposal.id)
+        changed += ledger.proposal_keys(proposal.id)
     for entry in act.outbox:
         db.execute("put_outbox_entry", _outbox_row(entry))
     for store, change in act.acknowledged:
@@ -176,12 +178,12 @@ def _write_rows(db: Session, act: Act) -> list[RowKey]:
 
 def _rename_people(db: Session, act: Act, changed: list[RowKey]) -> list[Person]:
     """Take the ids of users out of their rows, once nothing that they said is left."""
-    owners = people.find_owners(db, act.erased)
+    owners = _find_owners(db, act.erased)
     owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
-    visible = (owner for owner in sorted(owners) if people.has_memories(db, owner[0][0]))
-    gone = list({person: None for person, agent in visible if not people.has_content(db, person, agent)})
+    visible = (owner for owner in sorted(owners) if _has_memories(db, owner[0][0]))
+    gone = list({person: None for person, agent in visible if not _has_content(db, person, agent)})
     for person in gone:
-        changed += people.rename(db, person)
+        changed += _rename_person(db, person)
     return gone
 
 
@@ -225,7 +227,7 @@ def _erase(db: Session, act: Act) -> list[RowKey]:
         db.execute("erase_rejected_words", {"tenant": tenant})
     if act.erased:
         db.schedule_scrub()
-    keys = [key for (id,) in proposals for key in row_digests.proposal_keys(id)]
+    keys = [key for (id,) in proposals for key in ledger.proposal_keys(id)]
     return [*keys, *(("rejected", (tenant,)) for tenant in sorted(tenants))]
 
 
@@ -368,3 +370,138 @@ def make_hash_key(db: Session, entropy: Entropy) -> bytes:
     if read_hash_key(db) is None:
         db.execute("add_hash_key", (entropy(_KEY_BYTES),))
     return bytes(db.value("hash_key"))
+
+
+# A shorter id is part of too many words that have nothing to do with the user.
+_TELLING = 4
+
+
+def _find_owners(db: Session, erased: Iterable[tuple[Scope, str]]) -> set[tuple[Person, str]]:
+    """The users whose memories these are, each with the agent that erased them."""
+    owners: set[tuple[Person, str]] = set()
+    ids: dict[tuple[str, str], list[str]] = {}
+    for scope, id in erased:
+        if scope.user is not None:
+            owners.add(((scope.tenant, scope.user), scope.agent))
+        else:
+            ids.setdefault((scope.tenant, scope.agent), []).append(id)
+    for (tenant, agent), several in ids.items():
+        users = _find_users(db, tenant, several)
+        owners |= {((tenant, user), agent) for user in users}
+    return owners
+
+
+def _find_users(db: Session, tenant: str, ids: Sequence[str]) -> set[str]:
+    bindings = {"tenant": tenant, "ids": json.dumps(ids)}
+    statements = ["registered_owners"]
+    if _sees_memories(db, tenant):
+        statements.append("memory_owners")
+    return {user for statement in statements for (user,) in db.rows(statement, bindings)}
+
+
+def _has_memories(db: Session, tenant: str) -> bool:
+    """Whether this database says which memories of the tenant there are.
+
+    The journal of one store elsewhere does not: an erased memory may not have been the last of its user.
+    """
+    return bool(db.value("has_register", {"tenant": tenant})) or _sees_memories(db, tenant)
+
+
+def _has_content(db: Session, person: Person, agent: str = "") -> bool:
+    """Whether anything that this user said, or that waits to be written of them, is still kept here."""
+    tenant, user = person
+    bindings = {"tenant": tenant, "user": user}
+    if _sees_memories(db, tenant):
+        if agent and db.value("has_live_memories", bindings | {"agent": agent}):
+            return True
+        if db.value("has_contents", bindings):
+            return True
+    quoted = json.dumps(user, ensure_ascii=False)
+    return bool(db.value("has_pending_rows", bindings | {"quoted": quoted}))
+
+
+def _rename_person(db: Session, person: Person) -> list[RowKey]:
+    """Put the mark of the user in the place of their id, everywhere but in `ledger_person`.
+
+    Gives the rows that were changed and of which the ledger holds digests.
+    """
+    tenant, user = person
+    bindings = {"tenant": tenant, "user": user, "mark": ledger.find_mark(db, person)}
+    if _sees_memories(db, tenant):
+        for statement in ("rename_versions", "rename_changes"):
+            db.execute(statement, bindings)
+    changed: list[RowKey] = [
+        (kind, tuple(key))
+        for kind in ("ruled", "register")
+        for key in db.rows(f"{kind}_keys_of_person", bindings)
+    ]
+    for table in ("recalls", "ruled", "register", "ingests", "reads"):
+        db.execute(f"rename_{table}", bindings)
+    if len(user) >= _TELLING:
+        db.execute("drop_queries_with_person", bindings)
+        _rewrite_runs(db, bindings)
+    proposals = db.rows("proposals_of_person", bindings)
+    for id, body in proposals:
+        db.execute("rename_proposal", {**bindings, "id": id, "body": _rewrite(body, bindings)})
+    db.schedule_scrub()
+    return [*changed, *(key for id, _ in proposals for key in ledger.proposal_keys(str(id)))]
+
+
+def forget_person(db: Session, person: Person, drafts: Sequence[Draft]) -> bool:
+    """Rename the user everywhere and write it down; False, and nothing is done, while something is left.
+
+    A user whom no row names leaves no entry.
+    """
+    if _has_content(db, person):
+        return False
+    tenant, user = person
+    if db.value("is_person_in_rows", {"tenant": tenant, "user": user}):
+        ledger.append_with_rows(db, drafts, _rename_person(db, person))
+        _remove_person(db, person)
+    return True
+
+
+def _remove_person(db: Session, person: Person) -> None:
+    """Forget whose mark it is: nothing in the database names the user any more."""
+    tenant, user = person
+    db.execute("delete_person", {"tenant": tenant, "user": user})
+
+
+def _rewrite_runs(db: Session, bindings: dict[str, str]) -> None:
+    for id, body in db.rows("runs_with_person", bindings):
+        db.execute("rewrite_run", {"id": id, "body": _rewrite(body, bindings)})
+    for run, sequence, payload in db.rows("run_events_with_person", bindings):
+        place = {"run": run, "sequence": sequence}
+        db.execute("rewrite_run_event", place | {"payload": _rewrite(payload, bindings)})
+
+
+def _rewrite(text: Any, bindings: dict[str, str]) -> str:
+    """The JSON of an object with the mark wherever the id stood; the names of its fields stay."""
+    fields = {
+        name: _replace_user(value, bindings["user"], bindings["mark"])
+        for name, value in json.loads(text).items()
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _replace_user(value: Json, user: str, mark: str) -> Json:
+    if isinstance(value, str):
+        if value == user:
+            return mark
+        return value.replace(user, mark) if len(user) >= _TELLING else value
+    if isinstance(value, list):
+        return [_replace_user(item, user, mark) for item in value]
+    if isinstance(value, dict):
+        return {
+            name.replace(user, mark) if len(user) >= _TELLING else name: _replace_user(item, user, mark)
+            for name, item in value.items()
+        }
+    return value
+
+
+def _sees_memories(db: Session, tenant: str) -> bool:
+    """Whether the memories are in the same database; if so, those of the tenant can be seen from here."""
+    if not db.value("has_memories"):
+        return False
+    db.see_tenant(tenant)
+    return True

@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from memorywire.model.change import Change
 from memorywire.model.record import Record, Scope
-from memorywire.stores.contract import Store
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
@@ -159,7 +158,7 @@ class JournalBackend(Protocol):
         """The folder of the database file; None in memory or on a server."""
         ...
 
-    def shares(self, store: Store) -> bool:
+    def shares(self, store: object) -> bool:
         """Whether the store is in this database, so that its changes can be committed with an act."""
         ...
 

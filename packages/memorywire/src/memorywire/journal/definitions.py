@@ -9,7 +9,7 @@ from typing import Any
 from memorywire.journal.backend import Session, Work
 from memorywire.journal.entries import Entry, canonical, canonical_bytes
 from memorywire.journal.journal import Journal
-from memorywire.journal.row_digests import definition_keys
+from memorywire.journal.ledger import definition_keys
 from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import Conflict, NotFound
 

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.journal import acts, ledger, people, recall_log, row_digests
+from memorywire.journal import acts, ledger, recall_log
 from memorywire.journal.acts import Act, Edition, Known, Wanted
 from memorywire.journal.backend import JournalBackend, Session, Work, bind_scope
 from memorywire.journal.entries import Entry, build_draft
-from memorywire.journal.ledger import Event, Filters, Person, Row
+from memorywire.journal.ledger import Event, Filters, Person, Row, RowKey
 from memorywire.journal.recall_log import RecallBuffer
-from memorywire.journal.row_digests import RowKey
 from memorywire.journal.signer import Signer
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
@@ -134,7 +133,7 @@ class Journal:
         def work_and_append(db: Session) -> T:
             result = work(db)
             if result is not False:
-                row_digests.append(db, [draft], changed(db))
+                ledger.append_with_rows(db, [draft], changed(db))
             return result
 
         result = await self.backend.write(work_and_append)
@@ -238,7 +237,7 @@ class Journal:
         scope = Scope(agent=EVERY_AGENT, user=person[1], tenant=person[0])
         entry = Entry(at=at, operation="erase", scope=scope, actor=actor, kind="renamed")
         forgotten = await self.backend.write(
-            partial(people.forget, person=person, drafts=[build_draft(entry)])
+            partial(acts.forget_person, person=person, drafts=[build_draft(entry)])
         )
         self._count(1)
         return forgotten

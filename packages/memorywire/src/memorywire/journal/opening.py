@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from memorywire.journal import row_digests
+from memorywire.journal import ledger
 from memorywire.journal.backend import JournalBackend, Session
 from memorywire.journal.journal import Journal
 from memorywire.journal.recall_log import find_orphans, write_notes
@@ -67,7 +67,7 @@ def bring_up_to_date(db: Session) -> None:
             db.execute_script(script)
             db.execute("set_schema_version", (number,))
     if version < _WITH_DIGESTS <= newest:
-        row_digests.adopt(db)
+        ledger.adopt_rows(db)
 
 
 def is_current(db: Session) -> bool:

@@ -22,7 +22,7 @@ from memorywire.journal.acts import make_hash_key, read_hash_key
 from memorywire.journal.backend import Session, Work
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
-from memorywire.journal.row_digests import operator_keys
+from memorywire.journal.ledger import operator_keys
 from memorywire.model.clock import Clock
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound

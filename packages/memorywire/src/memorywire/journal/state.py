@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from memorywire.journal import ledger, row_digests
+from memorywire.journal import ledger
 from memorywire.journal.backend import Session, StoredVersion
 from memorywire.journal.entries import (
     canonical,
@@ -465,7 +465,7 @@ def _compare_recalls(work: _Comparison) -> None:
 def _compare_rows(work: _Comparison) -> None:
     salts = {(kind, key): salt for kind, key, seq, salt in work.db.rows("row_salts") if seq > work.after}
     unseen = {key for key, (digest, _) in work.replay.rows.items() if digest is not None}
-    for kind, values in row_digests.list_keys(work.db):
+    for kind, values in ledger.list_keys(work.db):
         key = (kind, canonical(list(values)))
         if work.after and key not in work.replay.rows:
             continue
@@ -479,7 +479,7 @@ def _compare_rows(work: _Comparison) -> None:
                 work.differ(kind, named, "no entry of the ledger made it")
         elif salt is None:
             work.differ(kind, named, "its salt is gone, so the ledger cannot vouch for it")
-        elif row_digests.hash_row(work.db, (kind, values), salt) != told:
+        elif ledger.hash_row(work.db, (kind, values), salt) != told:
             work.differ(kind, named, "it is not as the ledger committed to it")
     for kind, name in unseen:
         if kind not in _TRANSIENT:

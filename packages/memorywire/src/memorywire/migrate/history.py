@@ -11,7 +11,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import mark_lagging
+from memorywire.pipeline.transaction import mark_lagging
 from memorywire.stores.contract import Store, SupportsChangeLog, SupportsListing, SupportsReplicas
 
 _NAMESPACE = uuid.UUID("6f1f6a52-7a0e-5d0b-9a57-1f0c2f5e8d11")

@@ -7,9 +7,6 @@ from typing import TypeAlias
 Clock: TypeAlias = Callable[[], int]
 
 DAY_MS = 86_400_000
-END_OF_CALENDAR = 253_402_300_800_000
-"""The year 10,000: Python's datetime cannot represent this moment or a later one."""
-
 SECONDS = range(100_000_000, 4_102_444_800)
 """A number in this range was meant in seconds: read as milliseconds it would be in early 1970."""
 

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from memorywire.model.clock import END_OF_CALENDAR
-
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
+
+END_OF_CALENDAR = 253_402_300_800_000
+"""The year 10,000: Python's datetime cannot represent this moment or a later one."""
 
 DEFAULT_TENANT = "default"
 

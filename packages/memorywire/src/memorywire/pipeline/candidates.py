@@ -17,7 +17,7 @@ from memorywire.model.query import Enough, Query, Scored, Where
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.pipeline.context import Context, NamelessVectors
-from memorywire.pipeline.outbox import find_primary
+from memorywire.pipeline.transaction import find_primary
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.question import remove_names

@@ -1,9 +1,12 @@
 """The context that every operation gets as an argument: store, embedder, clock, governance, routing."""
 
 import asyncio
+import hashlib
 import math
+import re
+import unicodedata
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
 from typing import TypeAlias, TypeVar
@@ -11,16 +14,233 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.model.clock import Clock
+from memorywire.journal.acts import Words
+from memorywire.journal.journal import Journal
+from memorywire.model.change import Put
+from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
+from memorywire.model.kv import MARK
+from memorywire.model.proposal import Proposal, RecallNote
 from memorywire.model.query import Where
-from memorywire.model.record import Record, Scope
-from memorywire.model.requests import Fusion
-from memorywire.pipeline.governance import Governance
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.requests import Fusion, Recall
+from memorywire.policy.documents import with_rules
+from memorywire.policy.judge import Policy
+from memorywire.policy.patterns import names
+from memorywire.policy.redact import Redactor
+from memorywire.policy.rules import Budget, Usage, spend
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas, Tracker
+
+_USAGE_FRESH_MS = 5_000
+_UNLIMITED = Budget()
+
+
+class RecallBudget:
+    """What was handed out lately, by tenant and subject (`agent:NAME`, `caller:NAME`).
+
+    It is read again from the recall log every few seconds, so that budgets hold across restarts and
+    processes.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._known: dict[tuple[str, str], tuple[int, Usage]] = {}
+
+    async def check(self, request: Recall, policy: Policy, caller: str, now: int) -> None:
+        """Raise BudgetExceeded when handing out `k` more memories could exceed a budget that applies."""
+        for subject in (f"agent:{request.scope.agent}", f"caller:{caller}"):
+            for pattern, budget in policy.budgets:
+                if names([pattern], subject):
+                    usage = await self._usage(request.scope.tenant, subject, now)
+                    spend(budget, usage, request.k, now)
+
+    def spend(self, note: RecallNote) -> None:
+        """Count what was handed out, against the subjects that are being counted."""
+        for subject in (f"agent:{note.scope.agent}", f"caller:{note.caller}"):
+            key = (note.scope.tenant, subject)
+            if key in self._known and note.hits:
+                read_at, usage = self._known[key]
+                self._known[key] = (read_at, spend(_UNLIMITED, usage, len(note.hits), note.at))
+
+    async def _usage(self, tenant: str, subject: str, now: int) -> Usage:
+        read_at, usage = self._known.get((tenant, subject), (None, Usage()))
+        if read_at is None or not 0 <= now - read_at < _USAGE_FRESH_MS:
+            kind, _, name = subject.partition(":")
+            usage = Usage()
+            for at, count in await self._journal.count_recalled(tenant, now - DAY_MS, **{kind: name}):
+                usage = spend(_UNLIMITED, usage, count, at)
+            self._known[tenant, subject] = (now, usage)
+        return usage
+
+
+_REJECTED_FRESH_MS = 1_000
+_LABEL = b"rejected"  # separates these digests from others under the same key
+_ABOUT = frozenset({"remember", "merge"})
+_NO_LETTERS = re.compile(r"[\W_]+")
+
+
+class RejectedWords:
+    """The rejected words of a journal, as keyed digests in memory.
+
+    A rejection made by another process is seen within a second.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._digests: frozenset[bytes] = frozenset()
+        self._key = b""
+        self._mark: tuple[int, int] | None = None
+        self._read_at: int | None = None
+
+    async def find_any(self, several: Sequence[Sequence[Record]]) -> list[bool]:
+        """For each group of records, whether a person rejected what one of them says."""
+        await self._refresh()
+        if not self._digests:
+            return [False] * len(several)
+        return [any(_digest(one, self._key) in self._digests for one in records) for records in several]
+
+    async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
+        """The words of proposals that a person rejects."""
+        records = [(one.id, put.record) for one in proposals for put in _puts(one)]
+        key = await self._journal.read_words_key() if records else b""
+        return tuple(
+            Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id)
+            for id, record in records
+        )
+
+    async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
+        """The words of proposals that a person approves or opens again, if any words were ever rejected."""
+        self.forget()
+        await self._refresh()
+        return await self.rejecting(proposals) if self._digests else ()
+
+    def forget(self) -> None:
+        """Read again, because this process changed it."""
+        self._read_at = None
+
+    async def _refresh(self) -> None:
+        """Read the rejected words again, unless that was done within the last second."""
+        now = self._clock()
+        if self._read_at is not None and 0 <= now - self._read_at < _REJECTED_FRESH_MS:
+            return
+        mark = await self._journal.read_rejected_position()
+        if mark != self._mark:
+            self._digests = await self._journal.list_rejected_digests()
+            self._key = await self._journal.read_words_key() if self._digests else b""
+        self._mark, self._read_at = mark, now
+
+
+def _puts(proposal: Proposal) -> tuple[Put, ...]:
+    return proposal.change.put if proposal.change is not None and proposal.operation in _ABOUT else ()
+
+
+def _digest(record: Record, key: bytes) -> bytes:
+    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count.
+
+    A value under a key is another one under another key: `true` says nothing by itself.
+    """
+    scope, words = record.scope, record.words
+    normal_form = words if words.isascii() else unicodedata.normalize("NFKC", words)
+    letters = _NO_LETTERS.sub("", normal_form.casefold()) or words
+    key_value = record.metadata.get(MARK)
+    place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{key_value}\0{letters}"
+    return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
+
+
+LOCAL = "local"
+"""The caller when nobody had to say who they are: the one user of this machine."""
+
+_FRESH_MS = 1_000
+_MOST_TENANTS = 1_000
+_NEVER: tuple[int, Policy | None] = (0, None)
+
+
+def review_url(console: str) -> str:
+    """Where a console shows a proposal, up to the id."""
+    return f"{console.rstrip('/')}/proposal?id="
+
+
+class Rulebook:
+    """The policy in force for a tenant: rules that people gave through the journal, those of the default
+    tenant before its own, then those of the file or profile.
+
+    A change made by another process is seen within a second.
+    """
+
+    def __init__(self, base: Policy, journal: Journal, clock: Clock) -> None:
+        self.base = base
+        self._journal = journal
+        self._clock = clock
+        self._policies: dict[str, tuple[int, Policy]] = {}
+        self._reading = asyncio.Lock()
+
+    async def policy(self, tenant: str) -> Policy:
+        """The policy that judges requests of this tenant."""
+        read_at, policy = self._policies.get(tenant, _NEVER)
+        if policy is not None and 0 <= self._clock() - read_at < _FRESH_MS:
+            return policy
+        async with self._reading:
+            read_again_at, policy = self._policies.get(tenant, _NEVER)
+            if policy is None or read_again_at == read_at:  # no other task has read it meanwhile
+                policy = await self._read(tenant)
+            return policy
+
+    async def _read(self, tenant: str) -> Policy:
+        now = self._clock()
+        default_edition = await self._journal.find_edition(DEFAULT_TENANT)
+        own = None if tenant == DEFAULT_TENANT else await self._journal.find_edition(tenant)
+        rule_tables = [edition.rules for edition in (default_edition, own) if edition is not None]
+        if own is not None and default_edition is not None:
+            rule_tables[0] = without_own(default_edition.rules, tenant)
+        policy = with_rules(self.base, *rule_tables) if rule_tables else self.base
+        if len(self._policies) >= _MOST_TENANTS:
+            self._policies.clear()
+        self._policies[tenant] = (now, policy)
+        return policy
+
+    def forget(self) -> None:
+        """Read again what is in force, because this process changed it."""
+        self._policies.clear()
+
+
+def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
+    """Rules of the default tenant without those about this tenant alone, which gave rules of its own.
+
+    Before tenants had editions of their own, the rules of all of them stood in one list.
+    """
+    return tuple(rule for rule in rules if rule.get("tenant") != [tenant])
+
+
+class Governance(Struct, frozen=True, kw_only=True):
+    """What governs changes: the policy, the redactor and the journal.
+
+    `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the
+    token of an operator. `review_url` is the console's address up to the id of a proposal, if one is known.
+    Changes held in one `batch` can be decided together.
+    """
+
+    journal: Journal
+    rulebook: Rulebook
+    budget: RecallBudget
+    redactor: Redactor
+    rejected: RejectedWords
+    caller: str = LOCAL
+    principal: str | None = None
+    review_url: str | None = None
+    batch: str | None = None
+
+    def address(self, proposal: Proposal) -> str | None:
+        """Where people decide about a proposal; it names the tenant, because a reviewer may be at another."""
+        if self.review_url is None:
+            return None
+        from urllib.parse import quote  # few changes are held
+
+        mark = "&" if "?" in self.review_url else "?"
+        return f"{self.review_url}{proposal.id}{mark}tenant={quote(proposal.scope.tenant, safe='')}"
 
 
 class WritePolicy(StrEnum):

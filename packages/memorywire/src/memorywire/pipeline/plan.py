@@ -1,7 +1,7 @@
 """Plans and their results: the change that an operation plans, what became of it, and its ledger entry."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,9 @@ from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
 from memorywire.model.requests import Request
-from memorywire.pipeline.context import Context
+
+if TYPE_CHECKING:
+    from memorywire.pipeline.context import Context
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -66,13 +68,13 @@ class CommitResult(Struct, frozen=True, kw_only=True):
         }
 
 
-def build_committed(change_id: str, memories: int, context: Context) -> CommitResult:
+def build_committed(change_id: str, memories: int, context: "Context") -> CommitResult:
     """The result of a change that every store holds."""
     outcomes = tuple([Outcome(store=name, count=memories) for name in context.names])
     return CommitResult(status=Status.COMMITTED, outcomes=outcomes, change_id=change_id)
 
 
-def build_staged(proposal: Proposal, context: Context) -> CommitResult:
+def build_staged(proposal: Proposal, context: "Context") -> CommitResult:
     """The result of a plan that was held: its proposal waits for a person."""
     return CommitResult(
         status=Status.STAGED,
@@ -84,7 +86,7 @@ def build_staged(proposal: Proposal, context: Context) -> CommitResult:
     )
 
 
-def build_untouched(context: Context) -> CommitResult:
+def build_untouched(context: "Context") -> CommitResult:
     """The result of a plan with nothing to do, or of a dry run."""
     outcomes = tuple([Outcome(store=name) for name in context.names])
     return CommitResult(status=Status.COMMITTED, outcomes=outcomes)
@@ -103,7 +105,7 @@ def summarize_effect(change: Change) -> object:
     return puts, change.end, change.erase
 
 
-async def embed_changes(changes: Sequence[Change], context: Context) -> Sequence[Change]:
+async def embed_changes(changes: Sequence[Change], context: "Context") -> Sequence[Change]:
     """The changes with a vector on each put that needs one: not given, not copied, not left out on purpose.
 
     One call to the embedder serves all of them.
@@ -126,7 +128,7 @@ async def embed_changes(changes: Sequence[Change], context: Context) -> Sequence
     return ready
 
 
-def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
+def entry_of(change: Change, kind: str, context: "Context", **details: Json) -> Entry:
     """What the ledger says of a change: which versions began, ended and were erased."""
     document = {name: value for name, value in details.items() if value is not None}
     return build_entry(change, kind, context.require_governance().caller, document)

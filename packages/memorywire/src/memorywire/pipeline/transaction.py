@@ -13,11 +13,11 @@ How: there are three cases, and `commit` picks one.
    log, and a change that fails is rolled back alone, by a savepoint.
 2. *They do not share one.* The outbox comes first: the journal writes the change down as an outbox entry, the
    store writes the change, the journal writes the act and acknowledges the entry. A crash between two of
-   these steps leaves an outbox entry, which `outbox.redeliver` delivers again; stores recognise a change by
+   these steps leaves an outbox entry, which `redeliver` delivers again; stores recognise a change by
    its id. A store that fails leaves the change in the outbox, and the result says `deferred`.
 3. *There are several stores.* The replica that shares the journal's database decides, as in case 1; the
    outbox has an entry for each of the others until it holds the change. Without such a replica the first
-   store that answers decides, as in case 2. See `outbox.replicate`.
+   store that answers decides, as in case 2. See `replicate`.
 
 Without a journal (policy off) the store alone commits, and nothing is recorded.
 
@@ -25,33 +25,319 @@ Texts are embedded before any transaction begins: an embedder may take seconds, 
 every other writer. The outbox keeps changes without their vectors, which are made again on delivery.
 
 What it costs: a write to a store elsewhere takes two journal writes more than the write itself (decision 14).
+
+The outbox
+----------
+What it must guarantee: a store that was away, or that a crash cut off, ends up with every change that was
+acknowledged, in their order, each once.
+
+How: before a store that does not share the journal's database is asked to write a change, the journal keeps
+an outbox entry with the change. The entry is acknowledged in the same journal write as the
+ledger entry that says the store holds the change. `redeliver` walks the entries of a
+store in order:
+
+- An entry younger than `_IN_FLIGHT_MS` that never failed is probably being written by some process now. It
+  is left alone, and so is everything behind it, which may depend on it.
+- A failed delivery is tried again after 1 s, 2 s, 4 s, up to a minute. It holds up the entries behind it.
+- A store that refuses a change, because it has moved on, makes the entry lapse; the ledger says so.
+- Two processes may deliver the same entry. Stores recognise a change by its id, and only one of the two
+  acknowledgements finds the entry (`if_pending`).
+
+With several replicas (`replicate`), one decides whether a change is possible: the one that shares the
+journal's database, if there is one (the primary), else the first that answers. Each of the others has an
+outbox entry until it holds the change. A replica with older entries is lagging: it is sent nothing new until
+those are delivered.
+
+What was tried: a fan-out that asks all replicas and logs failures. It loses writes while a replica is away
+and brings forgotten memories back when it returns (decision 18).
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Act, Wanted
+from memorywire.journal.entries import Entry
+from memorywire.journal.journal import Journal
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
-from memorywire.model.errors import MemorywireError, StoreError
+from memorywire.model.errors import (
+    Conflict,
+    EmbedderFailed,
+    InvalidRequest,
+    MemorywireError,
+    NotFound,
+    StoreError,
+)
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Record, Scope
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import EARLIER, delay, mark_entry_late, mark_lagging, redeliver, replicate
 from memorywire.pipeline.plan import (
     CommitResult,
     build_committed,
     build_untouched,
     count_memories,
     embed_changes,
+    entry_of,
 )
-from memorywire.stores.contract import Store, SupportsBulkWrite, SupportsHistory, SupportsReplicas
+from memorywire.stores.contract import Store, SupportsBulkWrite, SupportsHistory, SupportsReplicas, Written
+
+_FIRST_WAIT_MS = 1_000
+_LONGEST_WAIT_MS = 60_000
+_IN_FLIGHT_MS = 30_000  # longer than any deadline of a write, so nobody still works on an older entry
+_LOOK_SECONDS = 1.0
+_PAGE = 50
+EARLIER = "earlier changes wait for this store"
+
+
+def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
+    """The replica, if any, that commits together with the journal; it never lags, and its word is true."""
+    return next(
+        (name for name in replicas.replica_names if journal.backend.shares(replicas.replica(name))), None
+    )
+
+
+def delay(entry: OutboxEntry, error: str, context: Context) -> OutboxEntry:
+    """The outbox entry after another failed try; the wait doubles each time."""
+    wait = min(_FIRST_WAIT_MS * 2**entry.tries, _LONGEST_WAIT_MS)
+    return replace(entry, tries=entry.tries + 1, due_at=context.clock() + wait, error=error)
+
+
+def mark_entry_late(entry: Entry, stores: Sequence[str], *, is_held: bool) -> Entry:
+    """The ledger entry, naming the stores that still miss the change; `deferred` when no store has it."""
+    if entry.kind != "committed" or not stores:
+        return entry
+    details = {**entry.details, "deferred": list(stores)}
+    return replace(entry, kind="committed" if is_held else "deferred", details=details)
+
+
+async def replicate(
+    change: Change,
+    ready: Change,
+    act: Act,
+    replicas: SupportsReplicas,
+    lagging: Collection[str],
+    context: Context,
+) -> CommitResult:
+    """Write the change to every replica; one that fails gets it later, from the outbox.
+
+    `ready` is the change with its vectors, `lagging` are the replicas that must get earlier changes first.
+    Raises what the deciding replica refuses; then no replica has the change.
+    """
+    journal = context.require_governance().journal
+    primary = find_primary(replicas, journal)
+    outbox = {
+        name: OutboxEntry(store=name, change=change, at=context.clock())
+        for name in replicas.replica_names
+        if name != primary
+    }
+    outbox |= {name: delay(outbox[name], EARLIER, context) for name in sorted(lagging)}
+    entries_due = (*outbox.values(), *await _rewrite_erased(change, lagging, journal))
+    current = [name for name in outbox if name not in lagging]
+    failures = dict.fromkeys(lagging, EARLIER)
+    if primary is not None:
+        entries = tuple(mark_entry_late(entry, sorted(lagging), is_held=True) for entry in act.entries)
+        write = journal.write(replace(act, outbox=(*act.outbox, *entries_due), entries=entries), ready)
+        await context.timed(primary, write)
+        failures |= await _write_followers(ready, current, replicas, context)
+        rest = Act()
+    else:
+        safe_change = await _without_proposed_ids(change, journal)
+        await journal.write(Act(outbox=entries_due))
+        failures |= await _write_until_accepted(ready, current, replicas, context)
+        rest = replace(act, registered=safe_change)
+    return await _finish(change, rest, outbox, failures, replicas, context)
+
+
+async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[OutboxEntry]:
+    """Earlier outbox entries that contain what this change erases, rewritten without it."""
+    erased_ids = frozenset(change.erase)
+    if not erased_ids:
+        return []
+    rewritten = []
+    for entry in [entry for name in lagging for entry in await journal.list_outbox(name)]:
+        change = entry.change
+        if any(put.record.id in erased_ids for put in change.put):
+            puts = tuple(put for put in change.put if put.record.id not in erased_ids)
+            ends = tuple(end for end in change.end if end.id not in erased_ids)
+            rewritten.append(replace(entry, change=replace(change, put=puts, end=ends)))
+    return rewritten
+
+
+async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
+    """The change without ids that only proposals have: no memory had them, so one may still get them."""
+    known_ids = await journal.find_registered(change.scope.tenant, change.erase)
+    unheard = [id for id in change.erase if id not in known_ids]
+    proposed_ids = await journal.find_proposed(change.scope, unheard) if unheard else frozenset()
+    return replace(change, erase=tuple(id for id in change.erase if id not in proposed_ids))
+
+
+async def _write_followers(
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
+) -> dict[str, str]:
+    """Write to the followers; why each that failed does not hold the change now.
+
+    A follower that refuses may only miss an earlier change that is still on its way to it.
+    """
+    results = await _write_to(ready, names, replicas, context) if names else []
+    return {result.store: result.error.detail for result in results if result.error is not None}
+
+
+async def _write_to(
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
+) -> list[Written]:
+    results = await replicas.write_each(ready, names)
+    for result in results:
+        context.took(result.store, result.elapsed)
+    return results
+
+
+async def _write_until_accepted(
+    ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
+) -> dict[str, str]:
+    """Write to the replicas until one answers: it decides whether the change is possible, the rest follow."""
+    failures: dict[str, str] = {}
+    for place, name in enumerate(names):
+        (result,) = await _write_to(ready, [name], replicas, context)
+        if result.error is None:
+            return failures | await _write_followers(ready, names[place + 1 :], replicas, context)
+        if not isinstance(result.error, StoreError):
+            await context.require_governance().journal.write(
+                Act(acknowledged=tuple((child, ready.id) for child in replicas.replica_names))
+            )
+            raise result.error
+        failures[name] = result.error.detail
+    return failures
+
+
+async def _finish(
+    change: Change,
+    rest: Act,
+    outbox: Mapping[str, OutboxEntry],
+    failures: Mapping[str, str],
+    replicas: SupportsReplicas,
+    context: Context,
+) -> CommitResult:
+    """Record which replicas hold the change and which get it from the outbox."""
+    holders = frozenset(replicas.replica_names) - failures.keys()
+    is_committed = context.routing.satisfied(holders, replicas.replica_names)
+    entries = tuple(mark_entry_late(entry, sorted(failures), is_held=bool(holders)) for entry in rest.entries)
+    entries_due = tuple(
+        delay(outbox[name], error, context) for name, error in failures.items() if not outbox[name].tries
+    )
+    acknowledgements = tuple((name, change.id) for name in outbox if name in holders)
+    outbox_entries, acknowledged = (*rest.outbox, *entries_due), (*rest.acknowledged, *acknowledgements)
+    act = replace(rest, entries=entries, outbox=outbox_entries, acknowledged=acknowledged)
+    await context.require_governance().journal.write(act)
+    replicas.mark_lagging(failures)
+    count = count_memories(change)
+    return CommitResult(
+        status=Status.COMMITTED if is_committed else Status.DEFERRED,
+        outcomes=tuple(
+            Outcome(store=name, error=failures[name])
+            if name in failures
+            else Outcome(store=name, count=count)
+            for name in replicas.replica_names
+        ),
+        change_id=change.id,
+    )
+
+
+async def keep_redelivering(context: Context) -> NoReturn:
+    """Deliver what falls due, until cancelled."""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        with suppress(StoreError):  # the journal did not answer: there is another look
+            await redeliver(context)
+
+
+async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
+    """Deliver the entries of the outbox, in order; True when none is left.
+
+    An entry is delivered once a try has failed or its process has ended, and only when it is due;
+    `all_of_them` delivers the others too. An entry that cannot be delivered holds up those behind it.
+    """
+    replicas = context.store
+    if not isinstance(replicas, SupportsReplicas):
+        return await _redeliver_to(replicas.name, replicas, context, all_of_them=all_of_them)
+    primary = find_primary(replicas, context.require_governance().journal)
+    flags = await asyncio.gather(
+        *(
+            _redeliver_to(name, replicas.replica(name), context, all_of_them=all_of_them)
+            for name in replicas.replica_names
+            if name != primary
+        )
+    )
+    await mark_lagging(replicas, context)
+    return all(flags)
+
+
+async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
+    """Mark and name the replicas with outbox entries: later changes wait behind those."""
+    behind = await context.require_governance().journal.find_lagging(context.clock() - _IN_FLIGHT_MS)
+    lagging = behind & frozenset(replicas.replica_names)
+    replicas.mark_lagging(lagging)
+    return lagging
+
+
+async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_them: bool) -> bool:
+    journal = context.require_governance().journal
+    in_flight_since, after, is_blocked = context.clock() - _IN_FLIGHT_MS, 0, False
+    while entries_due := await journal.list_outbox(name, after=after, limit=_PAGE):
+        for entry in entries_due:
+            if not (all_of_them or entry.tries or entry.at < in_flight_since):
+                is_blocked = True  # what comes behind it may depend on it
+                continue
+            if is_blocked or (not all_of_them and entry.due_at > context.clock()):
+                return False
+            if not await _deliver(entry, store, context):
+                return False
+        after = entries_due[-1].position
+    return True
+
+
+async def _deliver(pending: OutboxEntry, store: Store, context: Context) -> bool:
+    journal = context.require_governance().journal
+    try:
+        (change,) = await embed_changes([pending.change], context)
+        await store.write(change)
+        entry = entry_of(pending.change, "paid", context)
+    except (StoreError, EmbedderFailed) as error:
+        # A store that was not asked did not fail, so the next try does not wait twice as long.
+        if not isinstance(error, StoreError) or error.asked:
+            await journal.write(Act(outbox=(delay(pending, error.detail, context),)))
+        return False
+    except MemorywireError as refusal:  # the store has moved on: the change is impossible by now
+        entry = replace(entry_of(pending.change, "lapsed", context, why=refusal.code), contents=())
+    entry = replace(entry, at=context.clock())
+    acknowledged = ((pending.store, pending.change.id),)
+    with suppress(Conflict):  # another process was faster, and wrote it down
+        await journal.write(Act(entries=(entry,), acknowledged=acknowledged, if_pending=True))
+    return True
+
+
+async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> OutboxEntry:
+    """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
+    journal = context.require_governance().journal
+    entries = [entry for entry in await journal.list_outbox(store) if entry.change.id == change_id]
+    if not entries:
+        raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")
+    if len(entries) > 1:
+        names = ", ".join(entry.store for entry in entries)
+        raise InvalidRequest("several stores are owed that change", field="store", fix=f"name one of {names}")
+    [pending] = entries
+    reason = context.without_secrets(why)
+    entry = entry_of(pending.change, "written_off", context, store=pending.store, why=reason)
+    entry = replace(entry, contents=(), at=context.clock())
+    await journal.write(Act(entries=(entry,), acknowledged=((pending.store, change_id),), if_pending=True))
+    return pending
+
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from memorywire.model.errors import MemorywireError, SecretLeakage, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.model.secrets import Confidential, find_literal_secret
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.outbox import keep_redelivering
+from memorywire.pipeline.transaction import keep_redelivering
 from memorywire.policy.redact import Redactor
 from memorywire.stores.contract import Store
 

@@ -20,7 +20,6 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
 from memorywire.stores.postgres.rows import decode_text, derive_columns, dumps, encode_text, read_record
 from memorywire.stores.postgres.store import PostgresStore
@@ -229,7 +228,7 @@ class PostgresBackend:
 
         await self._transact(work)
 
-    def shares(self, store: Store) -> bool:
+    def shares(self, store: object) -> bool:
         return store is self._store
 
     async def read(self, work: Work[T]) -> T:

@@ -18,7 +18,6 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.contract import Store
 from memorywire.stores.sql import Document
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.apply import GroupResult, is_brief, run_in_savepoint
@@ -176,7 +175,7 @@ class SqliteBackend:
     def folder(self) -> Path | None:
         return None if self.path is None else self.path.parent
 
-    def shares(self, store: Store) -> bool:
+    def shares(self, store: object) -> bool:
         return store is self._store
 
     async def read(self, work: Work[T]) -> T:

@@ -15,9 +15,9 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from memorywire.journal.operators import EVERYBODY
-from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
+from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json
+from memorywire.model.record import END_OF_CALENDAR, Json
 from memorywire.policy.diff import visible
 from memorywire.server.auth import Caller
 from memorywire.server.console.sessions import PATH

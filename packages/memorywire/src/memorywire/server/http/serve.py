@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from memorywire.app import Container
 from memorywire.journal.operators import Operators
 from memorywire.model.errors import InvalidRequest
-from memorywire.pipeline.governance import review_url
+from memorywire.pipeline.context import review_url
 from memorywire.server.auth import Provider
 from memorywire.server.http.app import MountedApp, build_app
 from memorywire.server.http.connections import Connection, Traffic

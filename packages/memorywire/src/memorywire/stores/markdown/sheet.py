@@ -13,10 +13,18 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.codec import parse_json
 from memorywire.model.errors import MemorywireError
-from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Standing, Trust
+from memorywire.model.record import (
+    DEFAULT_TENANT,
+    END_OF_CALENDAR,
+    Json,
+    MemoryType,
+    Record,
+    Scope,
+    Standing,
+    Trust,
+)
 
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")

@@ -8,8 +8,8 @@ from memorywire.journal.operators import Right
 from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Scope
-from memorywire.pipeline.outbox import redeliver, write_off
 from memorywire.pipeline.scan import scan
+from memorywire.pipeline.transaction import redeliver, write_off
 from memorywire.server.console.page import Form, Page, PageGroup, Section, View
 from memorywire.server.console.render import columns
 from memorywire.server.console.sessions import Note
