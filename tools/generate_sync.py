@@ -122,10 +122,7 @@ MEMORY_TAIL = '''
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -308,11 +305,10 @@ def generate_memory() -> str:
     imports.need(memory, own["procedure"])
     imports.need(memory, own["events"])
     imports.runtime.add("from collections.abc import Iterator")
-    faces = memory.find_class("Contracts")
     docs = {
         f"{node.name}_doc": write_docstring(memory, node).strip()
-        for node in list_methods(faces)
-        if isinstance(node, ast.FunctionDef)
+        for node in list_methods(cls)
+        if isinstance(node, ast.FunctionDef) and node.name in ("kv", "layer", "harness")
     }
     events = memory.head(own["events"]).replace('AsyncGenerator["Event", None]', '"Iterator[Event]"')
     procedure = memory.head(own["procedure"]).replace('"Procedure"', '"BlockingProcedure"')

@@ -1,7 +1,7 @@
 """The ledger in Python: read, verify, sign and export it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,7 +11,7 @@ from memorywire.app import Container
 from memorywire.client.options import AuditOptions, moments
 from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import Filters
-from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
+from memorywire.journal.signed_notes import parse_checkpoints
 from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
@@ -19,8 +19,6 @@ from memorywire.pipeline.context import unsupported
 
 if TYPE_CHECKING:  # proofs are loaded by those who ask for one
     from memorywire.journal.audit import Examination
-
-_PAGE = 20
 
 
 class Audited(ABC):
@@ -35,7 +33,7 @@ class Audited(ABC):
         *,
         subject: str | None = None,
         before: int | None = None,
-        limit: int = _PAGE,
+        limit: int = 20,
         **filters: Unpack[AuditOptions],
     ) -> tuple[dict[str, Json], ...]:
         """Return entries of the ledger, newest first; with `before`, those before that entry.
@@ -66,7 +64,10 @@ class Audited(ABC):
         from memorywire.journal.audit import examine
 
         journal = await self._ledger()
-        saved = [] if checkpoint is None else _parsed(checkpoint)
+        saved, unreadable = ((), 0) if checkpoint is None else parse_checkpoints(checkpoint)
+        if unreadable or (checkpoint is not None and not saved):
+            fix = "pass the result of audit_checkpoint unchanged"
+            raise InvalidRequest("this is not a checkpoint", field="checkpoint", fix=fix)
         return await journal.audit(partial(examine, signer=journal.signer, saved=saved, state=state))
 
     async def audit_checkpoint(self) -> str:
@@ -139,14 +140,3 @@ def _write(lines: Iterator[str], path: Path) -> int:
         return write_lines(lines, path)
     except OSError as error:
         raise InvalidRequest(f"cannot write {path}: {error.strerror}", field="path") from error
-
-
-def _parsed(text: str) -> Sequence[Checkpoint]:
-    found, unreadable = parse_checkpoints(text)
-    if unreadable or not found:
-        raise InvalidRequest(
-            "this is not a checkpoint",
-            field="checkpoint",
-            fix="pass the result of audit_checkpoint unchanged",
-        )
-    return found

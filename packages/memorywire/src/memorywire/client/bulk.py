@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
@@ -50,15 +50,12 @@ async def _remember(requests: Sequence[Remember], context: Context) -> list[Resu
     groups: dict[int, list[int]] = {}
     for at, request in enumerate(requests):
         groups.setdefault(id(stores[request.scope]), []).append(at)
-    answers = await asyncio.gather(
+    batches = await asyncio.gather(
         *(
             remember.remember_each([requests[at] for at in group], stores[requests[group[0]].scope])
             for group in groups.values()
         )
     )
-    by_place = {
-        at: answer
-        for group, some in zip(groups.values(), answers, strict=True)
-        for at, answer in zip(group, some, strict=True)
-    }
+    places = [at for group in groups.values() for at in group]
+    by_place = dict(zip(places, chain.from_iterable(batches), strict=True))
     return [by_place[at] for at in range(len(requests))]

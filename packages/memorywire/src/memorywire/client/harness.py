@@ -97,11 +97,17 @@ class Ranking(Struct, frozen=True, kw_only=True):
         self, candidates: Sequence[Scored], request: Recall, now: int, embedder: Embedder
     ) -> Chosen:
         """The best `k` by the formula above; ties by id."""
-        near = await _compute_cosines(candidates, request.query, embedder)
-        ranked_hits = [
-            replace(one, score=self.w_r * self.faded(one.record, now) + self.w_s * alike)
-            for one, alike in zip(candidates, near, strict=True)
-        ]
+        bare = [one.record for one in candidates if "vector" not in one.signals]  # of no store's cosine
+        vectors = await embedder.embed([request.query, *(record.meaning for record in bare)]) if bare else []
+        query_vector, *own_vectors = map(floats, vectors or [b""])
+        cosines = {
+            record.id: cosine(query_vector, vector) for record, vector in zip(bare, own_vectors, strict=True)
+        }
+        ranked_hits = []
+        for one in candidates:
+            near = cosines.get(one.record.id, one.signals.get("vector", 0.0))
+            score = self.w_r * self.faded(one.record, now) + self.w_s * near
+            ranked_hits.append(replace(one, score=score))
         best = sorted(ranked_hits, key=lambda one: (-one.score, one.record.id))
         return Chosen(hits=tuple(best[: request.k]), supporting={}, passed_over=())
 
@@ -134,7 +140,8 @@ class Harness:
         current = None if item.id is None else await self._current(item.id, context)
         is_blacklisted = item.status is Status.BLACKLISTED
         if current is None or not _is_same(current, item):
-            _refuse_value(current)
+            if current is not None and is_entry(current):
+                raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
             standing = Standing.ARCHIVED if is_blacklisted else Standing.ACTIVE
             request = _build_request(item, current, self.scope)
             id = (await remember(request, context, standing=standing, label=False)).id
@@ -227,11 +234,6 @@ def _refuse_unfit(item: MemoryItem, context: Context) -> None:
     validate.check("remember", _build_payload(item))
 
 
-def _refuse_value(current: Record | None) -> None:
-    if current is not None and is_entry(current):
-        raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
-
-
 def _build_payload(item: MemoryItem) -> dict[str, Json]:
     """The item as a wire payload, so that what the wire refuses is refused here, too."""
     fields = {
@@ -253,34 +255,25 @@ def _build_request(item: MemoryItem, current: Record | None, scope: Scope) -> Re
     """The request for the engine; what the item supersedes is sent once, and later only remembered."""
     replaces = () if item.supersedes is None else (item.supersedes,)
     again = current is not None and _find_superseded(current) == item.supersedes
+    metadata = {} if current is None else dict(current.metadata)
+    if replaces:
+        metadata[_LINKS] = {**_read_links(metadata), _SUPERSEDES: list(replaces)}
+    # Writing back an item that was read says nothing new about when it happened.
+    is_new_time = current is None or item.created_at not in (None, current.moment)
     return Remember(
         scope=scope if current is None else current.scope,
         type=MemoryType.SEMANTIC if current is None else current.type,
         content=item.content if current is None or item.content != current.words else current.content,
-        metadata=_build_metadata(current, replaces),
+        metadata=metadata,
         confidence=item.relevancy,
         source=item.source,
         expires_at=None if current is None else current.expires_at,
         id=item.id,
-        occurred_at=_choose_time(item, current),
+        occurred_at=item.created_at if current is None or is_new_time else current.occurred_at,
         tags=item.tags,
         session_id=item.session,
         supersedes=() if again else replaces,
         if_version=None if current is None else current.version,
-    )
-
-
-def _choose_time(item: MemoryItem, current: Record | None) -> int | None:
-    """When the item happened, if that is new: writing back an item that was read says nothing new."""
-    if current is None or item.created_at not in (None, current.moment):
-        return item.created_at
-    return current.occurred_at
-
-
-def _build_metadata(current: Record | None, replaces: tuple[str, ...]) -> dict[str, Json]:
-    metadata = {} if current is None else dict(current.metadata)
-    return (
-        {**metadata, _LINKS: {**_read_links(metadata), _SUPERSEDES: list(replaces)}} if replaces else metadata
     )
 
 
@@ -318,15 +311,3 @@ def _build_item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
         status=Status.BLACKLISTED if is_archived else Status.ACTIVE,
         supersedes=_find_superseded(record),
     )
-
-
-async def _compute_cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
-    """Return the cosine of each candidate with the query: from its store, else computed here."""
-    bare = [one.record for one in candidates if "vector" not in one.signals]
-    vectors = await embedder.embed([query, *(record.meaning for record in bare)]) if bare else []
-    query_vector = floats(vectors[0]) if vectors else None
-    own = {
-        record.id: cosine(query_vector, floats(vector))
-        for record, vector in zip(bare, vectors[1:], strict=True)
-    }
-    return [own.get(one.record.id, one.signals.get("vector", 0.0)) for one in candidates]

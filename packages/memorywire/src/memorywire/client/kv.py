@@ -1,8 +1,9 @@
 """Keys and values in Python: `get` returns exactly what `set` stored, or `set` refuses."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
 from math import inf
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
@@ -32,6 +33,7 @@ from memorywire.wire import strict
 from memorywire.wire.codec import encode
 from memorywire.wire.validate import check_query
 
+E = TypeVar("E", bound=StrEnum)
 Result: TypeAlias = Kept | MemorywireError
 
 _PAGE_MOST = 1_000
@@ -111,7 +113,12 @@ class KeyValue:
 
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
         """Store many values and return a receipt or an error for each."""
-        entries = [_setting_or_problem(key, value, options) for key, value in values.items()]
+        entries: list[Setting | MemorywireError] = []
+        for key, value in values.items():
+            try:
+                entries.append(setting(key, value, **options))
+            except MemorywireError as problem:
+                entries.append(problem)
         settings = [one for one in entries if isinstance(one, Setting)]
         receipts = iter(await self.keep_each(settings) if settings else ())
         return [next(receipts) if isinstance(one, Setting) else one for one in entries]
@@ -188,12 +195,14 @@ class KeyValue:
 
 
 def owner_kind(name: str) -> OwnerKind:
+    return _choose(OwnerKind, name, "scope", "there is no such scope")
+
+
+def _choose(kinds: type[E], name: str, field: str, message: str) -> E:
     try:
-        return OwnerKind(name)
+        return kinds(name)
     except ValueError:
-        raise InvalidRequest(
-            "there is no such scope", field="scope", fix=f"one of: {', '.join(OwnerKind)}"
-        ) from None
+        raise InvalidRequest(message, field=field, fix=f"one of: {', '.join(kinds)}") from None
 
 
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
@@ -207,7 +216,8 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
         )
     rest: dict[str, Any] = dict(options)
     text = rest.pop("embed_text", None)
-    index = _indexing(rest.pop("index")) if "index" in rest else Indexing.ALL
+    name = rest.pop("index", Indexing.ALL)
+    index = _choose(Indexing, name, "index", f"unknown index {name!r}")
     if index is Indexing.TEXT and not text:
         raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
     if index is Indexing.NONE and rest.get("embed"):
@@ -215,25 +225,9 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     return Setting(key=key, value=value, text=text, index=index, **rest)
 
 
-def _indexing(name: str) -> Indexing:
-    try:
-        return Indexing(name)
-    except ValueError:
-        raise InvalidRequest(
-            f"unknown index {name!r}", field="index", fix=f"one of: {', '.join(Indexing)}"
-        ) from None
-
-
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
         raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
-
-
-def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting | MemorywireError:
-    try:
-        return setting(key, value, **options)
-    except MemorywireError as problem:
-        return problem
 
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
@@ -248,17 +242,14 @@ def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
     return Search(
         query=query,
         rank=None if rank is None else RankWeights(**rank),
-        dedup=None if dedup is None else _dedup(**dedup),
+        dedup=None if dedup is None else _build_dedup(**dedup),
         **rest,
     )
 
 
-def _dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
-    try:
-        return Dedup(mode=DedupMode(mode), threshold=threshold)
-    except ValueError:
-        modes = ", ".join(DedupMode)
-        raise InvalidRequest("there is no such mode", field="dedup.mode", fix=f"one of: {modes}") from None
+def _build_dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
+    kind = _choose(DedupMode, mode, "dedup.mode", "there is no such mode")
+    return Dedup(mode=kind, threshold=threshold)
 
 
 def entry_document(entry: Entry) -> dict[str, Json]:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -80,47 +79,10 @@ if TYPE_CHECKING:
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 
-class Contracts(ABC):
-    """Other interfaces to the same memory: each sees what the others write, as far as its contract goes."""
-
-    agent_id: str
-    user_id: str | None
-    tenant: str
-    _kv_limits: Limits
-
-    @property
-    def kv(self) -> "KeyValue":
-        """The keys and values of the agent; `kv.of` returns those of a user or of the tenant.
-
-        A memory with a `user_id` needs `kv.of`, because the keys of an agent belong to no user.
-        """
-        from memorywire.client.kv import KeyValue
-
-        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
-        return KeyValue(self._open, owner, self._kv_limits, user=self.user_id)
-
-    @property
-    def layer(self) -> "Layer":
-        """The conversations of the agent, or those with its user."""
-        from memorywire.client.layer import Layer
-
-        return Layer(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
-
-    @property
-    def harness(self) -> "Harness":
-        """The memories as items to write, read, search and delete one by one."""
-        from memorywire.client.harness import Harness
-
-        return Harness(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
-
-    @abstractmethod
-    async def _open(self) -> Container: ...
-
-
 A = TypeVar("A")
 
 
-class Memory(Audited, Overseeing, Contracts):
+class Memory(Audited, Overseeing):
     """Remember, recall, forget, merge and expire for one agent.
 
     >>> import asyncio
@@ -195,7 +157,8 @@ class Memory(Audited, Overseeing, Contracts):
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
-        self._stores, self._embedder = _unwrap_stores(_list_stores(stores), embedder)
+        self._stores, own_embedder = _read_stores(stores)
+        self._embedder = own_embedder or embedder
         self._embedder_key = embedder_key
         self._floor, self._match = floor, match
         self._governance = Governance(
@@ -207,7 +170,10 @@ class Memory(Audited, Overseeing, Contracts):
             on=policy is not None,
             witnesses=tuple(witnesses),
         )
-        self._several = _apply_write_policy(several or Several(), write)
+        self._several = several or Several()
+        if write is not None:
+            routing = replace(self._several.routing, write=write_policy(write))
+            self._several = replace(self._several, routing=routing)
         self._reading = reading
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
@@ -242,7 +208,8 @@ class Memory(Audited, Overseeing, Contracts):
         if isinstance(items, str | bytes | Mapping):
             raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
         results: list[Result] = []
-        async for batch in self._keep_each(self._item(item) for item in items):
+        fields = (item if isinstance(item, Mapping) else {"content": item} for item in items)
+        async for batch in self._keep_each(self._payload({"type": "semantic", **one}) for one in fields):
             results.extend(batch)
             if on_progress is not None:
                 on_progress(len(results))
@@ -386,15 +353,39 @@ class Memory(Audited, Overseeing, Contracts):
         container = await self._open()
         store = await container.context.store.health()
         pending = Counter(debt.store for debt in await self.debts())
-        each = (
-            store["stores"]
-            if isinstance(container.context.store, SupportsReplicas)
-            else {container.context.store.name: store}
-        )
-        states = [{"name": name, **state, "debts": pending[name]} for name, state in each.items()]
-        status = "ok" if store["ok"] else "failed"
-        space = str(container.context.embedder.space)
-        return {"ok": store["ok"], "status": status, "stores": states, "embedding": space}
+        has_replicas = isinstance(container.context.store, SupportsReplicas)
+        each = store["stores"] if has_replicas else {container.context.store.name: store}
+        return {
+            "ok": store["ok"],
+            "status": "ok" if store["ok"] else "failed",
+            "stores": [{"name": name, **state, "debts": pending[name]} for name, state in each.items()],
+            "embedding": str(container.context.embedder.space),
+        }
+
+    @property
+    def kv(self) -> "KeyValue":
+        """The keys and values of the agent; `kv.of` returns those of a user or of the tenant.
+
+        A memory with a `user_id` needs `kv.of`, because the keys of an agent belong to no user.
+        """
+        from memorywire.client.kv import KeyValue
+
+        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
+        return KeyValue(self._open, owner, self._kv_limits, user=self.user_id)
+
+    @property
+    def layer(self) -> "Layer":
+        """The conversations of the agent, or those with its user."""
+        from memorywire.client.layer import Layer
+
+        return Layer(self._open, self._scope())
+
+    @property
+    def harness(self) -> "Harness":
+        """The memories as items to write, read, search and delete one by one."""
+        from memorywire.client.harness import Harness
+
+        return Harness(self._open, self._scope())
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
         """Yield the events of this agent from now on, or after event `after`, without content.
@@ -469,10 +460,6 @@ class Memory(Audited, Overseeing, Contracts):
         assert isinstance(answer, kind)  # noqa: S101 - each operation has one kind of answer
         return answer
 
-    def _item(self, item: str | Mapping[str, Any]) -> dict[str, Json]:
-        fields = item if isinstance(item, Mapping) else {"content": item}
-        return self._payload({"type": "semantic", **fields})
-
     def _payload(self, options: Mapping[str, Any], **fields: Any) -> dict[str, Json]:
         """Build the wire payload; arguments that are None are left out."""
         payload: dict[str, Json] = {"agent_id": self.agent_id}
@@ -498,17 +485,11 @@ async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
     return await memory._mooring.run(work)
 
 
-def _unwrap_stores(
-    stores: Sequence[str | Store], embedder: str | Embedder
-) -> tuple[Sequence[str | Store], str | Embedder]:
-    """Return URLs and the embedder for stores of memorywire 0.5.0, which bring an embedder of their own."""
-    embedders = [getattr(one, "store_embedder", None) for one in stores]
-    own = next((one for one in embedders if one is not None), None)
-    return [getattr(one, "store_url", one) for one in stores], own or embedder
+def _read_stores(stores: str | Sequence[str | Store]) -> tuple[Sequence[str | Store], str | Embedder | None]:
+    """Return the stores as a sequence; raises InvalidRequest for anything else, such as a path.
 
-
-def _list_stores(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
-    """Return the stores as a sequence; raises InvalidRequest for anything else, such as a path."""
+    Stores of memorywire 0.5.0 have a URL, and may bring an embedder, which is returned too.
+    """
     each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
     for one in each:
         if not isinstance(one, str) and not (hasattr(one, "features") or hasattr(one, "store_url")):
@@ -517,14 +498,8 @@ def _list_stores(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
                 field="stores",
                 fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one here",
             )
-    return each
-
-
-def _apply_write_policy(several: Several, write: str | None) -> Several:
-    """Return the settings with the named write policy."""
-    if write is None:
-        return several
-    return replace(several, routing=replace(several.routing, write=write_policy(write)))
+    embedders = filter(None, (getattr(one, "store_embedder", None) for one in each))
+    return [getattr(one, "store_url", one) for one in each], next(embedders, None)
 
 
 def configured(**given: Any) -> dict[str, Any]:

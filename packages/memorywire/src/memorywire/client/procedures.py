@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack, cast
 
 from msgspec import Struct
 
@@ -15,6 +15,9 @@ from memorywire.model.record import Json, MemoryType, Record
 from memorywire.procedures.definition import Definition, allowed, step
 from memorywire.procedures.parse import object_of, parse
 from memorywire.wire.codec import encode_record
+
+if TYPE_CHECKING:
+    from memorywire.client.sync import Memory as BlockingMemory
 
 STEPS = "procedure_steps"
 """Where a version's metadata names the triggers that led to it."""
@@ -31,18 +34,6 @@ class Holder(Protocol):
     async def history(self, id: str, **options: Unpack[ScopeOption]) -> tuple[Version, ...]: ...
 
     async def remember(
-        self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
-    ) -> Remembered: ...
-
-
-class BlockingHolder(Protocol):
-    """The same verbs of the blocking client."""
-
-    def get(self, id: str, **options: Unpack[ScopeOption]) -> Record: ...
-
-    def history(self, id: str, **options: Unpack[ScopeOption]) -> tuple[Version, ...]: ...
-
-    def remember(
         self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
     ) -> Remembered: ...
 
@@ -172,12 +163,12 @@ class Procedure(_Walk):
 class BlockingProcedure(_Walk):
     """The same, of a blocking memory."""
 
-    def __init__(self, memory: BlockingHolder, record: Record) -> None:
+    def __init__(self, memory: "BlockingMemory", record: Record) -> None:
         super().__init__(record)
         self._memory = memory
 
     @classmethod
-    def load(cls, memory: BlockingHolder, id: str, **options: Unpack[ScopeOption]) -> Self:
+    def load(cls, memory: "BlockingMemory", id: str, **options: Unpack[ScopeOption]) -> Self:
         return cls(memory, memory.get(id, **options))
 
     def history(self) -> tuple[Step, ...]:
@@ -202,20 +193,13 @@ def _explain_duplicate() -> Iterator[None]:
 
 
 def _list_steps(versions: Iterable[Version]) -> tuple[Step, ...]:
-    return tuple(
-        Step(
-            version=version.number,
-            at=version.began_at,
-            state=_read_state(version.record),
-            triggers=_read_triggers(version.record),
-        )
-        for version in versions
-    )
-
-
-def _read_triggers(record: Record | None) -> tuple[str, ...]:
-    steps = None if record is None else record.metadata.get(STEPS)
-    return tuple(name for name in steps if isinstance(name, str)) if isinstance(steps, list) else ()
+    steps: list[Step] = []
+    for version in versions:
+        names = None if version.record is None else version.record.metadata.get(STEPS)
+        triggers = [name for name in names if isinstance(name, str)] if isinstance(names, list) else ()
+        state = _read_state(version.record)
+        steps.append(Step(version=version.number, at=version.began_at, state=state, triggers=tuple(triggers)))
+    return tuple(steps)
 
 
 def _read_state(record: Record | None) -> str | None:

@@ -56,8 +56,9 @@ from memorywire.wire import validate
 
 if TYPE_CHECKING:
     from memorywire.journal.audit import Examination
-    from memorywire.journal.state import StateReport
-    from memorywire.journal.verify import Report
+
+
+A = TypeVar("A")
 
 
 class Transport(Struct, frozen=True):
@@ -76,6 +77,12 @@ class Transport(Struct, frozen=True):
         answer: dict[str, Json] = await self.link.ask(method, address, body, tenant=self.tenant)
         return answer
 
+    async def ask_for(
+        self, kind: type[A], method: str, *parts: str, body: Mapping[str, Any] | None = None
+    ) -> A:
+        value: A = load(kind, await self.ask(method, *parts, body=body))
+        return value
+
 
 def drop_missing(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are not None."""
@@ -91,16 +98,7 @@ async def refuse_local() -> NoReturn:
     )
 
 
-UNREADABLE = (ProposalPage, Reviewed)
-"""What is sent without the requests and changes that the value consists of."""
-
 _RECORD = frozenset(Record.__struct_fields__)
-
-
-def read(kind: type[Any], answer: Mapping[str, Json], scope: Scope) -> Any:
-    """The answer as a value of this kind, for a caller who asked with this scope."""
-    reader = _READERS.get(kind)
-    return load(kind, dict(answer)) if reader is None else reader(answer, scope)
 
 
 def _owner(document: Mapping[str, Json], scope: Scope) -> Scope:
@@ -120,31 +118,26 @@ def _read_record(document: Mapping[str, Json], scope: Scope) -> Record:
     return replace(record, scope=_owner(document, scope))
 
 
-def _read_hit(document: Mapping[str, Json], scope: Scope) -> Hit:
-    return Hit(
-        record=_read_record(document, scope),
-        score=document["score"],
-        stores=tuple(document["stores"]),
-        supporting=tuple(document["supporting"]),
-        signals=document["explain"]["signals"] if "explain" in document else None,
-    )
-
-
 def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
+    hits = tuple(
+        Hit(
+            record=_read_record(hit, scope),
+            score=hit["score"],
+            stores=tuple(hit["stores"]),
+            supporting=tuple(hit["supporting"]),
+            signals=hit["explain"]["signals"] if "explain" in hit else None,
+        )
+        for hit in answer["results"]
+    )
     rest = {name: value for name, value in answer.items() if name != "results"}
-    answer_value: Recalled = load(Recalled, {**rest, "hits": []})
-    return replace(answer_value, hits=tuple(_read_hit(hit, scope) for hit in answer["results"]))
+    recalled: Recalled = load(Recalled, {**rest, "hits": []})
+    return replace(recalled, hits=hits)
 
 
 def _read_page(answer: Mapping[str, Json], scope: Scope) -> Page:
     items = tuple(_read_record(item, scope) for item in answer["items"])
     notes = tuple(answer["notes"]) if "notes" in answer else None
     return Page(items=items, total=answer["total"], next=answer.get("next"), notes=notes)
-
-
-def _read_chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
-    id = answer["id"]
-    return Chain(id=id, versions=tuple(_read_version(id, version, scope) for version in answer["versions"]))
 
 
 def _read_version(id: str, document: Mapping[str, Json], scope: Scope) -> Version:
@@ -155,23 +148,14 @@ def _read_version(id: str, document: Mapping[str, Json], scope: Scope) -> Versio
     return version if record is None else replace(version, record=_read_record(record, scope))
 
 
-def _read_changes(answer: Mapping[str, Json], scope: Scope) -> ChangeLog:
-    return ChangeLog(changes=tuple(_read_owned(Change, change, scope) for change in answer["changes"]))
-
-
-def _read_recalls(answer: Mapping[str, Json], scope: Scope) -> RecallPage:
-    return RecallPage(items=tuple(_read_owned(RecallSummary, item, scope) for item in answer["items"]))
-
-
 def _read_reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
+    hits: list[Given] = []
+    for document in answer["results"]:
+        hit: Given = load(Given, {**document, "memory": None})
+        memory = document.get("memory")
+        hits.append(hit if memory is None else replace(hit, memory=_read_record(memory, scope)))
     reasons: Reasons = _read_owned(Reasons, {**answer, "results": []}, scope)
-    return replace(reasons, results=tuple(_read_given(one, scope) for one in answer["results"]))
-
-
-def _read_given(document: Mapping[str, Json], scope: Scope) -> Given:
-    hit: Given = load(Given, {**document, "memory": None})
-    memory = document.get("memory")
-    return hit if memory is None else replace(hit, memory=_read_record(memory, scope))
+    return replace(reasons, results=tuple(hits))
 
 
 def _read_capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities:
@@ -190,73 +174,18 @@ _READERS: Mapping[type, Callable[[Mapping[str, Json], Scope], Any]] = {
     Capabilities: _read_capabilities,
     Page: _read_page,
     Recalled: _read_recalled,
-    Chain: _read_chain,
-    ChangeLog: _read_changes,
-    RecallPage: _read_recalls,
+    Chain: lambda answer, scope: Chain(
+        id=answer["id"],
+        versions=tuple(_read_version(answer["id"], version, scope) for version in answer["versions"]),
+    ),
+    ChangeLog: lambda answer, scope: ChangeLog(
+        changes=tuple(_read_owned(Change, change, scope) for change in answer["changes"])
+    ),
+    RecallPage: lambda answer, scope: RecallPage(
+        items=tuple(_read_owned(RecallSummary, item, scope) for item in answer["items"])
+    ),
     Reasons: _read_reasons,
 }
-
-
-async def read_entries(transport: Transport, parameters: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
-    """Entries as the ledger spells them, without the tenant, which only the server knows."""
-    answer = await transport.ask("GET", "audit", **parameters)
-    return tuple(map(_as_ledger_entry, answer["entries"]))
-
-
-async def read_checkpoint(transport: Transport) -> dict[str, Json]:
-    """The newest checkpoint and its key."""
-    return await transport.ask("GET", "audit", "checkpoint")
-
-
-async def read_proof(transport: Transport, entry: int) -> list[str]:
-    """The lines that prove one entry."""
-    lines: list[str] = (await transport.ask("GET", "audit", "proof", seq=entry))["lines"]
-    return lines
-
-
-async def read_examination(
-    transport: Transport, checkpoint: str | None, *, state: bool = False
-) -> "Examination":
-    """What the server found when it verified its ledger."""
-    from memorywire.journal.audit import Examination
-    from memorywire.journal.signed_notes import parse_verifier
-    from memorywire.journal.verify import Fault, Report
-
-    parameters: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
-    document = await transport.ask("GET", "audit", "verify", **parameters)
-    report = Report(
-        entries=document["entries"],
-        root=bytes.fromhex(document["root"]),
-        checkpoints=document["checkpoints"],
-        sealed=document["sealed"],
-        origin=document.get("origin"),
-        fault=Fault(**document["fault"]) if "fault" in document else None,
-    )
-    key = parse_verifier(document["key"]) if "key" in document else None
-    return Examination(
-        report=report,
-        key=key,
-        unreadable=document.get("unreadable", 0),
-        state=_read_state(document.get("state"), report),
-    )
-
-
-def _read_state(document: Mapping[str, Json] | None, report: "Report") -> "StateReport | None":
-    from memorywire.journal.state import Difference, StateReport
-
-    if document is None:
-        return None
-    return StateReport(
-        entries=report.entries,
-        versions=document["versions"],
-        rows=document["rows"],
-        differences=tuple(Difference(**one) for one in document["differences"]),
-    )
-
-
-def _as_ledger_entry(document: Mapping[str, Json]) -> dict[str, Json]:
-    names = {"agent_id": "agent", "user_id": "user"}
-    return {names.get(name, name): value for name, value in document.items()}
 
 
 class RemoteKeyValue(KeyValue):
@@ -286,22 +215,19 @@ class RemoteKeyValue(KeyValue):
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
         body = {"value": value, **drop_missing(options)}
-        return _read_kept(await self._transport.ask("PUT", "kv", *self._of, key, body=body))
+        return await self._transport.ask_for(Kept, "PUT", "kv", *self._of, key, body=body)
 
     async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[KeyResult]:
         entries = [_document(setting) for setting in settings]
         answer = await self._transport.ask("POST", "kv", *self._of, body={"entries": entries})
-        return [
-            error_of(one["problem"]) if "problem" in one else _read_kept(one["answer"])
-            for one in answer["items"]
-        ]
+        items = answer["items"]
+        return [error_of(one["problem"]) if "problem" in one else load(Kept, one["answer"]) for one in items]
 
     async def incr(self, key: str, by: float = 1) -> Kept:
-        return _read_kept(await self._transport.ask("POST", "kv", *self._of, key, body={"by": by}))
+        return await self._transport.ask_for(Kept, "POST", "kv", *self._of, key, body={"by": by})
 
     async def delete(self, key: str) -> Deleted:
-        receipt: Deleted = load(Deleted, await self._transport.ask("DELETE", "kv", *self._of, key))
-        return receipt
+        return await self._transport.ask_for(Deleted, "DELETE", "kv", *self._of, key)
 
     async def touch(self, key: str) -> Entry | None:
         raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
@@ -315,17 +241,21 @@ class RemoteKeyValue(KeyValue):
         body = {"query": query, **drop_missing(options)}
         document = await self._transport.ask("POST", "kv-search", *self._of, body=body)
         answer: Searched = load(Searched, {**document, "matches": []})
-        return replace(answer, matches=tuple(_read_match(one) for one in document["matches"]))
+        matches = [
+            Match(
+                entry=_read_entry({name: one[name] for name in one.keys() - {"score", "merged_from"}}),
+                score=one["score"],
+                merged_from=tuple(map(_read_entry, one.get("merged_from", ()))),
+            )
+            for one in document["matches"]
+        ]
+        return replace(answer, matches=tuple(matches))
 
     async def stats(self) -> Stats:
-        stats: Stats = load(Stats, await self._transport.ask("GET", "kv-stats", *self._of))
-        return stats
+        return await self._transport.ask_for(Stats, "GET", "kv-stats", *self._of)
 
     async def reembed(self) -> Reembedded:
-        receipt: Reembedded = load(
-            Reembedded, await self._transport.ask("POST", "kv-reembed", *self._of, body={})
-        )
-        return receipt
+        return await self._transport.ask_for(Reembedded, "POST", "kv-reembed", *self._of, body={})
 
 
 def _document(setting: Setting) -> dict[str, Json]:
@@ -341,21 +271,10 @@ def _document(setting: Setting) -> dict[str, Json]:
     return {"key": setting.key, "value": setting.value, **drop_missing(options)}
 
 
-def _read_kept(document: dict[str, Json]) -> Kept:
-    receipt: Kept = load(Kept, document)
-    return receipt
-
-
 def _read_entry(document: Mapping[str, Json]) -> Entry:
     """The entry with its value exactly as it came."""
     entry: Entry = load(Entry, {**document, "value": None})
     return replace(entry, value=document["value"])
-
-
-def _read_match(document: Mapping[str, Json]) -> Match:
-    others = tuple(_read_entry(one) for one in document.get("merged_from", ()))
-    entry = {name: value for name, value in document.items() if name not in ("score", "merged_from")}
-    return Match(entry=_read_entry(entry), score=document["score"], merged_from=others)
 
 
 class RemoteLayer(Layer):
@@ -378,7 +297,8 @@ class RemoteLayer(Layer):
         body = {**self._named(), "query": query, **drop_missing(options)}
         document = await self._transport.ask("POST", "layer", "recall", body=body)
         facts: FoundFacts = load(FoundFacts, {**document, "facts": []})
-        return replace(facts, facts=tuple(_read_fact(one) for one in document["facts"]))
+        kinds = [FoundFact(**{**one, "kind": Kind(one["kind"])}) for one in document["facts"]]
+        return replace(facts, facts=tuple(kinds))
 
     def _named(self) -> dict[str, Json]:
         return drop_missing({"agent_id": self.scope.agent, "user_id": self.scope.user})
@@ -395,12 +315,6 @@ class RemoteLayer(Layer):
             error=document.get("error"),
         )
 
-
-def _read_fact(document: Mapping[str, Json]) -> FoundFact:
-    return FoundFact(**{**document, "kind": Kind(document["kind"])})
-
-
-A = TypeVar("A")
 
 _AT_ONCE = 32
 """Memories in one request: that many of the longest still fit into it."""
@@ -462,11 +376,37 @@ class Client(Memory):
         if not fields.pop("all_agents", False):
             fields["agent_id"] = self.agent_id
         parameters = {**fields, "before": before, "limit": limit} if subject is None else {"subject": subject}
-        return await read_entries(self._transport, parameters)
+        answer = await self._transport.ask("GET", "audit", **parameters)
+        names = {"agent_id": "agent", "user_id": "user"}  # as the ledger spells them
+        return tuple(
+            {names.get(name, name): value for name, value in entry.items()} for entry in answer["entries"]
+        )
 
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """What the server says of its own ledger; takes the right to manage all tenants."""
-        return await read_examination(self._transport, checkpoint, state=state)
+        from memorywire.journal.audit import Examination
+        from memorywire.journal.signed_notes import parse_verifier
+        from memorywire.journal.state import Difference, StateReport
+        from memorywire.journal.verify import Fault, Report
+
+        parameters: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
+        answer = await self._transport.ask("GET", "audit", "verify", **parameters)
+        report = Report(
+            entries=answer["entries"],
+            root=bytes.fromhex(answer["root"]),
+            checkpoints=answer["checkpoints"],
+            sealed=answer["sealed"],
+            origin=answer.get("origin"),
+            fault=Fault(**answer["fault"]) if "fault" in answer else None,
+        )
+        key = parse_verifier(answer["key"]) if "key" in answer else None
+        comparison = None
+        if "state" in answer:
+            differences = tuple(Difference(**one) for one in answer["state"]["differences"])
+            fields = {name: answer["state"][name] for name in ("versions", "rows")}
+            comparison = StateReport(entries=report.entries, differences=differences, **fields)
+        unreadable = answer.get("unreadable", 0)
+        return Examination(report=report, key=key, unreadable=unreadable, state=comparison)
 
     async def audit_checkpoint(self) -> str:
         """As `Memory` answers; takes the right to manage all tenants."""
@@ -474,22 +414,21 @@ class Client(Memory):
 
     async def signed(self) -> dict[str, Json]:
         """The newest checkpoint of the server's ledger and the public key to it."""
-        return await read_checkpoint(self._transport)
+        return await self._transport.ask("GET", "audit", "checkpoint")
 
     async def proof(self, entry: int) -> list[str]:
         """The lines that prove one entry of the server's ledger; takes the right to review."""
-        return await read_proof(self._transport, entry)
+        lines: list[str] = (await self._transport.ask("GET", "audit", "proof", seq=entry))["lines"]
+        return lines
 
     @property
-    def kv(self) -> "RemoteKeyValue":
-
+    def kv(self) -> RemoteKeyValue:
         owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
         return RemoteKeyValue(self._transport, owner, user=self.user_id)
 
     @property
-    def layer(self) -> "RemoteLayer":
-
-        return RemoteLayer(self._transport, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+    def layer(self) -> RemoteLayer:
+        return RemoteLayer(self._transport, self._scope())
 
     async def close(self) -> None:
         await self._transport.link.close()
@@ -498,7 +437,7 @@ class Client(Memory):
         return self
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
-        if kind in UNREADABLE:
+        if kind in (ProposalPage, Reviewed):  # sent without the requests and changes they consist of
             raise CapabilityUnsupported(
                 f"a client gets the answer to {operation} as JSON alone",
                 fix=f'use call("{operation}", {{...}})',
@@ -511,7 +450,8 @@ class Client(Memory):
 
     def _read(self, kind: type[A], operation: str, answer: Mapping[str, Json]) -> A:
         try:
-            value: A = read(kind, answer, Scope(tenant=self.tenant, agent=self.agent_id))
+            reader, scope = _READERS.get(kind), Scope(tenant=self.tenant, agent=self.agent_id)
+            value: A = load(kind, dict(answer)) if reader is None else reader(answer, scope)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
         return value
@@ -528,14 +468,12 @@ class Client(Memory):
             answers = iter(
                 (await self._transport.ask("POST", "batch", body={"items": items}))["items"] if items else ()
             )
-            yield [problem or self._read_kept(next(answers)) for problem in unfit]
+            yield [problem or self._read_result(next(answers)) for problem in unfit]
 
-    def _read_kept(self, item: Mapping[str, Json]) -> Result:
-        return (
-            error_of(item["problem"])
-            if "problem" in item
-            else self._read(Remembered, "batch", item["answer"])
-        )
+    def _read_result(self, item: Mapping[str, Json]) -> Result:
+        if "problem" in item:
+            return error_of(item["problem"])
+        return self._read(Remembered, "batch", item["answer"])
 
     async def _open(self) -> NoReturn:
         await refuse_local()
