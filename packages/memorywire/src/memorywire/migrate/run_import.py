@@ -4,6 +4,7 @@ import asyncio
 import csv
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, TypeAlias
@@ -101,10 +102,10 @@ async def import_memories(request: ImportRequest, context: Context, report: Repo
         total = await asyncio.to_thread(_buffer_changes, source, buffer)
         await asyncio.to_thread(_check_owners, buffer, request)
         changes = read_in_thread(read_bundle_changes(buffer, request.tenant))
-        own_names = await asyncio.to_thread(_list_own_names, request)
-        options = request.build_options(source.name, trust_by_source(own_names))
+        options = request.build_options(source.name, await asyncio.to_thread(_trust_importer, request))
         result = await apply_changes(changes, context, options, lambda count: report(count, total))
-    return _build_answer(request, asdict(result), losses=list(source.losses), source=source.name)
+    answer = {"proposals": 0, "ledgers": [], **asdict(result), "losses": list(source.losses)}
+    return answer | {"source": source.name, "dry_run": request.dry_run}
 
 
 async def _import_bundle(request: ImportRequest, context: Context, report: Report) -> dict[str, Json]:
@@ -119,7 +120,9 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
     changes = read_bundle_changes(path, request.tenant)
     # A vector decides which queries find a memory, and to check a foreign one costs as much as to embed.
     if not is_known or bundle.manifest.get("space") not in (None, dump(context.embedder.space)):
-        changes = map(_drop_vectors, changes)
+        changes = (
+            replace(change, put=tuple(replace(put, vector=None) for put in change.put)) for change in changes
+        )
     total = bundle.counts.get("change", 0)
     result = await apply_changes(
         read_in_thread(changes), context, options, lambda count: report(count, total)
@@ -134,7 +137,8 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
     is_ledger_lost = bool(ledgers) and find_signed_journal(context) is None
     counts = {**asdict(result), **asdict(governance), "ledgers": [asdict(one) for one in ledgers]}
     counts |= {"signed_by": key, "trusted": is_trusted}
-    return _build_answer(request, counts, losses=[_LEDGER_LOST] if is_ledger_lost else [], source="bundle")
+    losses = [_LEDGER_LOST] if is_ledger_lost else []
+    return {**counts, "losses": losses, "source": "bundle", "dry_run": request.dry_run}
 
 
 async def _find_signer(bundle: Bundle, context: Context, tenant: str) -> tuple[str | None, bool]:
@@ -145,10 +149,6 @@ async def _find_signer(bundle: Bundle, context: Context, tenant: str) -> tuple[s
     policy = None if context.governance is None else await context.governance.rulebook.policy(tenant)
     trusted_keys = () if policy is None else policy.bundle_keys
     return str(verifier), await asyncio.to_thread(is_known_key, verifier, trusted_keys, context)
-
-
-def _drop_vectors(change: Change) -> Change:
-    return replace(change, put=tuple(replace(put, vector=None) for put in change.put))
 
 
 def _check_owners(path: Path, request: ImportRequest) -> None:
@@ -169,24 +169,11 @@ def _check_owners(path: Path, request: ImportRequest) -> None:
                 )
 
 
-def _build_answer(
-    request: ImportRequest, counts: dict[str, Json], *, losses: list[str], source: str
-) -> dict[str, Json]:
-    return {
-        "proposals": 0,
-        "ledgers": [],
-        **counts,
-        "losses": losses,
-        "source": source,
-        "dry_run": request.dry_run,
-    }
-
-
-def _list_own_names(request: ImportRequest) -> frozenset[str]:
-    """The sources that importers set themselves: names of formats and of files."""
+def _trust_importer(request: ImportRequest) -> TrustLimit:
+    """As the policy trusts each source; importers set names of formats and of files themselves. Blocks."""
     path = request.path
     files = [path] if path.is_file() else path.rglob("*") if request.address is None else ()
-    return frozenset(list_formats()) | {file.name for file in files}
+    return trust_by_source(frozenset(list_formats()) | {file.name for file in files})
 
 
 def _names_bundle(request: ImportRequest) -> bool:
@@ -238,29 +225,20 @@ def _report_unreadable(change_ids: set[int] | None = None) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise InvalidRequest("the file is not UTF-8", field="file", fix="save it as UTF-8") from error
-    except KeyError as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError, csv.Error) as error:
+        place = f"an item after memory {len(change_ids)}" if change_ids else "an item of the file"
+        if isinstance(error, KeyError):
+            raise InvalidRequest(f"{place} lacks {error.args[0]!r}", field="file") from error
         raise InvalidRequest(
-            f"{_describe_place(change_ids)} lacks {error.args[0]!r}", field="file"
-        ) from error
-    except (AttributeError, RecursionError, TypeError, ValueError, csv.Error) as error:
-        raise InvalidRequest(
-            f"{_describe_place(change_ids)} cannot be read ({type(error).__name__})",
+            f"{place} cannot be read ({type(error).__name__})",
             field="file",
             fix="correct the file, or say what it is with --from",
         ) from error
 
 
-def _describe_place(change_ids: set[int] | None) -> str:
-    return f"an item after memory {len(change_ids)}" if change_ids else "an item of the file"
-
-
 async def read_in_thread(changes: Iterable[Change]) -> AsyncIterator[Change]:
     """Changes that are read from a file, some at a time, on a thread."""
     source = iter(changes)
-
-    def read_some() -> list[Change]:
-        return [change for _, change in zip(range(_READ_AHEAD), source, strict=False)]
-
-    while page := await asyncio.to_thread(read_some):
+    while page := await asyncio.to_thread(lambda: list(islice(source, _READ_AHEAD))):
         for change in page:
             yield change

@@ -88,20 +88,13 @@ def read_source(kind: str, origin: Origin) -> Source:
         raise InvalidRequest(
             f"{origin.path.name} is empty", field="file", fix="name another file, or export it again"
         )
-    if kind == "auto":
-        return _recognise_file(origin).read(origin)
-    importer = _find_importer(kind)
-    if not importer.recognises(origin.path):
-        raise InvalidRequest(
-            f"{origin.path.name} is not a file of {kind}", field="file", fix=importer.expects
-        )
-    return importer.read(origin)
-
-
-def _recognise_file(origin: Origin) -> Importer:
-    for _, importer in _load_importers():
+    importers = _load_importers() if kind == "auto" else [(kind, _find_importer(kind))]
+    for _, importer in importers:
         if importer.recognises(origin.path):
-            return importer
+            return importer.read(origin)
+    if kind != "auto":
+        expects = _find_importer(kind).expects
+        raise InvalidRequest(f"{origin.path.name} is not a file of {kind}", field="file", fix=expects)
     missing = "" if "mem0" in _list_entry_points() else f"; other products need, {install_hint(_ADAPTERS)}"
     raise InvalidRequest(
         f"Unrecognised file format: {origin.path.name}",

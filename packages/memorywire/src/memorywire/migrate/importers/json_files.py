@@ -4,15 +4,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memorywire.migrate.importers.source import (
-    ImportedMemory,
-    Importer,
-    Origin,
-    Source,
-    build_source,
-    parse_time,
-    read_file_time,
-)
+from memorywire.migrate.importers.source import ImportedMemory, build_importer, parse_time, read_file_time
 from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
@@ -84,19 +76,6 @@ def _is_export(path: Path, field: str) -> bool:
     return isinstance(conversations, list) and any(field in one for one in conversations[:1])
 
 
-def _recognises_chatgpt(path: Path) -> bool:
-    return _is_export(path, "mapping")
-
-
-def _read_chatgpt(origin: Origin) -> Source:
-    losses = (
-        "pictures and files",
-        "branches that were left for another answer",
-        "saved memories: no export has them",
-    )
-    return build_source("chatgpt", origin, lambda: _list_chatgpt_messages(origin.path), losses)
-
-
 def _list_chatgpt_messages(path: Path) -> Iterator[ImportedMemory]:
     for conversation in read_json(path, _CONVERSATIONS) or ():
         started = parse_time(conversation.get("create_time"), 0)
@@ -130,16 +109,17 @@ def _list_branch(conversation: Mapping[str, Json]) -> list[tuple[str, Mapping[st
     return messages[::-1]
 
 
-CHATGPT = Importer(expects=_EXPORT, recognises=_recognises_chatgpt, read=_read_chatgpt)
-
-
-def _recognises_claude(path: Path) -> bool:
-    return _is_export(path, "chat_messages")
-
-
-def _read_claude(origin: Origin) -> Source:
-    losses = ("attached files", "projects", "which answer was thrown away for another")
-    return build_source("claude", origin, lambda: _list_claude_memories(origin.path), losses)
+CHATGPT = build_importer(
+    "chatgpt",
+    _EXPORT,
+    lambda path: _is_export(path, "mapping"),
+    _list_chatgpt_messages,
+    losses=(
+        "pictures and files",
+        "branches that were left for another answer",
+        "saved memories: no export has them",
+    ),
+)
 
 
 def _list_claude_memories(path: Path) -> Iterator[ImportedMemory]:
@@ -148,52 +128,50 @@ def _list_claude_memories(path: Path) -> Iterator[ImportedMemory]:
         for message in conversation.get("chat_messages", ()):
             at = parse_time(message.get("created_at"), started)
             role = "user" if message.get("sender") == "human" else "assistant"
+            parts = [part for part in message.get("content") or () if part.get("type") == "text"]
+            texts = [str(part["text"]) for part in parts if part.get("text")]
             yield ImportedMemory(
                 key=str(message["uuid"]),
-                content=message.get("text") or _join_texts(message.get("content") or []),
+                content=message.get("text") or "\n".join(texts),
                 at=at,
                 occurred_at=at,
                 type=MemoryType.EPISODIC,
                 session=str(conversation["uuid"]),
                 metadata={"role": role, "title": conversation.get("name") or ""},
             )
+    at = read_file_time(path)
     for number, memories in enumerate(read_json(path, "memories.json") or ()):
-        yield from _list_summaries(memories, number, read_file_time(path))
+        # Claude's summaries of its user, in general and for each project.
+        summaries = {"": memories.get("conversations_memory"), **(memories.get("project_memories") or {})}
+        for project, text in summaries.items():
+            if isinstance(text, str) and text.strip():
+                metadata = {"project": project} if project else {}
+                key = f"memory {number} {project}"
+                yield ImportedMemory(key=key, content=text, at=at, tags=("memory",), metadata=metadata)
 
 
-def _list_summaries(memories: Mapping[str, Json], number: int, at: int) -> Iterator[ImportedMemory]:
-    """Claude's summaries of its user, in general and for each project."""
-    summaries = {"": memories.get("conversations_memory"), **(memories.get("project_memories") or {})}
-    for project, text in summaries.items():
-        if isinstance(text, str) and text.strip():
-            metadata = {"project": project} if project else {}
-            key = f"memory {number} {project}"
-            yield ImportedMemory(key=key, content=text, at=at, tags=("memory",), metadata=metadata)
-
-
-def _join_texts(parts: list[Mapping[str, Json]]) -> str:
-    return "\n".join(str(part["text"]) for part in parts if part.get("type") == "text" and part.get("text"))
-
-
-CLAUDE = Importer(expects=_EXPORT, recognises=_recognises_claude, read=_read_claude)
+CLAUDE = build_importer(
+    "claude",
+    _EXPORT,
+    lambda path: _is_export(path, "chat_messages"),
+    _list_claude_memories,
+    losses=("attached files", "projects", "which answer was thrown away for another"),
+)
 
 
 def _read_json_lines(path: Path) -> Iterator[Mapping[str, Json]]:
     """The objects of a file that has one per line."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield _parse_line(line, number)
-
-
-def _parse_line(line: str, number: int) -> Mapping[str, Json]:
-    try:
-        content = parse_json(line)
-    except ValueError as error:
-        raise InvalidRequest(f"line {number} is not JSON: {error}", field="file") from error
-    if not isinstance(content, dict):
-        raise InvalidRequest(f"line {number} is not a JSON object", field="file")
-    return content
+            if not line.strip():
+                continue
+            try:
+                content = parse_json(line)
+            except ValueError as error:
+                raise InvalidRequest(f"line {number} is not JSON: {error}", field="file") from error
+            if not isinstance(content, dict):
+                raise InvalidRequest(f"line {number} is not a JSON object", field="file")
+            yield content
 
 
 def _recognises_mcp_memory(path: Path) -> bool:
@@ -206,47 +184,32 @@ def _recognises_mcp_memory(path: Path) -> bool:
     return first is not None and first.get("type") in ("entity", "relation")
 
 
-def _read_mcp_memory(origin: Origin) -> Source:
-    losses = ("when something was learnt: the file does not say, so its own time is taken",)
-    return build_source("mcp-memory", origin, lambda: _list_graph(origin.path), losses)
-
-
 def _list_graph(path: Path) -> Iterator[ImportedMemory]:
+    """A memory for each relation and each observation; of an entity without any, that it exists."""
     at = read_file_time(path)
     for line in _read_json_lines(path):
         if line.get("type") == "entity":
-            yield from _list_observations(line, at)
+            name, kind = str(line["name"]), str(line["entityType"])
+            observations = [f"{name}: {one}" for one in line.get("observations", ())]
+            metadata = {"entity": name, "entity_type": kind}
+            for text in observations or [f"{name} is a {kind}"]:
+                key = f"{name}\n{text}"
+                yield ImportedMemory(key=key, content=text, at=at, tags=(kind,), metadata=metadata)
         elif line.get("type") == "relation":
-            yield _build_relation(line, at)
+            subject, target, relation = str(line["from"]), str(line["to"]), str(line["relationType"])
+            yield ImportedMemory(
+                key=f"{subject}\n{relation}\n{target}",
+                content=f"{subject} {relation.replace('_', ' ')} {target}",
+                at=at,
+                tags=("relation",),
+                metadata={"from": subject, "to": target, "relation": relation},
+            )
 
 
-def _list_observations(entity: Mapping[str, Json], at: int) -> Iterator[ImportedMemory]:
-    """A memory for each observation about an entity; without any, one that says that it exists."""
-    name, kind = str(entity["name"]), str(entity["entityType"])
-    observations = [f"{name}: {one}" for one in entity.get("observations", ())]
-    for sentence in observations or [f"{name} is a {kind}"]:
-        yield ImportedMemory(
-            key=f"{name}\n{sentence}",
-            content=sentence,
-            at=at,
-            tags=(kind,),
-            metadata={"entity": name, "entity_type": kind},
-        )
-
-
-def _build_relation(line: Mapping[str, Json], at: int) -> ImportedMemory:
-    subject, target, relation = str(line["from"]), str(line["to"]), str(line["relationType"])
-    return ImportedMemory(
-        key=f"{subject}\n{relation}\n{target}",
-        content=f"{subject} {relation.replace('_', ' ')} {target}",
-        at=at,
-        tags=("relation",),
-        metadata={"from": subject, "to": target, "relation": relation},
-    )
-
-
-MCP_MEMORY = Importer(
-    expects="the file that MEMORY_FILE_PATH names, with an entity or a relation on each line",
-    recognises=_recognises_mcp_memory,
-    read=_read_mcp_memory,
+MCP_MEMORY = build_importer(
+    "mcp-memory",
+    "the file that MEMORY_FILE_PATH names, with an entity or a relation on each line",
+    _recognises_mcp_memory,
+    _list_graph,
+    losses=("when something was learnt: the file does not say, so its own time is taken",),
 )

@@ -4,24 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memorywire.migrate.importers.json_files import as_object, parse_if_json
-from memorywire.migrate.importers.source import ImportedMemory, Importer, Origin, Source, build_source
+from memorywire.migrate.importers.source import ImportedMemory, build_importer
 from memorywire.model.record import MemoryType
 from memorywire.stores.sqlite.foreign import list_tables, read_rows
 
 _LIVE = "SELECT * FROM memories WHERE deleted_at IS NULL ORDER BY created_at, id"
-
-
-def _recognises(path: Path) -> bool:
-    return {"memories", "procedures", "episodes", "audit_log"} <= list_tables(path)
-
-
-def _read(origin: Origin) -> Source:
-    losses = (
-        "forgotten memories and pending approvals",
-        "the audit log: it vouches for that store, not for this one",
-        "episodes and when a memory was last recalled",
-    )
-    return build_source("memorywire-0", origin, lambda: _list_memories(origin.path), losses)
 
 
 def _list_memories(path: Path) -> Iterator[ImportedMemory]:
@@ -42,4 +29,14 @@ def _list_memories(path: Path) -> Iterator[ImportedMemory]:
         )
 
 
-IMPORTER = Importer(expects="the file of its sqlite-vec store", recognises=_recognises, read=_read)
+IMPORTER = build_importer(
+    "memorywire-0",
+    "the file of its sqlite-vec store",
+    lambda path: {"memories", "procedures", "episodes", "audit_log"} <= list_tables(path),
+    _list_memories,
+    losses=(
+        "forgotten memories and pending approvals",
+        "the audit log: it vouches for that store, not for this one",
+        "episodes and when a memory was last recalled",
+    ),
+)

@@ -120,9 +120,29 @@ def build_source(
     def changes() -> Iterator[Change]:
         for memory in memories():
             for part in _split(memory) if memory.content else ():
-                yield from _build_versions(part, _build_record(part, product, origin.scope))
+                record = _build_record(part, product, origin.scope)
+                earlier = [replace(record, content=text, updated_at=at) for text, at in part.earlier]
+                for number, version in enumerate((*earlier, record), start=1):
+                    change = build_snapshot_change(version)
+                    put = Put(record=replace(change.put[0].record, version=number), base=Base.LIVE)
+                    yield change if number == 1 else replace(change, put=(put,))
 
     return Source(name=name_source(product, origin), changes=changes, losses=losses)
+
+
+def build_importer(
+    product: str,
+    expects: str,
+    recognises: Callable[[Path], bool],
+    memories: Callable[[Path], Iterator[ImportedMemory]],
+    losses: tuple[str, ...],
+) -> Importer:
+    """An importer that lists the memories of a file."""
+
+    def read(origin: Origin) -> Source:
+        return build_source(product, origin, lambda: memories(origin.path), losses)
+
+    return Importer(expects=expects, recognises=recognises, read=read)
 
 
 def _split(memory: ImportedMemory) -> Iterator[ImportedMemory]:
@@ -143,15 +163,6 @@ def _split(memory: ImportedMemory) -> Iterator[ImportedMemory]:
         else:
             key = f"{memory.key}\npart {number}"
             yield replace(memory, key=key, content=part, metadata=metadata, earlier=())
-
-
-def _build_versions(memory: ImportedMemory, record: Record) -> Iterator[Change]:
-    """A change for each version of a memory, oldest first."""
-    earlier = [replace(record, content=text, updated_at=at) for text, at in memory.earlier]
-    for number, version in enumerate((*earlier, record), start=1):
-        change = build_snapshot_change(version)
-        put = Put(record=replace(change.put[0].record, version=number), base=Base.LIVE)
-        yield change if number == 1 else replace(change, put=(put,))
 
 
 def name_source(product: str, origin: Origin) -> str:

@@ -53,7 +53,14 @@ def read_pages(path: Path) -> Iterator[Page]:
     """The Markdown files of a folder, by name, or the one file."""
     for file, name in [(path, path.name)] if path.is_file() else _list_files(path):
         if file.suffix == _SUFFIX or file == path:
-            yield _read_page(file, name)
+            text = _read_text(file, name)
+            match = _FRONT_MATTER.match(text)
+            fields: dict[str, Json] = {}
+            if match is not None:
+                with suppress(BadFrontMatter):  # front matter that is not YAML is dropped
+                    fields = read_fields(match[1])
+            body = text if match is None else match[2]
+            yield Page(path=file, name=name, fields=fields, body=body, text=text)
 
 
 def _read_first_page(path: Path) -> Page | None:
@@ -66,18 +73,17 @@ def describe_skipped(path: Path) -> tuple[str, ...]:
     """Notes on the files of a folder that are not read; empty if there are none."""
     if path.is_file():
         return ()
-    others = [name for file, name in _list_files(path) if file.suffix != _SUFFIX]
-    outside = [name for file, name in _list_visible(path) if not is_inside(file, path)]
-    return (
-        *_count_names("files that are not Markdown", others),
-        *_count_names("links to files outside the folder", outside),
-    )
-
-
-def _count_names(what: str, names: list[str]) -> Iterator[str]:
-    if names:
+    skipped = {
+        "files that are not Markdown": [name for file, name in _list_files(path) if file.suffix != _SUFFIX],
+        "links to files outside the folder": [
+            name for file, name in _list_visible(path) if not is_inside(file, path)
+        ],
+    }
+    notes: list[str] = []
+    for kind, names in skipped.items():
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-        yield f"{what} ({len(names)}): {', '.join(names[:_NAMES_SHOWN])}{more}"
+        notes += [f"{kind} ({len(names)}): {', '.join(names[:_NAMES_SHOWN])}{more}"] if names else []
+    return tuple(notes)
 
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -95,29 +101,19 @@ def _list_visible(folder: Path) -> Iterator[tuple[Path, str]]:
             yield file, inside.as_posix()
 
 
-def _read_page(file: Path, name: str) -> Page:
-    text = _read_text(file, name)
-    match = _FRONT_MATTER.match(text)
-    fields: dict[str, Json] = {}
-    if match is not None:
-        with suppress(BadFrontMatter):  # front matter that is not YAML is dropped
-            fields = read_fields(match[1])
-    return Page(path=file, name=name, fields=fields, body=text if match is None else match[2], text=text)
-
-
 def _read_text(file: Path, name: str) -> str:
     """The text of the file, with its line ends unchanged: they may be part of a memory."""
     try:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        detail = f"{name} is not UTF-8 at byte {error.start}"
-        raise InvalidRequest(
-            detail, field="file", fix="save it as UTF-8, or move it out of the folder"
-        ) from error
+        detail, fix = (
+            f"{name} is not UTF-8 at byte {error.start}",
+            "save it as UTF-8, or move it out of the folder",
+        )
+        raise InvalidRequest(detail, field="file", fix=fix) from error
     except OSError as error:
-        raise InvalidRequest(
-            f"{name} cannot be read: {error.strerror}", field="file", fix="check its permissions"
-        ) from error
+        detail = f"{name} cannot be read: {error.strerror}"
+        raise InvalidRequest(detail, field="file", fix="check its permissions") from error
 
 
 # Markdown as `export --format markdown` writes it: one file per memory.
@@ -279,10 +275,6 @@ _TAG = re.compile(r"(?<![\w#])#([A-Za-z][\w/-]*)")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 
-def _recognises_notes(path: Path) -> bool:
-    return _read_first_page(path) is not None
-
-
 def _read_notes(origin: Origin) -> Source:
     layout = "the layout of the text: lists and paragraphs become memories of their own"
     losses = (layout, *describe_skipped(origin.path))
@@ -356,5 +348,7 @@ def _add_heading(heading: str, words: str) -> str:
 
 
 NOTES = Importer(
-    expects="a Markdown file, or a folder of them", recognises=_recognises_notes, read=_read_notes
+    expects="a Markdown file, or a folder of them",
+    recognises=lambda path: _read_first_page(path) is not None,
+    read=_read_notes,
 )
