@@ -56,19 +56,17 @@ class ApplyOptions(Struct, frozen=True, kw_only=True):
         """The change with its owners renamed."""
         if not (self.agents or self.users):
             return change
-        puts = (
-            replace(put, record=replace(put.record, scope=self._remap_scope(put.record.scope)))
-            for put in change.put
-        )
-        return replace(change, scope=self._remap_scope(change.scope), put=tuple(puts))
 
-    def _remap_scope(self, scope: Scope) -> Scope:
-        agents, users, user = self.agents, self.users, scope.user
-        return replace(
-            scope,
-            agent=agents.get(scope.agent, agents.get("*", scope.agent)),
-            user=None if user is None else users.get(user, users.get("*", user)),
-        )
+        def rename(scope: Scope) -> Scope:
+            agent = self.agents.get(scope.agent, self.agents.get("*", scope.agent))
+            user = scope.user
+            if user is not None:
+                user = self.users.get(user, self.users.get("*", user))
+            return replace(scope, agent=agent, user=user)
+
+        records = (replace(put.record, scope=rename(put.record.scope)) for put in change.put)
+        puts = (replace(put, record=record) for put, record in zip(change.put, records, strict=True))
+        return replace(change, scope=rename(change.scope), put=tuple(puts))
 
 
 def parse_remap(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -119,26 +117,21 @@ async def apply_changes(
     """Apply the changes, a group at a time. An error of the store stops it, one of a change does not."""
     applier = _Applier(context, options)
     try:
-        async for group in _split_groups(changes):
+        group: list[Change] = []
+        async for change in changes:
+            group.append(change)
+            if len(group) == GROUP:
+                await applier.apply_group(group)
+                report(applier.result.total)
+                group = []
+        if group:
             await applier.apply_group(group)
-            report(applier.result.total)
         await applier.finish_writes()
         await applier.review_held()
     finally:
         await applier.cancel_writes()
     report(applier.result.total)
     return applier.result
-
-
-async def _split_groups(changes: AsyncIterator[Change]) -> AsyncIterator[list[Change]]:
-    group: list[Change] = []
-    async for change in changes:
-        group.append(change)
-        if len(group) == GROUP:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 class _Applier:
@@ -291,12 +284,10 @@ class _Applier:
         self, changes: Sequence[Change], entries: Sequence[tuple[Entry, ...]]
     ) -> list[MemorywireError | None]:
         context = self._context
-        writes = (
-            self._write_change(change, Act(entries=own)) for change, own in zip(changes, entries, strict=True)
-        )
-        is_shared = context.governance is not None and context.governance.journal.backend.shares(
-            context.store
-        )
+        acts = [Act(entries=own) for own in entries]
+        writes = (self._write_change(change, act) for change, act in zip(changes, acts, strict=True))
+        journal = None if context.governance is None else context.governance.journal
+        is_shared = journal is not None and journal.backend.shares(context.store)
         if is_shared and isinstance(context.store, SqliteStore):
             # One writer takes them in the order of submission, many to a transaction.
             return list(await asyncio.gather(*writes))

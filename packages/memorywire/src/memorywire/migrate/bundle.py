@@ -24,7 +24,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
-from memorywire.stores.contract import Store, SupportsChangeLog
+from memorywire.stores.contract import SupportsChangeLog
 from memorywire.wire import spec
 from memorywire.wire.spec.keywords import Shape
 from memorywire.wire.spec.shapes import Shapes
@@ -77,9 +77,17 @@ async def export_bundle(
         )
     writer = _Writer(file)
     store = await find_own_history_store(context)
-    manifest = await _build_manifest(store, context, options)
+    agents = sorted(await list_exported_agents(store, options.tenant, options.agents, options.user))
+    manifest: dict[str, Json] = {
+        "kind": "manifest",
+        "format": FORMAT,
+        "version": VERSION,
+        "agents": agents,
+        "history": isinstance(store, SupportsChangeLog),
+        **({"space": dump(context.embedder.space)} if options.vectors else {}),
+    }
     writer.write(manifest)
-    for agent in manifest["agents"]:
+    for agent in agents:
         scope = Scope(tenant=options.tenant, agent=agent, user=options.user)
         async for change in read_changes(store, scope, vectors=options.vectors):
             writer.write(encode_change(change))
@@ -91,7 +99,7 @@ async def export_bundle(
     if options.ledger:
         for number, text in await export_ledgers(context):
             writer.write({"kind": "ledger", "of": number, "line": text})
-    counts, digest = dict(writer.counts), writer.digest
+    counts, digest = dict(writer.counts), writer.sha256.hexdigest()
     writer.write({"kind": "end", "counts": counts, "bundle": digest})
     signature = await sign_bundle(digest, context)
     if signature is not None:
@@ -105,19 +113,6 @@ async def _has_other_tenants(context: Context, options: ExportOptions) -> bool:
     if not options.tenant_only or signed is None:
         return False
     return any(tenant != options.tenant for tenant in await signed[0].audit(list_tenants))
-
-
-async def _build_manifest(store: Store, context: Context, options: ExportOptions) -> dict[str, Json]:
-    agents = await list_exported_agents(store, options.tenant, options.agents, options.user)
-    space = {"space": dump(context.embedder.space)} if options.vectors else {}
-    return {
-        "kind": "manifest",
-        "format": FORMAT,
-        "version": VERSION,
-        "agents": sorted(agents),
-        "history": isinstance(store, SupportsChangeLog),
-        **space,
-    }
 
 
 async def _list_governance(context: Context, options: ExportOptions) -> AsyncIterator[dict[str, Json]]:
@@ -139,18 +134,14 @@ class _Writer:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._hash = hashlib.sha256()
+        self.sha256 = hashlib.sha256()
         self.counts: Counter[str] = Counter()
 
     def write(self, content: Mapping[str, Json]) -> None:
         line = seal_line(content)
-        self._hash.update(line)
+        self.sha256.update(line)
         self._file.write(line)
         self.counts[content["kind"]] += 1
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
 
 
 def read_bundle_changes(path: Path, tenant: str) -> Iterator[Change]:
@@ -181,77 +172,44 @@ _DIGEST = "0" * 64  # `parse_line` has checked the digest of each line; the sche
 
 def validate_bundle(path: Path) -> Bundle:
     """The bundle's description; raises InvalidRequest, with the line's number, unless all of it is valid."""
-    validator = _Validator()
+    counts, sha256, ids = Counter[str](), hashlib.sha256(), set[int]()
+    manifest: Mapping[str, Json] | None = None
+    end: Mapping[str, Json] | None = None
+    signature: Mapping[str, Json] | None = None
+    digest = ""  # of the lines before the end
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            validator.check(line, number)
-    return validator.finish()
-
-
-class _Validator:
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._hash = hashlib.sha256()
-        self._digest = ""  # of the lines before the end
-        self._manifest: Mapping[str, Json] | None = None
-        self._end: Mapping[str, Json] | None = None
-        self._signature: Mapping[str, Json] | None = None
-        self._ids: set[int] = set()  # hashes, which take less memory
-
-    def check(self, line: bytes, number: int) -> None:
-        content = parse_line(line, number)
-        kind = content.get("kind")
-        if self._signature is not None or (self._end is not None and kind != "signature"):
-            raise InvalidRequest(f"line {number} follows the end", field="file")
-        if kind == "signature" and self._end is None:
-            raise InvalidRequest(f"line {number} signs the bundle before its end", field="file")
-        if self._manifest is None:
-            self._manifest = _check_manifest(content)
-        check_line(content, f"line {number}")
-        if f'"kind":"{kind}"'.encode() not in line:  # `read_lines` finds lines by this text
-            raise InvalidRequest(f"line {number} is not encoded as lines of a bundle are", field="file")
-        if kind == "end":
-            self._end, self._digest = content, self._hash.hexdigest()
-        elif kind == "signature":
-            self._signature = content
-        else:
-            self._hash.update(line)
-            self._counts[str(kind)] += 1
-            self._check_content(content, number)
-
-    def _check_content(self, content: Mapping[str, Json], number: int) -> None:
-        if content["kind"] == "change":
-            self._counts["put"] += len(content["put"])
-            self._check_unique(content, number)
-        elif content["kind"] == "proposal":
-            try:
-                load(Proposal, content["proposal"])
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InvalidRequest(f"line {number} has an unreadable proposal", field="file") from error
-
-    def _check_unique(self, change: Mapping[str, Json], number: int) -> None:
-        versions = [(put["record"]["id"], put["record"]["version"]) for put in change["put"]]
-        for key in (change["id"], *versions):
-            if (mark := hash(key)) in self._ids:
-                name = f"change {key}" if isinstance(key, str) else f"version {key[1]} of memory {key[0]}"
-                raise InvalidRequest(
-                    f"line {number} has {name} for the second time", field="file", fix="export it again"
-                )
-            self._ids.add(mark)
-
-    def finish(self) -> Bundle:
-        if self._manifest is None or self._end is None:
-            raise InvalidRequest(
-                "the bundle is cut off: its last line is missing", field="file", fix="copy it again"
-            )
-        counts = {kind: count for kind, count in self._counts.items() if count}
-        if self._end["bundle"] != self._digest or counts != self._end["counts"]:
-            raise InvalidRequest(
-                "lines of the bundle are missing or were moved", field="file", fix="copy it again"
-            )
-        if self._signature is not None:
-            verify_signature(self._signature, self._digest)
-        return Bundle(manifest=self._manifest, counts=counts, digest=self._digest, signature=self._signature)
+            content = parse_line(line, number)
+            kind = content.get("kind")
+            if signature is not None or (end is not None and kind != "signature"):
+                raise InvalidRequest(f"line {number} follows the end", field="file")
+            if kind == "signature" and end is None:
+                raise InvalidRequest(f"line {number} signs the bundle before its end", field="file")
+            if manifest is None:
+                manifest = _check_manifest(content)
+            check_line(content, f"line {number}")
+            if f'"kind":"{kind}"'.encode() not in line:  # `read_lines` finds lines by this text
+                raise InvalidRequest(f"line {number} is not encoded as lines of a bundle are", field="file")
+            if kind == "end":
+                end, digest = content, sha256.hexdigest()
+            elif kind == "signature":
+                signature = content
+            else:
+                sha256.update(line)
+                counts[str(kind)] += 1
+                counts["put"] += len(content.get("put", ()))
+                _check_content(content, number, ids)
+    if manifest is None or end is None:
+        raise InvalidRequest(
+            "the bundle is cut off: its last line is missing", field="file", fix="copy it again"
+        )
+    if end["bundle"] != digest or +counts != end["counts"]:
+        raise InvalidRequest(
+            "lines of the bundle are missing or were moved", field="file", fix="copy it again"
+        )
+    if signature is not None:
+        verify_signature(signature, digest)
+    return Bundle(manifest=manifest, counts=dict(+counts), digest=digest, signature=signature)
 
 
 def _check_manifest(line: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -264,6 +222,26 @@ def _check_manifest(line: Mapping[str, Json]) -> Mapping[str, Json]:
             fix="import it with a newer release, or export it again with this one",
         )
     return line
+
+
+def _check_content(line: Mapping[str, Json], number: int, ids: set[int]) -> None:
+    """Raise InvalidRequest for an unreadable proposal, or an id that an earlier line has.
+
+    `ids` are hashes, which take less memory.
+    """
+    if line["kind"] == "proposal":
+        try:
+            load(Proposal, line["proposal"])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidRequest(f"line {number} has an unreadable proposal", field="file") from error
+    elif line["kind"] == "change":
+        versions = [(put["record"]["id"], put["record"]["version"]) for put in line["put"]]
+        for key in (line["id"], *versions):
+            if (mark := hash(key)) in ids:
+                name = f"change {key}" if isinstance(key, str) else f"version {key[1]} of memory {key[0]}"
+                detail = f"line {number} has {name} for the second time"
+                raise InvalidRequest(detail, field="file", fix="export it again")
+            ids.add(mark)
 
 
 def check_line(line: Mapping[str, Json], name: str) -> None:

@@ -59,30 +59,28 @@ def read_lines(path: Path, kind: str) -> Iterator[dict[str, Json]]:
 
 def encode_change(change: Change) -> dict[str, Json]:
     """The line of a change."""
-    optional = {name: getattr(change, name) for name in _OPTIONAL_FIELDS}
+    optional = {name: getattr(change, name) for name in _OPTIONAL_FIELDS} | {"user_id": change.scope.user}
+    puts: list[dict[str, Json]] = []
+    for put in change.put:
+        record = encode_record(put.record)
+        record.pop("recalled_at", None)
+        vector = {} if put.vector is None else {"vector": b64encode(put.vector).decode()}
+        puts.append({"base": put.base.value, "record": record, **vector})
+    ends = [
+        {"id": end.id, "version": end.version, "reason": end.reason.value}
+        | ({} if end.into is None else {"into": end.into})
+        for end in change.end
+    ]
     return {
         "kind": "change",
         "id": change.id,
         "agent_id": change.scope.agent,
         "operation": change.operation,
         "at": change.at,
-        "put": [_encode_put(put) for put in change.put],
-        "end": [_encode_end(end) for end in change.end],
-        **({} if change.scope.user is None else {"user_id": change.scope.user}),
+        "put": puts,
+        "end": ends,
         **{name: value for name, value in optional.items() if value is not None},
     }
-
-
-def _encode_put(put: Put) -> dict[str, Json]:
-    record = encode_record(put.record)
-    record.pop("recalled_at", None)
-    vector = {} if put.vector is None else {"vector": b64encode(put.vector).decode()}
-    return {"base": put.base.value, "record": record, **vector}
-
-
-def _encode_end(end: End) -> dict[str, Json]:
-    into = {} if end.into is None else {"into": end.into}
-    return {"id": end.id, "version": end.version, "reason": end.reason.value, **into}
 
 
 def decode_change(line: Mapping[str, Json], tenant: str) -> Change:
@@ -92,21 +90,19 @@ def decode_change(line: Mapping[str, Json], tenant: str) -> Change:
         operation=line["operation"],
         scope=_decode_scope(line, tenant),
         at=line["at"],
-        put=tuple(_decode_put(put, tenant) for put in line["put"]),
+        put=tuple(
+            Put(
+                record=decode_record(put["record"], tenant),
+                base=Base(put["base"]),
+                vector=b64decode(put["vector"]) if "vector" in put else None,
+            )
+            for put in line["put"]
+        ),
         end=tuple(
             End(id=end["id"], version=end["version"], reason=EndReason(end["reason"]), into=end.get("into"))
             for end in line["end"]
         ),
         **{name: line[name] for name in _OPTIONAL_FIELDS if name in line},
-    )
-
-
-def _decode_put(line: Mapping[str, Json], tenant: str) -> Put:
-    vector = line.get("vector")
-    return Put(
-        record=decode_record(line["record"], tenant),
-        base=Base(line["base"]),
-        vector=None if vector is None else b64decode(vector),
     )
 
 

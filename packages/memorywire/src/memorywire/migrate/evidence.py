@@ -53,15 +53,15 @@ async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
     journal, signer = signed
     await journal.settle()
     await journal.sign()
-    lines = await journal.audit(lambda db: list(export_entries(db, signer)))
-    return _number_ledgers(lines, signer.ledgers)
+    own = await journal.audit(lambda db: list(export_entries(db, signer)))
 
+    def number_lines() -> Iterator[tuple[int, str]]:
+        yield from ((1, line) for line in own)
+        for number, path in enumerate(sorted(signer.ledgers.glob("*.jsonl")), start=2):
+            with path.open(encoding="utf-8") as file:
+                yield from ((number, line.rstrip("\n")) for line in file)
 
-def _number_ledgers(own: list[str], folder: Path) -> Iterator[tuple[int, str]]:
-    yield from ((1, line) for line in own)
-    for number, path in enumerate(sorted(folder.glob("*.jsonl")), start=2):
-        with path.open(encoding="utf-8") as file:
-            yield from ((number, line.rstrip("\n")) for line in file)
+    return number_lines()
 
 
 def verify_ledgers(path: Path) -> list[Evidence]:
@@ -169,20 +169,16 @@ def is_known_key(verifier: Verifier, trusted_keys: Iterable[str], context: Conte
     if verifier in {parse_verifier(key) for key in trusted_keys}:
         return True
     signed = find_signed_journal(context)
-    return signed is not None and verifier in _list_own_keys(signed[1])
-
-
-def _list_own_keys(signer: Signer) -> set[Verifier]:
-    """The key in use, and the keys that handed over to it, followed backwards."""
-    current = signer.verifier()
-    keys = set() if current is None else {current}
-    for checkpoint in reversed(signer.load_checkpoints()[0]):
+    if signed is None:
+        return False
+    keys = {signed[1].verifier()}
+    for checkpoint in reversed(signed[1].load_checkpoints()[0]):  # from the key in use back to the first
         handover = checkpoint.handover
         if handover is None or handover.new not in keys:
             continue
         if all(key.accepts(checkpoint.note) for key in (handover.old, handover.new)):
             keys.add(handover.old)
-    return keys
+    return verifier in keys
 
 
 def _signed_text(digest: str) -> str:

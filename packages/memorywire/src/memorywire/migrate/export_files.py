@@ -44,18 +44,14 @@ async def export_files(
     """Write the current memories, with expired and archived ones, readable by the owner only."""
     source = find_history_store(store)
     write = _WRITERS[format_]
-    others = await asyncio.to_thread(_list_markdown, path)
+    # Files of an earlier export, some perhaps of memories that are gone since.
+    others = await asyncio.to_thread(lambda: set(path.rglob("*.md")) if path.is_dir() else set[Path]())
     count = 0
     for agent in await list_agents(source, tenant, agents):
         async for page in read_current(source, Scope(tenant=tenant, agent=agent, user=user)):
             others -= await asyncio.to_thread(write, path, page, count == 0)
             count += len(page)
     return ExportedFiles(count=count, others=tuple(sorted(str(file.relative_to(path)) for file in others)))
-
-
-def _list_markdown(path: Path) -> set[Path]:
-    """The files of an earlier export, some perhaps of memories that are gone since."""
-    return set(path.rglob("*.md")) if path.is_dir() else set()
 
 
 def _write_markdown(path: Path, records: Sequence[Record], is_first: bool) -> set[Path]:

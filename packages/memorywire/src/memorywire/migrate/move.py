@@ -1,7 +1,7 @@
 """Moves memories from one store to another: foresees losses, applies the changes, compares both stores."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -18,7 +18,7 @@ from memorywire.migrate.history import (
     select_all,
 )
 from memorywire.migrate.sanitize import trust_operator
-from memorywire.model.change import Base, Change
+from memorywire.model.change import Base
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
 from memorywire.pipeline.context import Context
@@ -46,7 +46,7 @@ async def move(request: Move, context: Context, report: Callable[[int], None]) -
     source = find_history_store(request.source)
     agents = await list_agents(source, request.tenant, request.agents)
     scopes = [Scope(tenant=request.tenant, agent=agent, user=request.user) for agent in agents]
-    losses = [asdict(loss) for loss in await _find_losses(source, scopes, context.store)]
+    losses = await _find_losses(source, scopes, context.store)
     options = ApplyOptions(
         tenant=request.tenant,
         batch=derive_batch_id(request.name),
@@ -54,29 +54,16 @@ async def move(request: Move, context: Context, report: Callable[[int], None]) -
         dry_run=request.dry_run,
         trusting=trust_operator,
     )
-    result = await apply_changes(_read_scopes(source, scopes), context, options, report)
+    changes = (change for scope in scopes async for change in read_changes(source, scope))
+    result = await apply_changes(changes, context, options, report)
     answer: dict[str, Json] = {**asdict(result), "losses": losses, "dry_run": request.dry_run}
     if not request.dry_run:
         answer["verified"] = await _compare_stores(source, context, scopes)
     return answer
 
 
-async def _read_scopes(source: Store, scopes: Sequence[Scope]) -> AsyncIterator[Change]:
-    for scope in scopes:
-        async for change in read_changes(source, scope):
-            yield change
-
-
-class Loss(Struct, frozen=True, kw_only=True):
-    """A field that cannot be moved, how many memories have it, and why."""
-
-    field: str
-    count: int
-    why: str
-
-
-async def _find_losses(source: Store, scopes: Sequence[Scope], target: Store) -> list[Loss]:
-    """What a move would lose; reads everything and writes nothing."""
+async def _find_losses(source: Store, scopes: Sequence[Scope], target: Store) -> list[dict[str, Json]]:
+    """The fields that a move would lose, of how many memories, and why; writes nothing."""
     counts = Counter[str]()
     for scope in scopes:
         async for change in read_changes(source, scope):
@@ -91,7 +78,9 @@ async def _find_losses(source: Store, scopes: Sequence[Scope], target: Store) ->
     if not isinstance(target, SupportsHistory):
         reasons["history"] = f"{target.name} keeps the last version"
         reasons["ended"] = f"{target.name} keeps live memories only"
-    return [Loss(field=name, count=counts[name], why=why) for name, why in reasons.items() if counts[name]]
+    return [
+        {"field": name, "count": counts[name], "why": why} for name, why in reasons.items() if counts[name]
+    ]
 
 
 async def _compare_stores(source: Store, context: Context, scopes: Sequence[Scope]) -> dict[str, Json]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Act, Edition
@@ -16,18 +15,11 @@ from memorywire.migrate.sanitize import RedactedChange, build_request, redact_ch
 from memorywire.model.change import Change, EndReason
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Decision, Proposal, State
-from memorywire.model.record import Scope, Trust
+from memorywire.model.record import Json, Scope, Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import entry_about
 from memorywire.pipeline.review import move_proposal
 from memorywire.policy.documents import with_rules
-
-
-class GovernanceResult(Struct, frozen=True, kw_only=True):
-    """How many new proposals were imported, and what became of the rules."""
-
-    proposals: int = 0
-    rules: str = "none"
 
 
 def check_rules(path: Path, context: Context) -> None:
@@ -39,13 +31,14 @@ def check_rules(path: Path, context: Context) -> None:
 
 async def import_governance(
     path: Path, context: Context, tenant: str, *, dry_run: bool, is_trusted: bool
-) -> GovernanceResult:
+) -> dict[str, Json]:
     """Import the proposals of a bundle with their ids, and its rules unless the tenant has some.
 
-    An untrusted bundle brings no rules, and its proposals are untrusted.
+    An untrusted bundle brings no rules, and its proposals are untrusted. The answer says how many proposals
+    were new, and what became of the rules.
     """
     if context.governance is None:
-        return GovernanceResult()
+        return {"proposals": 0, "rules": "none"}
     journal, count = context.governance.journal, 0
     for original in read_bundle_proposals(path):
         proposal = _adapt_proposal(original, tenant, is_trusted=is_trusted)
@@ -57,9 +50,9 @@ async def import_governance(
             await _write_proposal(proposal, entry, context)
     edition = read_bundle_rules(path)
     if edition is not None and not is_trusted:
-        return GovernanceResult(proposals=count, rules="not trusted")
-    rules = await _import_rules(edition, context, tenant, dry_run=dry_run)
-    return GovernanceResult(proposals=count, rules=rules)
+        return {"proposals": count, "rules": "not trusted"}
+    rules = "none" if edition is None else await _import_rules(edition, context, tenant, dry_run=dry_run)
+    return {"proposals": count, "rules": rules}
 
 
 async def _write_proposal(proposal: Proposal, entry: Entry, context: Context) -> None:
@@ -81,14 +74,11 @@ def _adapt_proposal(proposal: Proposal, tenant: str, *, is_trusted: bool) -> Pro
 
     change, request, features = proposal.change, proposal.request, proposal.features
     if change is not None:
-        limit = Trust.TRUSTED if is_trusted else Trust.UNTRUSTED
-        records = [
-            replace(
-                put.record, scope=in_tenant(put.record.scope), trust=Trust.lowest(put.record.trust, limit)
-            )
-            for put in change.put
-        ]
-        puts = (replace(put, record=one, vector=None) for put, one in zip(change.put, records, strict=True))
+        limit, puts = Trust.TRUSTED if is_trusted else Trust.UNTRUSTED, []
+        for put in change.put:
+            trust = Trust.lowest(put.record.trust, limit)
+            record = replace(put.record, scope=in_tenant(put.record.scope), trust=trust)
+            puts.append(replace(put, record=record, vector=None))
         change = replace(change, scope=in_tenant(change.scope), put=tuple(puts))
     return replace(
         proposal,
@@ -106,10 +96,8 @@ def _has_secret(proposal: Proposal, context: Context) -> bool:
     return any(not isinstance(one, RedactedChange) or one.secrets for one in outcomes)
 
 
-async def _import_rules(edition: Edition | None, context: Context, tenant: str, *, dry_run: bool) -> str:
+async def _import_rules(edition: Edition, context: Context, tenant: str, *, dry_run: bool) -> str:
     journal = context.require_governance().journal
-    if edition is None:
-        return "none"
     existing = await journal.find_edition(tenant)
     if existing is not None:
         return "already" if existing.rules == edition.rules else "kept ours"

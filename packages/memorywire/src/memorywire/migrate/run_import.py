@@ -33,7 +33,7 @@ from memorywire.migrate.importers import (
     read_source,
     recognise_service,
 )
-from memorywire.migrate.proposals import GovernanceResult, check_rules, import_governance
+from memorywire.migrate.proposals import check_rules, import_governance
 from memorywire.migrate.sanitize import TrustLimit, trust_by_source, trust_nothing, trust_operator
 from memorywire.model.change import Change
 from memorywire.model.codec import dump
@@ -127,7 +127,7 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
     result = await apply_changes(
         read_in_thread(changes), context, options, lambda count: report(count, total)
     )
-    governance = GovernanceResult()
+    governance: dict[str, Json] = {"proposals": 0, "rules": "none"}
     if not request.remap:  # proposals and rules belong to the original owners
         governance = await import_governance(
             path, context, request.tenant, dry_run=request.dry_run, is_trusted=is_trusted
@@ -135,7 +135,7 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
     if not request.dry_run:
         await save_ledgers(path, ledgers, options.batch, context, request.tenant)
     is_ledger_lost = bool(ledgers) and find_signed_journal(context) is None
-    counts = {**asdict(result), **asdict(governance), "ledgers": [asdict(one) for one in ledgers]}
+    counts = {**asdict(result), **governance, "ledgers": [asdict(one) for one in ledgers]}
     counts |= {"signed_by": key, "trusted": is_trusted}
     losses = [_LEDGER_LOST] if is_ledger_lost else []
     return {**counts, "losses": losses, "source": "bundle", "dry_run": request.dry_run}

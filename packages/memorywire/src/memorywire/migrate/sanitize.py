@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
-from memorywire.model.change import Change
+from memorywire.model.change import Change, Put
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
@@ -35,24 +36,27 @@ class RedactedChange(Struct, frozen=True, kw_only=True):
 
 def redact_changes(changes: Sequence[Change], context: Context) -> list[RedactedChange | MemorywireError]:
     """Each change without secrets, or the error that it has. Blocks: call it on a thread."""
-    return [_redact_change(change, context) for change in changes]
-
-
-def _redact_change(change: Change, context: Context) -> RedactedChange | MemorywireError:
-    secrets: list[tuple[str, str]] = []
-    try:
-        puts = tuple(replace(put, record=_redact_record(put.record, context, secrets)) for put in change.put)
-    except MemorywireError as problem:
-        return problem
-    return RedactedChange(
-        change=replace(change, put=puts, reason=context.without_secrets(change.reason)),
-        secrets=tuple(secrets),
-    )
+    results: list[RedactedChange | MemorywireError] = []
+    for change in changes:
+        secrets: list[tuple[str, str]] = []
+        try:
+            puts = [replace(put, record=_redact_record(put.record, context, secrets)) for put in change.put]
+        except MemorywireError as problem:
+            results.append(problem)
+            continue
+        clean = replace(change, put=tuple(puts), reason=context.without_secrets(change.reason))
+        results.append(RedactedChange(change=clean, secrets=tuple(secrets)))
+    return results
 
 
 def _redact_record(record: Record, context: Context, secrets: list[tuple[str, str]]) -> Record:
     refuse_large(record.metadata, "metadata")
-    _check_length(record)
+    if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
+        raise InvalidRequest(
+            f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
+            field="content",
+            fix="cut it into several where it comes from, and import it again",
+        )
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)
     if context.governance is None:
@@ -62,16 +66,6 @@ def _redact_record(record: Record, context: Context, secrets: list[tuple[str, st
         return record
     secrets += [(finding.kind, finding.place) for finding in findings]
     return redacted(record, request)
-
-
-def _check_length(record: Record) -> None:
-    """Raise InvalidRequest for a memory that is too long for a remember."""
-    if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
-        raise InvalidRequest(
-            f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
-            field="content",
-            fix="cut it into several where it comes from, and import it again",
-        )
 
 
 def build_request(record: Record) -> Remember:
@@ -140,49 +134,32 @@ async def limit_trust(change: Change, context: Context, trusting: TrustLimit) ->
     if context.governance is None or not change.put:
         return change
     policy = await context.governance.rulebook.policy(change.scope.tenant)
+    puts: list[Put] = []
     try:
-        records = [
-            replace(put.record, trust=Trust.lowest(put.record.trust, trusting(put.record, policy)))
-            for put in change.put
-        ]
+        for put in change.put:
+            trust = Trust.lowest(put.record.trust, trusting(put.record, policy))
+            puts.append(replace(put, record=replace(put.record, trust=trust)))
     except InvalidRequest as problem:
         return problem
-    return replace(
-        change,
-        put=tuple(replace(put, record=record) for put, record in zip(change.put, records, strict=True)),
-    )
+    return replace(change, put=tuple(puts))
 
 
 async def embed_changes(changes: Sequence[Change], context: Context) -> list[Change]:
     """The changes with a vector on every put; those without a valid one are embedded in one call."""
     size = context.embedder.space.dimension
-    changes = [_drop_invalid_vectors(change, size) for change in changes]
-    missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
+    puts = [put for change in changes for put in change.put]
+    valid = [put.vector is not None and is_unit_vector(put.vector, size) for put in puts]
+    missing = [put.record.meaning for put, is_valid in zip(puts, valid, strict=True) if not is_valid]
     vectors = iter(await context.embedder.embed(missing) if missing else ())
-    return [
-        replace(
-            change,
-            put=tuple(
-                put if put.vector is not None else replace(put, vector=next(vectors)) for put in change.put
-            ),
-        )
-        for change in changes
-    ]
+    complete = (
+        put if is_valid else replace(put, vector=next(vectors))
+        for put, is_valid in zip(puts, valid, strict=True)
+    )
+    return [replace(change, put=tuple(islice(complete, len(change.put)))) for change in changes]
 
 
 _UNIT_TOLERANCE = 1e-3
 """How far the length of a vector may be from one: stored vectors have 16 bits per number."""
-
-
-def _drop_invalid_vectors(change: Change, size: int) -> Change:
-    """The change without vectors that have another size, are not finite, or not of length one."""
-    if all(put.vector is None for put in change.put):
-        return change
-    puts = (
-        put if put.vector is None or is_unit_vector(put.vector, size) else replace(put, vector=None)
-        for put in change.put
-    )
-    return replace(change, put=tuple(puts))
 
 
 def is_unit_vector(vector: bytes, size: int) -> bool:
