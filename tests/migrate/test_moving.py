@@ -102,7 +102,7 @@ def test_a_dry_run_announces_and_writes_nothing(tmp_path: Path) -> None:
     source = _live(tmp_path)
 
     async def recalled(memory: Memory, context: Context) -> None:
-        await memory.recall("fact 7 about tea", min_relevance="off")
+        await memory.recall("fact 7 about tea", scope="all", min_relevance="off")
 
     on(source, recalled)
 
