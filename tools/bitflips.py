@@ -64,7 +64,7 @@ async def fill(path: Path, count: int) -> int:
         await memory.forget(ids[2:4], hard_delete=True)
         await memory.kv.set("theme", {"dark": True, "size": 11})
         for question in QUESTIONS:
-            await memory.recall(question)
+            await memory.recall(question, scope="all")
     return middle
 
 

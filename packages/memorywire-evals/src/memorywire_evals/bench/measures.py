@@ -246,7 +246,7 @@ def _latency(
 
 def _ours_recall(memory: Memory, questions: Sequence[str], user: str | None = None) -> Step:
     def step(number: int) -> Awaitable[object]:
-        return memory.recall(questions[number], user_id=user)
+        return memory.recall(questions[number], user_id=user, scope="all" if user is None else "user")
 
     return step
 
@@ -257,7 +257,7 @@ def _time_opening(
     async def step(number: int) -> None:
         url = store_url(stage.folder, name)
         async with Memory(AGENT, [url], tenant=tenant, embedder=stage.vectors) as memory:
-            await memory.recall(question, user_id=user)
+            await memory.recall(question, user_id=user, scope="all" if user is None else "user")
 
     return step
 

@@ -32,7 +32,7 @@ async def _recall(url: str, questions: Sequence[str]) -> float:
     """Megabytes, after every question was asked."""
     async with Memory(AGENT, [url]) as memory:
         for question in questions:
-            await memory.recall(question)
+            await memory.recall(question, scope="all")
         return _read_resident()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 from msgspec import Struct
@@ -241,7 +241,8 @@ def _best_relevance(memory: "Memory", question: Question) -> float | None:
     from memorywire.model.clock import system_clock
     from memorywire.search.admit import evidence
 
-    answer = memory.recall(question.query, k=_DEPTH, min_relevance="off", as_of=system_clock())
+    scope: Literal["user", "all"] = "all" if memory.user_id is None else "user"
+    answer = memory.recall(question.query, scope=scope, k=_DEPTH, min_relevance="off", as_of=system_clock())
     hits = [hit for hit in answer if not question.ids or hit.id in question.ids]
     if question.ids and not hits:
         return None

@@ -168,7 +168,8 @@ def _filter(text: str | None) -> Json:
 def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[str, str]]:
     """Return the same query for the CLI, Python and HTTP, with the tenant if it is not the default."""
     rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", "query")}
-    arguments = "".join(f", {name}={value!r}" for name, value in rest.items())
+    scope = {"scope": "user" if "user_id" in payload else "all"}  # what the wire means without one
+    arguments = "".join(f", {name}={value!r}" for name, value in (scope | rest).items())
     user = f", user_id={payload['user_id']!r}" if "user_id" in payload else ""
     whose = "" if tenant == DEFAULT_TENANT else f", tenant={tenant!r}"
     python = (
