@@ -72,38 +72,25 @@ async def open_several(
 
     The anchor stands first: it decides, and it is read first.
     """
-    _refuse_twins(stores)
+    given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
+    for name, times in Counter(name for name in given if name is not None).items():
+        if times > 1:  # their receipts and pending changes could not be told apart
+            raise InvalidRequest(
+                f"two stores are called {name}",
+                field="store",
+                fix="name them apart: URL#name, or with_name(store, name)",
+            )
     once = {_backend(store, place): store for place, store in reversed(list(enumerate(stores)))}
     mounts = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
-    anchor = _anchor(mounts)
+    anchor = _find_anchor(mounts)
     first = [mount for mount in mounts if mount is anchor]
     replicas = [_guard_mount(mount, several, clock) for mount in mounts if mount is not anchor]
-    router = Router(
-        [*first, *replicas], deadline=several.deadline, writing=several.writing, route=several.route
-    )
-    _refuse_unknown({**several.routing.weights, **several.seals}, router)
+    deadline, writing = several.deadline, several.writing
+    router = Router([*first, *replicas], deadline=deadline, writing=writing, route=several.route)
+    for name in sorted({*several.routing.weights, *several.seals} - {*router.replica_names}):
+        names = ", ".join(router.replica_names)
+        raise InvalidRequest(f"no store is called {name}", field="router", fix=f"one of: {names}")
     return router
-
-
-def anchor_store(store: Store) -> Store:
-    """The store in whose file the journal may live."""
-    if not isinstance(store, Router):
-        return store
-    leader: Store = next(iter(store.mounts.values())).store
-    return leader if isinstance(leader, SqliteStore) else store
-
-
-def _refuse_twins(stores: Sequence[str | Store]) -> None:
-    """Refuse two stores of one name: their receipts and debts could not be told apart."""
-    given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
-    names = Counter(name for name in given if name is not None)
-    twins = [name for name, times in names.items() if times > 1]
-    if twins:
-        raise InvalidRequest(
-            f"two stores are called {twins[0]}",
-            field="store",
-            fix="name them apart: URL#name, or with_name(store, name)",
-        )
 
 
 def _backend(store: str | Store, place: int) -> str:
@@ -122,7 +109,7 @@ async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
     return Mount(name=name or found.name, store=found, backend=backend)
 
 
-def _anchor(mounts: Sequence[Mount]) -> Mount | None:
+def _find_anchor(mounts: Sequence[Mount]) -> Mount | None:
     """The first embedded store; one in memory only if all of them are."""
     sqlite_mounts = [mount for mount in mounts if isinstance(mount.store, SqliteStore)]
     lasting = [mount for mount in sqlite_mounts if Feature.DURABLE in mount.store.features]
@@ -139,16 +126,6 @@ def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
         store = with_hedge(store, several.hedge)
     patient = with_timeout(store, several.deadline * _SHARE, writes=several.writing)
     return replace(mount, store=with_breaker(patient, clock=clock))
-
-
-def _refuse_unknown(names: Mapping[str, object], router: Router) -> None:
-    unknown = sorted(set(names) - set(router.replica_names))
-    if unknown:
-        raise InvalidRequest(
-            f"no store is called {unknown[0]}",
-            field="router",
-            fix=f"one of: {', '.join(router.replica_names)}",
-        )
 
 
 _ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
@@ -210,19 +187,15 @@ class Container(Struct, frozen=True, kw_only=True):
     @property
     def capabilities(self) -> Capabilities:
         """What this house can do, derived from what is wired."""
-        store = self.context.store
-        each = (
-            [store]
-            if not isinstance(store, SupportsReplicas)
-            else [store.replica(name) for name in store.replica_names]
-        )
-        stores = zip(self.context.names, each, strict=True)
-        space = self.context.embedder.space
-        store_capabilities = (
-            StoreCapabilities(name=name, features=working(one.features, space)) for name, one in stores
-        )
+        store, space = self.context.store, self.context.embedder.space
+        each = [store]
+        if isinstance(store, SupportsReplicas):
+            each = [store.replica(name) for name in store.replica_names]
         return Capabilities(
-            stores=tuple(store_capabilities),
+            stores=tuple(
+                StoreCapabilities(name=name, features=working(one.features, space))
+                for name, one in zip(self.context.names, each, strict=True)
+            ),
             space=space,
             overseen=self.context.governance is not None,
             together=working(store.features, space),
@@ -295,8 +268,16 @@ async def open_container(
             field="policy",
             fix="name a policy, or one store",
         )
+    if not stores:
+        raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
-    store = await _open_stores(stores, together, speaker, clock)
+    first = stores[0]
+    if len(stores) > 1:
+        store: Store = await open_several(stores, together, space=speaker.space, clock=clock)
+    elif isinstance(first, str):
+        store = await open_store(split_name(first)[0], space=speaker.space)
+    else:
+        store = first
     context = Context(
         store=store,
         embedder=speaker,
@@ -311,25 +292,18 @@ async def open_container(
     return await _add_governance(context, watched, read, backends)
 
 
-async def _open_stores(
-    stores: Sequence[str | Store], several: Several, speaker: Embedder, clock: Clock
-) -> Store:
-    if not stores:
-        raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
-    first = stores[0]
-    if len(stores) > 1:
-        return await open_several(stores, several, space=speaker.space, clock=clock)
-    return await open_store(split_name(first)[0], space=speaker.space) if isinstance(first, str) else first
-
-
 async def _add_governance(
     context: Context, governance: Governance, reading: Reading, rules: Rules | None
 ) -> Container:
     policy = load_policy(governance.policy)
-    lasting = Feature.DURABLE in context.store.features
+    store = context.store
+    if isinstance(store, Router):  # the journal may live in the file of the first store
+        first = next(iter(store.mounts.values())).store
+        store = first if isinstance(first, SqliteStore) else store
+    is_lasting = Feature.DURABLE in context.store.features
     journal = await open_journal(
-        anchor_store(context.store),
-        governance.journal or (governance.fallback if lasting else None),
+        store,
+        governance.journal or (governance.fallback if is_lasting else None),
         clock=context.clock,
         witnesses=governance.witnesses,
     )

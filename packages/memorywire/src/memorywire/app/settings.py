@@ -26,8 +26,7 @@ from memorywire.stores.router.router import split_name
 T = TypeVar("T")
 
 _MOMENT = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
-_LONGEST_DREAM = 86_400.0
-_DREAM_DIGITS = 9
+_LONGEST = 600.0  # seconds, and weights
 _KINDS = ", ".join(MemoryType)
 
 WANTED: Mapping[str, str] = {
@@ -48,38 +47,59 @@ WANTED: Mapping[str, str] = {
 """The keys of the table, and what each takes."""
 
 
-def parse_consolidation(table: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
+class _Table:
+    """A table of the settings file; `expected` says what each key takes."""
+
+    def __init__(self, name: str, values: Mapping[str, Json], expected: Mapping[str, str]) -> None:
+        for key in sorted(set(values) - set(expected)):
+            fix = f"known keys: {', '.join(expected)}"
+            raise InvalidRequest(f"{name} has an unknown key {key!r}", field=name, fix=fix)
+        self._name = name
+        self._values = values
+        self._expected = expected
+
+    def read(self, key: str, default: T, parse: Callable[[Json], T | None]) -> T:
+        if key not in self._values:
+            return default
+        value = parse(self._values[key])
+        if value is None:
+            detail = f"{self._name}.{key} is {self._values[key]!r}"
+            raise InvalidRequest(detail, field=self._name, fix=self._expected[key])
+        return value
+
+    def read_switch(self, key: str, default: T | None, parse: Callable[[Json], T | None]) -> T | None:
+        return None if self._values.get(key) == OFF else self.read(key, default, parse)
+
+
+def parse_consolidation(values: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
     """What the table says; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY come from the environment."""
-    unknown = sorted(set(table) - set(WANTED))
-    if unknown:
-        raise InvalidRequest(
-            f"dream has an unknown key {unknown[0]!r}", field="dream", fix=f"known keys: {', '.join(WANTED)}"
-        )
-    usual = ConsolidationSettings()
+    table, usual = _Table("dream", values, WANTED), ConsolidationSettings()
     retention, limits = usual.retention, usual.limits
+    duration, amount = _in_range(_ABOVE_ZERO, 86_400), _in_range(0, _MOST)
     return ConsolidationSettings(
         retention=Retention(
-            days=by_kind(retention.days, _read_dream(table, "keep", {}, _counts)),
-            most=by_kind(retention.most, _read_dream(table, "most", {}, _counts)),
-            half_life_days=_read_dream(table, "half_life", retention.half_life_days, _positive),
-            pins=_read_dream(table, "pins", retention.pins, _tags),
+            days=by_kind(retention.days, table.read("keep", {}, _counts)),
+            most=by_kind(retention.most, table.read("most", {}, _counts)),
+            half_life_days=table.read("half_life", retention.half_life_days, duration),
+            pins=table.read("pins", retention.pins, _tags),
         ),
         limits=Limits(
-            changes=_read_dream(
-                table, "changes", limits.changes, lambda value: _count_memories(value) or None
-            ),
-            ratio=_read_dream(table, "ratio", limits.ratio, _dream_share),
-            seconds=_read_dream(table, "seconds", limits.seconds, _positive),
+            changes=table.read("changes", limits.changes, _whole(1)),
+            ratio=table.read("ratio", limits.ratio, _in_range(0, 1)),
+            seconds=table.read("seconds", limits.seconds, duration),
         ),
         spending=Spending(
-            tokens=_read_dream(table, "tokens", usual.spending.tokens, _count_memories),
-            price=_read_dream(table, "price", None, _amount),
-            cost=_read_dream(table, "cost", None, _amount),
+            tokens=table.read("tokens", usual.spending.tokens, _whole(0)),
+            price=table.read("price", None, amount),
+            cost=table.read("cost", None, amount),
         ),
-        model=env.get("MEMORYWIRE_DREAM_MODEL") or _read_dream(table, "model", usual.model, _text),
+        model=env.get("MEMORYWIRE_DREAM_MODEL")
+        or table.read(
+            "model", usual.model, lambda value: value if isinstance(value, str) and value else None
+        ),
         key=env.get("MEMORYWIRE_DREAM_KEY"),
-        promote=_parse_switch(table, "promote", usual.promote, _pause),
-        night=_parse_switch(table, "night", usual.night, moment_of_day),
+        promote=table.read_switch("promote", usual.promote, _in_range(0.1, 86_400)),
+        night=table.read_switch("night", usual.night, moment_of_day),
     )
 
 
@@ -94,53 +114,31 @@ def moment_of_day(value: Json) -> int | None:
     return None if match is None else 60 * int(match[1]) + int(match[2])
 
 
-def _read_dream(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json], T | None]) -> T:
-    if key not in table:
-        return default
-    value = read(table[key])
-    if value is None:
-        raise InvalidRequest(f"dream.{key} is {table[key]!r}", field="dream", fix=WANTED[key])
-    return value
+_ABOVE_ZERO = math.ulp(0.0)
+_MOST = 10**9 - 1
 
 
-def _parse_switch(
-    table: Mapping[str, Json], key: str, default: T | None, read: Callable[[Json], T | None]
-) -> T | None:
-    return None if table.get(key) == OFF else _read_dream(table, key, default, read)
+def _in_range(least: float, most: float) -> Callable[[Json], float | None]:
+    """A parser of numbers in this range; it answers None for anything else, as the others do."""
+
+    def parse(value: Json) -> float | None:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and least <= value <= most else None
+
+    return parse
 
 
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _whole(least: int) -> Callable[[Json], int | None]:
+    def parse(value: Json) -> int | None:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_whole and least <= value <= _MOST else None
 
-
-def _amount(value: Json) -> float | None:
-    number = _number(value)
-    return number if number is not None and 0 <= number < 10**_DREAM_DIGITS else None
-
-
-def _positive(value: Json) -> float | None:
-    number = _number(value)
-    return number if number is not None and 0 < number <= _LONGEST_DREAM else None
-
-
-def _pause(value: Json) -> float | None:
-    number = _positive(value)
-    return number if number is not None and number >= 0.1 else None
-
-
-def _dream_share(value: Json) -> float | None:
-    number = _number(value)
-    return number if number is not None and 0 <= number <= 1 else None
-
-
-def _count_memories(value: Json) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value < 10**_DREAM_DIGITS else None
+    return parse
 
 
 def _counts(value: Json) -> dict[MemoryType, int] | None:
-    sound = isinstance(value, Mapping) and set(value) <= set(MemoryType)
-    if not sound or any(_count_memories(number) is None for number in value.values()):
+    is_sound = isinstance(value, Mapping) and set(value) <= set(MemoryType)
+    if not is_sound or None in map(_whole(0), value.values()):
         return None
     return {MemoryType(kind): number for kind, number in value.items()}
 
@@ -152,37 +150,43 @@ def _tags(value: Json) -> frozenset[str] | None:
     return frozenset({PIN, *value})
 
 
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-KEYS = ("write", "read", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
-
 READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
+_WANTED = {
+    "write": f"one of: {', '.join(WritePolicy)}",
+    "read": f"one of: {', '.join(READS)}",
+    "deadline": "seconds, more than 0",
+    "writing": "seconds, more than 0",
+    "hedge": "seconds, more than 0",
+    "register": "true or false",
+    "rerank": "true or false",
+    "trim": "a number of stores, 0 or more",
+    "weights": "a table of numbers by store name",
+    "seals": "a table of variable names by store name",
+}
+KEYS = tuple(_WANTED)
 
-_LONGEST = 600.0
 
-
-def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
+def several_from(values: Mapping[str, Json], env: Mapping[str, str]) -> Several:
     """What the table says. `seals` names, for each store, the variable that holds its key."""
-    unknown = sorted(set(table) - set(KEYS))
-    if unknown:
-        raise InvalidRequest(
-            f"router has an unknown key {unknown[0]!r}", field="router", fix=f"known keys: {', '.join(KEYS)}"
-        )
+    table, seconds = _Table("router", values, _WANTED), _in_range(_ABOVE_ZERO, _LONGEST)
+    seals: dict[str, str] = table.read("seals", {}, _texts)
+    for store, variable in seals.items():
+        if not env.get(variable):
+            detail = f"the seal of store {store} is to be in {variable}, which is not set"
+            raise InvalidRequest(detail, field="router")
     return Several(
         routing=Routing(
-            write=write_policy(env.get("MEMORYWIRE_WRITE") or table.get("write", WritePolicy.ALL)),
-            register=_read(table, "register", True, _flag),
-            rerank=_read(table, "rerank", True, _flag),
-            trim=_read(table, "trim", 0, _count),
-            weights=_read(table, "weights", {}, _weights),
+            write=write_policy(env.get("MEMORYWIRE_WRITE") or values.get("write", WritePolicy.ALL)),
+            register=table.read("register", True, _flag),
+            rerank=table.read("rerank", True, _flag),
+            trim=table.read("trim", 0, _whole(0)),
+            weights=table.read("weights", {}, _weights),
         ),
-        deadline=_read(table, "deadline", DEADLINE, _seconds),
-        writing=_read(table, "writing", WRITE_DEADLINE, _seconds),
-        hedge=_read(table, "hedge", None, _seconds),
-        seals=_keys(_read(table, "seals", {}, _texts), env),
-        route=READS[_read(table, "read", "fusion", _way_to_read)],
+        deadline=table.read("deadline", DEADLINE, seconds),
+        writing=table.read("writing", WRITE_DEADLINE, seconds),
+        hedge=table.read("hedge", None, seconds),
+        seals={store: env[variable] for store, variable in seals.items()},
+        route=READS[table.read("read", "fusion", lambda name: name if name in (*READS,) else None)],
     )
 
 
@@ -195,68 +199,20 @@ def write_policy(name: Json) -> WritePolicy:
         ) from None
 
 
-def _read(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json], T | None]) -> T:
-    if key not in table:
-        return default
-    value = read(table[key])
-    if value is None:
-        raise InvalidRequest(f"router.{key} is {table[key]!r}", field="router", fix=_WANTED[key])
-    return value
-
-
-def _way_to_read(value: Json) -> str | None:
-    return value if isinstance(value, str) and value in READS else None
-
-
 def _flag(value: Json) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _seconds(value: Json) -> float | None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and 0 < value <= _LONGEST else None
-
-
 def _weights(value: Json) -> dict[str, float] | None:
-    if not isinstance(value, Mapping) or not all(_is_weight(weight) for weight in value.values()):
+    if not isinstance(value, Mapping) or None in map(_in_range(0, _LONGEST), value.values()):
         return None
     return {name: float(weight) for name, weight in value.items()}
-
-
-def _is_weight(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST
 
 
 def _texts(value: Json) -> dict[str, str] | None:
     if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
         return None
     return dict(value)
-
-
-def _keys(variables: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    for store, variable in variables.items():
-        if not env.get(variable):
-            raise InvalidRequest(
-                f"the seal of store {store} is to be in {variable}, which is not set", field="router"
-            )
-    return {store: env[variable] for store, variable in variables.items()}
-
-
-_WANTED = {
-    "read": f"one of: {', '.join(READS)}",
-    "deadline": "seconds, more than 0",
-    "writing": "seconds, more than 0",
-    "hedge": "seconds, more than 0",
-    "register": "true or false",
-    "rerank": "true or false",
-    "trim": "a number of stores, 0 or more",
-    "weights": "a table of numbers by store name",
-    "seals": "a table of variable names by store name",
-}
 
 
 DEFAULT_AGENT = "default"
@@ -368,6 +324,9 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     values = {**document, **_from_env(env)}
     variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
     stores = values.get("stores") or [default_store(env)]
+    personal_data = values.get("personal_data", KEEP)
+    if personal_data not in (KEEP, REDACT):
+        raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
     return Settings(
         home=home,
         stores=tuple([stores] if isinstance(stores, str) else stores),
@@ -381,7 +340,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         policy=values.get("policy", DEFAULT_POLICY),
         journal=values.get("journal"),
         secrets=_secrets(values.get("secrets", ""), env),
-        personal_data=_personal_data(values.get("personal_data", KEEP)),
+        personal_data=personal_data,
         console=values.get("console"),
         witnesses=_split_list(values.get("witnesses", ())),
         several=several_from(values.get("router", {}), env),
@@ -456,15 +415,10 @@ def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in labels if env.get(name)}
 
 
-def _personal_data(word: Json) -> str:
-    if word not in (KEEP, REDACT):
-        raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
-    return str(word)
-
-
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
-    plain = {key: field for key, field in _KEYS.items() if key not in _TABLES}
-    values = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in plain.items()}
+    values = {
+        field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in _KEYS.items() if key not in _TABLES
+    }
     return {field: value for field, value in values.items() if value}
 
 
@@ -486,7 +440,9 @@ def _read_toml(path: Path) -> dict[str, Json]:
         if key in _TABLES:
             if not isinstance(value, dict):
                 raise InvalidRequest(f"{key} in {path} must be a table", field=key, fix=f"[{key}]")
-        elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key not in _NUMBERS:
+            continue
+        texts = value if key == "store" and isinstance(value, list) else [value]
+        if key not in _NUMBERS and not all(isinstance(text, str) for text in texts):
             raise InvalidRequest(f"{key} in {path} must be text", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
 
@@ -529,7 +485,3 @@ def _calls(value: Json) -> int:
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < _DIGITS):
         raise InvalidRequest(f"extractor_calls is {value!r}, not a number of calls", field="extractor_calls")
     return int(text)
-
-
-def _is_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)

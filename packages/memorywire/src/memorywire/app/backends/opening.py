@@ -28,7 +28,7 @@ from memorywire.model.space import Space
 from memorywire.policy.patterns import names
 from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store
-from memorywire.stores.remote.client import Link, Place, locate
+from memorywire.stores.remote.client import Link, locate
 from memorywire.stores.remote.store import RemoteStore
 from memorywire.stores.wrappers import with_breaker, with_timeout
 from memorywire.stores.wrappers.wrapper import with_name
@@ -126,11 +126,6 @@ def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
 
 
-def open_guarded_link(place: Place, hosts: Hosts) -> Link:
-    """A link that connects only to an address that `hosts` admits."""
-    return Link(place, most_bytes=MOST_BYTES, resolve=hosts.resolve_public)
-
-
 T = TypeVar("T")
 
 
@@ -199,8 +194,15 @@ class _WithFallback:
             return
         ids = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
         records = await self._here.get(change.scope, ids)
-        if records or change.erase:
-            await self._here.write(_farewell(change, records))
+        if records or change.erase:  # only what it takes away, without what it brings
+            reasons = {end.id: end.reason for end in change.end}
+            ends = tuple(
+                End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
+                for record in records
+                if record.id not in change.erase
+            )
+            part = replace(change, id=f"{change.id}-here", put=(), end=ends)
+            await self._here.write(replace(part, key=None, fingerprint=None, about=None))
         self._ended.add(change.id)
 
     async def _touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
@@ -222,19 +224,6 @@ class _WithFallback:
         """Abilities of the store inside, for those it has."""
         attribute = getattr(self._inner, name)
         return {"touch": self._touch, "recalls": self._recalls}.get(name, attribute)
-
-
-def _farewell(change: Change, records: Sequence[Record]) -> Change:
-    """The part of the change that takes away, without what it brings."""
-    reasons = {end.id: end.reason for end in change.end}
-    ends = [
-        End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
-        for record in records
-        if record.id not in change.erase
-    ]
-    return replace(
-        change, id=f"{change.id}-here", put=(), end=tuple(ends), key=None, fingerprint=None, about=None
-    )
 
 
 Rename: TypeAlias = Callable[[Scope], Scope]
@@ -289,15 +278,10 @@ def _map_value(value: Any, rename: Rename) -> Any:
         }
         return replace(value, **new_fields) if new_fields else value
     if isinstance(value, tuple | list):
-        return _map_list(value, rename)
+        new_values = [_map_value(one, rename) for one in value]
+        is_same = all(new is old for new, old in zip(new_values, value, strict=True))
+        return value if is_same else type(value)(new_values)
     return value
-
-
-def _map_list(values: Any, rename: Rename) -> Any:
-    new_values = [_map_value(value, rename) for value in values]
-    if all(new is old for new, old in zip(new_values, values, strict=True)):
-        return values
-    return type(values)(new_values)
 
 
 PREVIEWS = frozenset({"mem9", "zep"})
@@ -316,18 +300,23 @@ def check(definition: Definition, rules: Rules) -> None:
         raise InvalidRequest(
             "no store has this scheme", field="url", fix=f"one of: {', '.join(known_schemes())}"
         )
-    _check_preview(definition, rules)
-    if _KEY not in definition.url and definition.key_env is not None:
-        raise InvalidRequest(
-            "the url has no place for the key", field="url", fix="write {key} where it belongs"
+    if definition.kind in PREVIEWS and not (definition.preview and definition.kind in rules.previews):
+        raise CapabilityUnsupported(
+            f"{definition.kind} is a preview: nobody has verified how the product behaves",
+            field="preview",
+            fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={definition.kind}",
         )
-    if (
-        _KEY in definition.url
-        and definition.key_env is None
-        and definition.tenancy.kind is not TenancyKind.KEY_PER_TENANT
-    ):
+    # The variables that it reads; of those of tenants, the pattern with any tenant in it.
+    by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
+    variables = [definition.tenancy.variable("ANY")] if by_tenant else []
+    if definition.key_env is not None:
+        variables.insert(0, definition.key_env)
+        if _KEY not in definition.url:
+            fix = "write {key} where it belongs"
+            raise InvalidRequest("the url has no place for the key", field="url", fix=fix)
+    if _KEY in definition.url and not variables:
         raise InvalidRequest("the url asks for a key", field="key_env", fix="name the variable that holds it")
-    for variable in _variables(definition):
+    for variable in variables:
         _refuse_unless_allowed(variable, rules)
     if definition.kind not in _LOCAL:
         _hosts(rules).check(definition.url.replace(_KEY, "key"))
@@ -346,23 +335,6 @@ def _hosts(rules: Rules) -> Hosts:
     return Hosts(named=rules.hosts, resolve=rules.resolve or addresses)
 
 
-def _check_preview(definition: Definition, rules: Rules) -> None:
-    if definition.kind in PREVIEWS and not (definition.preview and definition.kind in rules.previews):
-        raise CapabilityUnsupported(
-            f"{definition.kind} is a preview: nobody has verified how the product behaves",
-            field="preview",
-            fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={definition.kind}",
-        )
-
-
-def _variables(definition: Definition) -> list[str]:
-    """The variables a definition reads; of those of tenants, the pattern with any tenant in it."""
-    own = [] if definition.key_env is None else [definition.key_env]
-    if definition.tenancy.kind is TenancyKind.KEY_PER_TENANT:
-        own.append(definition.tenancy.variable("ANY"))
-    return own
-
-
 async def open_backend(
     edition: Edition, rules: Rules, *, name: str, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
@@ -371,7 +343,8 @@ async def open_backend(
     await asyncio.to_thread(check, definition, rules)
     url = _with_key(definition, tenant, rules)
     if definition.kind in ("http", "https"):
-        store: Store = await RemoteStore.opened(open_guarded_link(locate(url), _hosts(rules)), space)
+        link = Link(locate(url), most_bytes=MOST_BYTES, resolve=_hosts(rules).resolve_public)
+        store: Store = await RemoteStore.opened(link, space)
     elif definition.kind in POSTGRES:
         store = await open_store(await asyncio.to_thread(_hosts(rules).pin_address, url), space=space)
     else:

@@ -109,11 +109,6 @@ class Backends:
         self.rules = rules
         self._journal = journal
         self._definitions = Definitions(journal)
-        self._definitions = Definitions(journal)
-        self._definitions = Definitions(journal)
-        self._definitions = Definitions(journal)
-        self._definitions = Definitions(journal)
-        self._definitions = Definitions(journal)
         self._context = context
         self._bound: dict[tuple[str, str], str] = {}
         self._read_at: int | None = None
@@ -218,18 +213,15 @@ class Backends:
     async def _attend(self) -> None:
         """Open backends that are owed something, now and then: an open store is repaid."""
         while True:
-            for edition in await self._creditors():
+            editions: list[Edition] = []
+            with suppress(StoreError):
+                store_names = {entry.store for entry in await self._journal.list_outbox()}
+                every = await self._definitions.list_editions(None)
+                editions = [edition for edition in every if name_of(edition) in store_names]
+            for edition in editions:
                 with suppress(MemorywireError):  # it is away: there is another look
                     await self._store(edition.tenant, edition.digest)
             await asyncio.sleep(_ATTEND_SECONDS)
-
-    async def _creditors(self) -> Sequence[Edition]:
-        try:
-            store_names = {debt.store for debt in await self._journal.list_outbox()}
-            every = await self._definitions.list_editions(None)
-        except StoreError:
-            return []
-        return [edition for edition in every if name_of(edition) in store_names]
 
     async def _store(self, tenant: str, digest: str) -> Store:
         async with self._opening:
