@@ -71,8 +71,16 @@ def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Def
     current state or its conditions do not hold.
     """
     ways = [way for way in definition.ways() if way.trigger == trigger]
+    if trigger not in definition.triggers:
+        fix = f"use one of: {_some(definition.triggers)}" if definition.triggers else None
+        raise InvalidRequest("this procedure has no such trigger", field="trigger", fix=fix)
     if not ways:
-        raise _not_here(definition, trigger)
+        here = dict.fromkeys(way.trigger for way in definition.ways())
+        raise Conflict(
+            f"{trigger!r} does not lead out of state {definition.current!r}",
+            field="trigger",
+            fix=f"in this state there is: {_some(here)}" if here else "nothing leads out of this state",
+        )
     _refuse_unknown(ways, facts)
     free = next((way for way in ways if not _failing(way, facts)), None)
     if free is None:
@@ -99,21 +107,6 @@ def _refuse_unknown(ways: Iterable[Transition], facts: Mapping[str, bool]) -> No
                 field=f"facts.{fact}",
                 fix=f"say {fact}=true or {fact}=false",
             )
-
-
-def _not_here(definition: Definition, trigger: str) -> Conflict | InvalidRequest:
-    if trigger not in definition.triggers:
-        return InvalidRequest(
-            "this procedure has no such trigger",
-            field="trigger",
-            fix=f"use one of: {_some(definition.triggers)}" if definition.triggers else None,
-        )
-    here = dict.fromkeys(way.trigger for way in definition.ways())
-    return Conflict(
-        f"{trigger!r} does not lead out of state {definition.current!r}",
-        field="trigger",
-        fix=f"in this state there is: {_some(here)}" if here else "nothing leads out of this state",
-    )
 
 
 def _some(triggers: Iterable[str]) -> str:

@@ -16,20 +16,18 @@ def label(way: Transition) -> str:
 
 def mermaid(definition: Definition) -> str:
     """A `stateDiagram-v2`: the same text for the same definition."""
-    return "\n".join(_lines(definition)) + "\n"
-
-
-def _lines(definition: Definition) -> Iterator[str]:
     # States are numbered because a name may be a word of Mermaid's own, such as `end`.
     ids = {state: f"s{number}" for number, state in enumerate(definition.states)}
-    yield "stateDiagram-v2"
-    yield from (f'    state "{state}" as {id}' for state, id in ids.items())
-    yield f"    [*] --> {ids[definition.initial]}"
-    yield from (
-        f"    {ids[way.source]} --> {ids[way.target]} : {label(way)}" for way in definition.transitions
-    )
-    yield "    classDef current font-weight:bold,stroke-width:3px"
-    yield f"    class {ids[definition.current]} current"
+    ways = definition.transitions
+    lines = [
+        "stateDiagram-v2",
+        *(f'    state "{state}" as {id}' for state, id in ids.items()),
+        f"    [*] --> {ids[definition.initial]}",
+        *(f"    {ids[way.source]} --> {ids[way.target]} : {label(way)}" for way in ways),
+        "    classDef current font-weight:bold,stroke-width:3px",
+        f"    class {ids[definition.current]} current",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 _LETTER = 7.5
@@ -83,7 +81,9 @@ class _Way(Struct, frozen=True):
 
 def svg(definition: Definition) -> str:
     """A picture that needs nothing else: the same text for the same definition."""
-    labels = _label_transitions(definition.transitions)
+    labels: dict[tuple[str, str], list[str]] = {}  # one curve for each pair of states
+    for transition in definition.transitions:
+        labels.setdefault((transition.source, transition.target), []).append(label(transition))
     boxes = _boxes(_columns(definition), labels)
     floor = max(box.bottom for box in boxes.values())
     ways, depth = [], floor
@@ -92,9 +92,13 @@ def svg(definition: Definition) -> str:
             depth += _LANE + _LINE * (len(lines) - 1)
         ways.append(_way(boxes[source], boxes[dest], lines, depth))
     width = max(box.right for box in boxes.values()) + 3 * _MARGIN  # room for words beside the last column
-    first = boxes[definition.initial]
+    height, first = depth + _MARGIN, boxes[definition.initial]
+    title = escape(f"{definition.name}, in state {definition.current}")
     parts = [
-        _head(definition, width, depth + _MARGIN),
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img">',
+        f"<title>{title}</title><style>{_STYLE}</style><defs>{_TIP}</defs>",
+        '<rect width="100%" height="100%" fill="#fff"/>',
         f'<path class="way" d="M{first.x - 22:.1f} {first.centre[1]:.1f}H{first.x:.1f}"/>',
         f'<circle cx="{first.x - 26:.1f}" cy="{first.centre[1]:.1f}" r="5"/>',
         *(f'<path class="way" d="{way.path}"/>' for way in ways),
@@ -103,24 +107,6 @@ def svg(definition: Definition) -> str:
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _head(definition: Definition, width: float, height: float) -> str:
-    title = escape(f"{definition.name}, in state {definition.current}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img">\n'
-        f"<title>{title}</title><style>{_STYLE}</style><defs>{_TIP}</defs>\n"
-        '<rect width="100%" height="100%" fill="#fff"/>'
-    )
-
-
-def _label_transitions(transitions: Sequence[Transition]) -> dict[tuple[str, str], list[str]]:
-    """One curve for each pair of states, with the labels of all its transitions."""
-    labels: dict[tuple[str, str], list[str]] = {}
-    for way in transitions:
-        labels.setdefault((way.source, way.target), []).append(label(way))
-    return labels
 
 
 def _columns(definition: Definition) -> list[list[str]]:

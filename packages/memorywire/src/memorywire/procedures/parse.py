@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -28,11 +29,8 @@ def name(value: Json, place: str) -> str:
     if not isinstance(value, str):
         raise fault("a name must be text", place, "give a name between quotes")
     if not _NAME.fullmatch(value):
-        raise fault(
-            f"a name has 1 to {NAME_MAX} letters of ASCII, digits, spaces, `_` or `-`, no space at its ends",
-            place,
-            "rename it",
-        )
+        detail = "letters of ASCII, digits, spaces, `_` or `-`, no space at its ends"
+        raise fault(f"a name has 1 to {NAME_MAX} {detail}", place, "rename it")
     return _without_dunder(value, place)
 
 
@@ -64,7 +62,7 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     if not bare.startswith("{"):
         return None
     try:
-        document: dict[str, Json] = json.loads(bare, object_pairs_hook=_parse_object)
+        document: dict[str, Json] = json.loads(bare, object_pairs_hook=_build_object)
     except RecursionError as error:
         raise fault(f"nested deeper than {_DEPTH_MAX}", "content", "make it flatter") from error
     except json.JSONDecodeError:
@@ -74,14 +72,11 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     return document
 
 
-def _parse_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise fault(
-            "the same key appears twice in one object, and readers differ in which one counts",
-            "content",
-            "write every key once",
-        )
+        detail = "the same key appears twice in one object, and readers differ in which one counts"
+        raise fault(detail, "content", "write every key once")
     return members
 
 
@@ -92,11 +87,8 @@ def plain(metadata: Json, place: str) -> dict[str, Json]:
     _walk(metadata, place)
     size = len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
     if size > METADATA_BYTES_MAX:
-        raise fault(
-            f"the metadata is {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
-            place,
-            "keep large things elsewhere and refer to them",
-        )
+        detail = f"the metadata is {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed"
+        raise fault(detail, place, "keep large things elsewhere and refer to them")
     return metadata
 
 
@@ -123,19 +115,15 @@ def _inside(value: Json, at: str) -> list[tuple[Json, str]]:
         if not all(isinstance(key, str) for key in value):
             raise fault("a key must be text", at, "write keys between quotes")
         return [part for key, inner in value.items() for part in ((key, at), (inner, shown(key, at)))]
-    if not _is_leaf(value):
+    if isinstance(value, str):
+        is_sound = not re.search("[\x00\ud800-\udfff]", value)  # no NUL, no lone surrogates
+    elif isinstance(value, int):
+        is_sound = -(2**63) <= value <= 2**63 - 1
+    else:
+        is_sound = value is None or (isinstance(value, float) and math.isfinite(value))
+    if not is_sound:
         raise fault("not a JSON value that every store can keep", at, "write it as text")
     return []
-
-
-def _is_leaf(value: Json) -> bool:
-    """Text without NUL or lone surrogates, an integer of 64 bits, a finite number, true, false or null."""
-    if isinstance(value, str):
-        lone = not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
-        return "\x00" not in value and not lone
-    if isinstance(value, int):
-        return -(2**63) <= value <= 2**63 - 1
-    return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
 STATES_MAX = 256
@@ -148,6 +136,10 @@ _TRANSITION = ("trigger", "source", "dest", "conditions", "unless")  # as a list
 _BOUND = frozenset({"state", "trigger", "may_trigger"})
 """Names that pytransitions gives to attributes of its own."""
 
+_TAKEN = (
+    "`state`, `trigger`, is_STATE, to_STATE, may_TRIGGER and, for a condition, the name of a trigger "
+    "have a meaning of their own in a state machine"
+)
 _EVERY = "*"
 _SAME = "="
 _MACHINE = frozenset({"states", "transitions", "initial", "current"})
@@ -168,11 +160,8 @@ def parse(content: Json) -> Definition:
     """The definition a procedural memory's content is, as an object or as a text that spells one."""
     document = object_of(content)
     if document is None:
-        raise fault(
-            "this memory is words, not the definition of a procedure",
-            "content",
-            f"write an object with {', '.join(_NEEDED)}",
-        )
+        fix = f"write an object with {', '.join(_NEEDED)}"
+        raise fault("this memory is words, not the definition of a procedure", "content", fix)
     return _definition(document)
 
 
@@ -241,11 +230,8 @@ def _transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, .
 def _row(item: Json, place: str) -> _Row:
     if isinstance(item, list):
         if not 3 <= len(item) <= len(_TRANSITION):
-            raise fault(
-                "a transition in a list is trigger, source, dest and perhaps conditions and unless",
-                place,
-                'write ["trigger", "source", "dest"]',
-            )
+            detail = "a transition in a list is trigger, source, dest and perhaps conditions and unless"
+            raise fault(detail, place, 'write ["trigger", "source", "dest"]')
         return _Row(place=place, positional=True, parts=dict(zip(_TRANSITION, item, strict=False)))
     parts = _object(item, place)
     _check_keys(parts, _TRANSITION, ("trigger", "source", "dest"), place)
@@ -257,25 +243,15 @@ def _expand(row: _Row, states: Mapping[str, None], room: int) -> list[Transition
     trigger = name(row.parts["trigger"], row.at("trigger"))
     sources = _sources(row, states)
     if len(sources) > room:
-        raise fault(
-            f"more than {TRANSITIONS_MAX} transitions once every source stands alone",
-            row.place,
-            "split the procedure into smaller ones",
-        )
+        detail = f"more than {TRANSITIONS_MAX} transitions once every source stands alone"
+        raise fault(detail, row.place, "split the procedure into smaller ones")
     dest = row.parts["dest"]
     if dest is not None and dest != _SAME:
         dest = _state(dest, states, row.at("dest"))
-    conditions, unless = _facts(row)
-    return [
-        Transition(
-            trigger=trigger,
-            source=source,
-            dest=source if dest == _SAME else dest,
-            conditions=conditions,
-            unless=unless,
-        )
-        for source in sources
-    ]
+    conditions, unless = (_names(row, key) for key in ("conditions", "unless"))
+    _refuse_twice([*conditions, *unless], row.at("unless" if unless else "conditions"))
+    way = Transition(trigger=trigger, source="", dest=dest, conditions=conditions, unless=unless)
+    return [replace(way, source=one, dest=one if dest == _SAME else dest) for one in sources]
 
 
 def _sources(row: _Row, states: Mapping[str, None]) -> list[str]:
@@ -290,12 +266,6 @@ def _sources(row: _Row, states: Mapping[str, None]) -> list[str]:
     sources = [_state(item, states, f"{place}[{index}]") for index, item in enumerate(items)]
     _refuse_twice(sources, place)
     return sources
-
-
-def _facts(row: _Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    conditions, unless = (_names(row, key) for key in ("conditions", "unless"))
-    _refuse_twice([*conditions, *unless], row.at("unless" if unless else "conditions"))
-    return conditions, unless
 
 
 def _names(row: _Row, key: str) -> tuple[str, ...]:
@@ -316,19 +286,10 @@ def _refuse_bound_names(rows: list[_Row], transitions: Iterable[Transition], sta
     used_names = bound_names | triggers
     for row in rows:
         if row.parts["trigger"] in bound_names:
-            raise _refuse_taken(row.at("trigger"))
+            raise fault(_TAKEN, row.at("trigger"), "choose another name")
         for key in ("conditions", "unless"):
             if not used_names.isdisjoint(_names(row, key)):
-                raise _refuse_taken(row.at(key))
-
-
-def _refuse_taken(place: str) -> InvalidRequest:
-    return fault(
-        "`state`, `trigger`, is_STATE, to_STATE, may_TRIGGER and, for a condition, the name of a trigger "
-        "have a meaning of their own in a state machine",
-        place,
-        "choose another name",
-    )
+                raise fault(_TAKEN, row.at(key), "choose another name")
 
 
 def _state(value: Json, states: Mapping[str, None], place: str) -> str:
@@ -341,16 +302,13 @@ def _state(value: Json, states: Mapping[str, None], place: str) -> str:
 def _check_keys(
     members: Mapping[str, Json], keys: tuple[str, ...], least_keys: Iterable[str], place: str
 ) -> None:
-    unknown = next((key for key in members if key not in keys), None)
-    if unknown is not None:
-        raise fault(
-            "a key that a procedure does not have",
-            shown(unknown, place),
-            f"remove it: here are only {', '.join(keys)}, no code is called, and words are sent as text",
-        )
-    missing = next((key for key in least_keys if key not in members), None)
-    if missing is not None:
-        raise fault(f"{missing} is required", f"{place}.{missing}", "add it")
+    for key in members:
+        if key not in keys:
+            fix = f"remove it: here are only {', '.join(keys)}, no code is called, and words are sent as text"
+            raise fault("a key that a procedure does not have", shown(key, place), fix)
+    for key in least_keys:
+        if key not in members:
+            raise fault(f"{key} is required", f"{place}.{key}", "add it")
 
 
 def _object(value: Json, place: str) -> Mapping[str, Json]:
