@@ -173,7 +173,7 @@ def test_both_stores_are_filled_alike_and_answer_alike(tmp_path: Path):
             small = (await stage.ours.list(limit=1, user_id=SMALL_USER)).total
             agreed = 0
             for question in stage.questions:
-                ours = await stage.ours.recall(question, min_relevance="off")
+                ours = await stage.ours.recall(question, scope="all", min_relevance="off")
                 its = stage.linear.recall(AGENT, vectors.known(question))
                 agreed += ours.hits[0].content in its
             return total, small, len(stage.small), agreed / len(stage.questions), rates

@@ -84,7 +84,8 @@ class MemoryUnderTest:
     async def ask(self, question: Question, **options: Json) -> Heard:
         self._moment.at = self._now if question.asked_at is None else question.asked_at
         began = time.perf_counter()
-        recalled = await self.memory.recall(question.text, explain=True, scope="all", **options)
+        scope = "all" if options.get("user_id") is None else "user"
+        recalled = await self.memory.recall(question.text, **{"explain": True, "scope": scope, **options})
         ms = (time.perf_counter() - began) * 1000
         hits = recalled.hits
         return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
