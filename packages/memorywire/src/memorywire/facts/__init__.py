@@ -1,7 +1,20 @@
 """Reads sentences for facts: what kind of fact a memory is, and what a person said about themselves."""
 
-from memorywire.facts.labels import label_record, read_label
-from memorywire.facts.reader import label_text
+from memorywire.facts.labels import label_record, read_label, replaces
+from memorywire.facts.reader import Act, Statement, label_text, read_turn
+from memorywire.facts.retractions import is_about
 from memorywire.model.label import MARK, Kind, Label
 
-__all__ = ["MARK", "Kind", "Label", "label_record", "label_text", "read_label"]
+__all__ = [
+    "MARK",
+    "Act",
+    "Kind",
+    "Label",
+    "Statement",
+    "is_about",
+    "label_record",
+    "label_text",
+    "read_label",
+    "read_turn",
+    "replaces",
+]

@@ -6,6 +6,7 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from memorywire.facts.reader import label_text
+from memorywire.facts.words import DIETS, SINGLE
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.label import MARK, Kind, Label
@@ -46,6 +47,23 @@ def label_record(record: Record, kind: Kind | None, slot: str | None) -> Record:
     own = own if label is None else {**to_builtins(label), **own}
     metadata = {name: value for name, value in record.metadata.items() if name != MARK}
     return replace(record, metadata={**metadata, MARK: own} if own else metadata)
+
+
+def replaces(new: Label, old: Label) -> bool:
+    """Whether a newer fact replaces an older one: another value of a slot with one value, or the opposite.
+
+    A constraint is only replaced by what contradicts it: another diet of the same family, or its denial.
+    """
+    if new.subject != old.subject or new.slot is None or new.value is None or old.value is None:
+        return False
+    if new.slot != old.slot and {new.slot, old.slot} != {"likes", "dislikes"}:
+        return False
+    is_same = new.value.casefold() == old.value.casefold()
+    if is_same or new.negative != old.negative:
+        return is_same and new.negative != old.negative
+    if new.slot == "diet":
+        return new.value in DIETS and old.value in DIETS
+    return new.slot in SINGLE and not new.negative
 
 
 def _is_readable(record: Record, mark: Json) -> bool:

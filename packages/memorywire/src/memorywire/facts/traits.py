@@ -1,0 +1,358 @@
+"""What people are, like, eat and can do: the frames of their traits."""
+
+import re
+
+from memorywire.facts.clauses import Clause, Voice, Who
+from memorywire.facts.limits import read_cannot
+from memorywire.facts.phrases import (
+    DATED,
+    LIKES,
+    PASSING,
+    RECURRING,
+    Reading,
+    find_word,
+    is_person,
+    is_specific,
+    is_vague,
+    phrase,
+    tool_slot,
+)
+from memorywire.facts.plans import read_plan
+from memorywire.facts.words import (
+    CLOTHES,
+    CONDITIONS,
+    JOB_ENDINGS,
+    JOBS,
+    LANGUAGES,
+    MONTHS,
+    NATIONS,
+    NOT_JOBS,
+    PEOPLE,
+    RULES_OF_FOOD,
+    SLOT_OF_NOUN,
+    STATES,
+    TOOLS,
+    VAGUE,
+    WEEKDAYS,
+)
+from memorywire.model.label import Kind
+
+_AGE = re.compile(
+    r"(?:nearly |almost )?(?:1[0-9]|[2-9][0-9]|1[01][0-9]|[3-9])(?: years? old)?(?=$|[.,!;]| (?:on|in"
+    r"|and|now|next|today|years|this|yesterday))"
+)
+
+
+_HEIGHT = re.compile(r"(?:about |around )?(?:\d'\d|\d{3} ?cm|\d\.\d+ ?m\b|\d feet|\d foot)")
+
+
+_ALLERGIC = frozenset("allergic intolerant sensitive hypersensitive anaphylactic".split())
+
+
+_SMALL = frozenset("one two three four five six seven eight nine ten eleven twelve".split())
+
+
+_EMPLOYED = frozenset("retired unemployed self-employed freelance".split())
+
+
+_FOND = frozenset("into keen fond mad crazy obsessed passionate nuts hooked partial".split())
+
+
+_SCARED = frozenset("scared afraid terrified frightened petrified sick tired".split())
+
+
+def read_bare(clause: Clause) -> Reading | None:
+    """A verb without an object: `I smoke`, `my partner doesn't drink`, `I don't drive`."""
+    is_habit = clause.voice is Voice.PRESENT and clause.modal in (None, "can") and is_person(clause)
+    if not is_habit or clause.lemma not in _HABITS:
+        return None
+    kind = Kind.CONSTRAINT if clause.negative else Kind.PREFERENCE
+    return Reading(kind, clause.lemma, clause.lemma, clause.negative)
+
+
+_HABITS = frozenset("drink smoke drive fly swim cook ski cycle".split())
+
+
+def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    allergic = find_word(words, _ALLERGIC, 3)
+    if allergic is not None:
+        _, _, cause = rest.partition(" to ")
+        value = phrase(cause) if cause else "" if words[0] == allergic else words[0]
+        vague = not value or value.split()[0].lower() in VAGUE
+        return None if vague else Reading(Kind.CONSTRAINT, "allergy", value, clause.negative)
+    rule = find_word(words, RULES_OF_FOOD, 4)
+    if rule is not None:
+        return Reading(Kind.CONSTRAINT, "diet", rule, clause.negative)
+    condition = find_word(words, CONDITIONS, 4)
+    if condition is not None or rest.startswith("hard of hearing"):
+        return Reading(Kind.CONSTRAINT, "health", phrase(rest), clause.negative)
+    return None
+
+
+def read_identity(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    first, negative = words[0], clause.negative
+    if first in ("on", "in") and (
+        set(words[:7]) & {"plan", "tier", "subscription", "tariff", "package", "timezone"}
+    ):
+        slot = "timezone" if "timezone" in words[:7] else "plan"
+        return Reading(Kind.CONFIGURATION, slot, phrase(rest.partition(" ")[2]), negative)
+    if first in ("from", "based") and is_specific(rest):
+        slot = "origin" if first == "from" else "home"
+        return Reading(
+            Kind.IDENTITY, slot, phrase(rest.split(" ", 1 if first == "from" else 2)[-1]), negative
+        )
+    if first in _FOND and len(words) > 2 and words[1] in ("on", "of", "about", "with", "to"):
+        return (
+            None
+            if words[2] in VAGUE
+            else Reading(Kind.PREFERENCE, "likes", phrase(rest.split(" ", 2)[2]), negative)
+        )
+    if first == "into" and not is_vague(words[1:] or ["it"]):
+        return Reading(Kind.PREFERENCE, "likes", phrase(rest[5:]), negative)
+    if first in _SCARED and len(words) > 2 and words[1] == "of" and words[2] not in VAGUE:
+        return Reading(Kind.PREFERENCE, "dislikes", phrase(rest.split(" ", 2)[2]), not negative)
+    if clause.subject.who is not Who.USER and words[0] in _SMALL and len(words) < 3:
+        return Reading(Kind.RELATION, "age", words[0], negative)
+    if first == "on" and find_word(words, TOOLS, 3) and clause.subject.who is not Who.PERSON:
+        return Reading(Kind.CONFIGURATION, tool_slot(words) or "tool", phrase(rest[3:]), negative)
+    if _AGE.match(rest):
+        return Reading(Kind.IDENTITY, "age", re.findall(r"\d+", rest)[0], negative)
+    if _HEIGHT.match(rest):
+        return Reading(Kind.IDENTITY, "height", phrase(rest), negative)
+    return _read_role(clause, rest, words)
+
+
+def _read_role(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    """A noun behind `be`: a job, a family, a nation, a name."""
+    negative = clause.negative
+    if words[0] in ("my", "our") and find_word(words, PEOPLE, 4) and clause.subject.who is Who.PERSON:
+        relation = find_word(words, PEOPLE, 4) or ""
+        return Reading(Kind.RELATION, SLOT_OF_NOUN.get(relation, relation), clause.subject.text, negative)
+    state = find_word(words, STATES, 2)
+    if (
+        state is not None
+        and (words[:2][-1] != "to" or is_specific(rest))
+        and not re.match(r"\w+ to (?:my|the)", rest)
+    ):
+        return Reading(
+            Kind.IDENTITY, "employment" if state in _EMPLOYED else "marital_status", state, negative
+        )
+    if words[0] in NATIONS or (
+        words[0] in ("half", "a", "an") and words[1:2] and words[1] in NATIONS and not _find_job(words)
+    ):
+        return Reading(Kind.IDENTITY, "nationality", phrase(rest), negative)
+    if _is_job(rest, words):
+        return Reading(Kind.IDENTITY, "job", phrase(rest), negative)
+    if re.match(
+        r"(?:an? )?(?:only child|twin|identical twin|member of|mother of|father of|mum of|dad of|parent of"
+        r"|single (?:mum|mom|dad|parent|mother|father)|night owl|early (?:bird|riser)|morning person"
+        r"|(?:big |huge )?fan of"
+        r"|dog person|cat person|vegetarian|smoker|non-smoker|citizen|resident|homeowner|native"
+        r"|(?:the )?(?:eldest|oldest|youngest|middle) )",
+        rest,
+    ):
+        if "fan of" in rest[:14]:
+            return Reading(Kind.PREFERENCE, "likes", phrase(rest.partition(" of ")[2]), negative)
+        return Reading(Kind.IDENTITY, "membership" if "member" in words[:3] else None, phrase(rest), negative)
+    if clause.subject.who is Who.PERSON and clause.subject.is_own and rest[:1].isupper():
+        slot = SLOT_OF_NOUN.get(clause.subject.head, clause.subject.head)
+        return Reading(Kind.RELATION, slot, phrase(rest), negative)
+    if clause.subject.who is Who.USER and _is_own_name(rest, words):
+        return Reading(Kind.IDENTITY, "name", phrase(rest), negative)
+    return None
+
+
+def _is_own_name(rest: str, words: list[str]) -> bool:
+    name = phrase(rest)
+    return (
+        0 < len(name.split()) < 4
+        and all(part[0].isupper() and part.isalpha() for part in name.split())
+        and words[0] not in NATIONS | MONTHS | WEEKDAYS | TOOLS | PASSING
+        and not rest.isupper()
+    )
+
+
+def _find_job(words: list[str]) -> str | None:
+    for word in words[:6]:
+        if word in ("at", "for", "in", "of", "with", "who", "and"):
+            return None
+        if word in JOBS or (word.endswith(JOB_ENDINGS) and word not in NOT_JOBS):
+            return word
+    return None
+
+
+def _is_job(rest: str, words: list[str]) -> bool:
+    """Whether these words name a job: `a nurse`, `the only UX researcher`, `head of sales`, `CTO at Acme`."""
+    job = _find_job(words)
+    if job is None:
+        return False
+    if words[0] in ("a", "an", "the"):
+        return True
+    return (
+        words[0] == job
+        or rest[:1].isupper()
+        or words[0] in ("head", "retired", "currently", "chief", "senior")
+    )
+
+
+def read_schedule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if clause.voice is Voice.PERFECT and words[0] == "to" and is_specific(rest):
+        return Reading(Kind.EVENT, "trip", phrase(rest[3:]), clause.negative)
+    if words[0] in ("out", "off", "away", "free", "available", "busy", "unavailable", "on", "in", "at"):
+        if RECURRING.search(rest) and words[0] != "in":
+            return Reading(Kind.PROCEDURE, "schedule", phrase(rest), clause.negative)
+        if (
+            DATED.search(rest)
+            and words[0] in ("out", "off", "away", "unavailable", "on")
+            and clause.voice is not Voice.PAST
+        ):
+            return Reading(Kind.PLAN, "schedule", phrase(rest), clause.negative)
+    return None
+
+
+def read_like(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if "just" in clause.adverbs or clause.voice is Voice.PASSIVE:
+        return None
+    if words[0] == "to":
+        if words[1:2] and words[1] in (
+            "be",
+            "know",
+            "see",
+            "hear",
+            "think",
+            "ask",
+            "thank",
+            "talk",
+            "say",
+            "point",
+        ):
+            return None
+    elif is_vague(words) or words[0] in ("your", "being"):
+        return None
+    if clause.voice is Voice.PROGRESSIVE and clause.lemma != "enjoy":
+        return None
+    if not is_person(clause) or clause.modal not in (None, "can"):
+        return None
+    negative = (LIKES[clause.lemma] < 0) != clause.negative
+    return Reading(
+        Kind.PREFERENCE, "dislikes" if negative else "likes", phrase(rest.removeprefix("be ")), negative
+    )
+
+
+def read_stand(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    """`can't stand`, `can't bear`; `was born`."""
+    if clause.voice is Voice.PASSIVE and clause.lemma == "bear" and words[0] in ("in", "on", "at"):
+        slot = "birthday" if words[0] == "on" or words[1:2][0].isdigit() else "birthplace"
+        return Reading(Kind.IDENTITY, slot, phrase(rest.partition(" ")[2]))
+    if clause.modal == "can" and clause.negative and not is_vague(words):
+        return Reading(Kind.PREFERENCE, "dislikes", phrase(rest), True)
+    return None
+
+
+def read_food(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if (
+        not is_person(clause)
+        or clause.voice is not Voice.PRESENT
+        or words[0] in ("this", "that", "it", "here")
+    ):
+        return None
+    if clause.modal == "can":
+        return read_cannot(clause, rest, words)
+    if clause.modal is not None:
+        return None
+    kind = Kind.CONSTRAINT if clause.negative or "only" in clause.adverbs else Kind.PREFERENCE
+    return Reading(kind, "diet" if clause.negative else "food", phrase(rest), clause.negative)
+
+
+def read_wear(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if clause.voice is Voice.PRESENT and find_word(words, CLOTHES, 5) and is_person(clause):
+        return Reading(
+            Kind.IDENTITY,
+            "size"
+            if "size" in words
+            else "sight"
+            if words[0] in ("glasses", "contacts", "contact")
+            else "clothes",
+            phrase(rest),
+            clause.negative,
+        )
+    return None
+
+
+def read_hobby(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if clause.voice is not Voice.PRESENT or is_vague(words) or not is_person(clause):
+        return None
+    if clause.modal is not None:
+        return read_cannot(clause, rest, words)
+    return Reading(Kind.PREFERENCE, "hobby", phrase(f"{clause.lemma} {rest}"), clause.negative)
+
+
+def read_speak(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if (
+        find_word(words, LANGUAGES, 5)
+        and clause.voice in (Voice.PRESENT, Voice.PERFECT)
+        and is_person(clause)
+    ):
+        return Reading(Kind.IDENTITY, "languages", phrase(rest), clause.negative)
+    return read_plan(clause, rest, words)
+
+
+def read_learn(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if (
+        is_vague(words)
+        or not is_person(clause)
+        or clause.voice is Voice.PAST
+        or words[0] in ("about", "that", "from")
+    ):
+        return None
+    return Reading(Kind.IDENTITY, "skill", phrase(rest), clause.negative)
+
+
+def read_stick(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if words[0] != "to" or is_vague(words[1:] or ["it"]) or clause.voice is not Voice.PRESENT:
+        return None
+    return Reading(Kind.PREFERENCE, "likes", phrase(rest[3:]), clause.negative)
+
+
+def read_lead(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    """`I manage a team of six`, `I teach maths`, `I am studying law`."""
+    if clause.negative or clause.modal is not None or not is_person(clause) or is_vague(words):
+        return None
+    is_present = clause.voice is Voice.PRESENT
+    if clause.lemma == "study":
+        is_fact = is_present or words[0] not in ("for", "the", "this")
+        return Reading(Kind.IDENTITY, "education", phrase(rest)) if is_fact else None
+    if is_present and (clause.lemma == "teach" or _TEAM.search(rest)):
+        return Reading(Kind.IDENTITY, "job", phrase(f"{clause.lemma} {rest}"))
+    return None
+
+
+_TEAM = re.compile(r"\b(?:team|department|group|office|branch|shop|project|unit|division|people)\b")
+
+
+def read_turn_age(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if is_person(clause) and words[0].isdigit() and _AGE.match(rest):
+        return (
+            Reading(Kind.IDENTITY, "age", words[0])
+            if clause.subject.who is Who.USER
+            else Reading(Kind.RELATION, "birthday", phrase(rest))
+        )
+    return None
+
+
+def read_give(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if rest.startswith("birth") and is_person(clause):
+        return Reading(Kind.EVENT, "birth", phrase(rest))
+    return None
+
+
+def read_diagnosis(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if clause.voice is Voice.PASSIVE and words[0] in ("with", "as") and is_person(clause):
+        return Reading(Kind.CONSTRAINT, "health", phrase(rest.partition(" ")[2]), clause.negative)
+    return None
+
+
+def read_death(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if clause.subject.who is Who.PERSON and clause.voice in (Voice.PAST, Voice.PERFECT):
+        return Reading(Kind.EVENT, "death", phrase(f"died {rest}"))
+    return None
