@@ -349,6 +349,8 @@ def _name_subject(words: list[str], end: int) -> Subject:
         return Subject(Who.USER, text, "user")
     is_own = first in ("my", "our") or lower.startswith(("the user's ", "user's "))
     head = _find_head(phrase)
+    if head == "team" and is_own:
+        return Subject(Who.GROUP, text, "user")
     if head in PEOPLE and (is_own or head in KIN or first == "the"):
         return Subject(Who.PERSON, text, head, is_own)
     if not is_own and first not in _DETERMINERS and _is_name(phrase):

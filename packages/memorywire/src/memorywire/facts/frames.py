@@ -458,6 +458,8 @@ def read_clause(clause: Clause) -> Reading | None:
     words = [bare(word) for word in clause.words[clause.rest_at : clause.rest_at + 14]]
     if not words:
         return read_bare(clause)
+    if words[0] == "their":  # a fact that was told in the third person already
+        words[0] = "my"
     if words[0] == "me" and clause.subject.who is not Who.USER:
         return read_effect(clause, rest, words)
     frame = _FRAMES.get(clause.lemma)
