@@ -13,7 +13,6 @@ from tests.gates.source import ROOT
 RECORDED = {
     "lines": 78_000,
     "lone": 35,
-    "import depth": 28,
     "remember modules": 54,
     "remember functions": 310,
     "remember depth": 22,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.app.container import Several
+from memorywire.app.options import Several
 from memorywire.app.settings import KEYS, load_settings, several_from
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import Routing, WritePolicy

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 __path__ = [*__path__, f"{__path__[0]}/compat_0_5"]
 
 if TYPE_CHECKING:
-    from memorywire.app.container import Reading, Several
+    from memorywire.app.options import Reading, Several
     from memorywire.app.settings import Settings, load_settings
     from memorywire.client.harness import MemoryItem
     from memorywire.client.memory import Memory, configured
@@ -156,7 +156,7 @@ _MODULES = {
     **dict.fromkeys(("Memory", "configured"), "memorywire.client.memory"),
     **dict.fromkeys(("BlockingClient", "Client"), "memorywire.client.remote"),
     "MemoryItem": "memorywire.client.harness",
-    **dict.fromkeys(("Reading", "Several"), "memorywire.app.container"),
+    **dict.fromkeys(("Reading", "Several"), "memorywire.app.options"),
     **dict.fromkeys(("Settings", "load_settings"), "memorywire.app.settings"),
     **dict.fromkeys(
         (

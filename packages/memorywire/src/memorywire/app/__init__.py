@@ -1,7 +1,8 @@
 """The one place where rooms are joined: settings in, working tools out."""
 
 from memorywire.app.backends import Backends, Rules, rules_from
-from memorywire.app.container import Container, Governance, Reading, Several, open_container
+from memorywire.app.container import Container, open_container
+from memorywire.app.options import Governance, Reading, Several
 from memorywire.app.settings import (
     DEFAULT_AGENT,
     DEFAULT_EMBEDDER,

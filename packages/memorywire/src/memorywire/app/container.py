@@ -5,33 +5,31 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memorywire.app.backends import Backends, Rules
+from memorywire.app.options import Governance, Reading, Several
 from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import IdMint
-from memorywire.model.secrets import Confidential
 from memorywire.model.space import Space
 from memorywire.pipeline import context as pipeline_context
 from memorywire.pipeline.context import (
-    LOCAL,
     Context,
     RecallBudget,
     RejectedWords,
-    Routing,
     Rulebook,
     review_url,
 )
-from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
+from memorywire.pipeline.extract import open_extractor
 from memorywire.pipeline.kv import Usage
-from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
+from memorywire.pipeline.layer import Allowance, Reader
 from memorywire.pipeline.transaction import keep_redelivering, mark_lagging, redeliver
 from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy
@@ -40,29 +38,13 @@ from memorywire.search.admit import choose_floors
 from memorywire.search.embed import Embedder, open_embedder
 from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.registry import open_store
-from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Mount, Route, Router
+from memorywire.stores.router import Mount, Router
 from memorywire.stores.router.router import find_backend, split_name
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
 
 _SHARE = 0.75
 """The share of the deadline that one store may take, so that its failure shows before the deadline."""
-
-
-class Several(Struct, frozen=True, kw_only=True):
-    """How several stores work together.
-
-    `deadline` is in seconds, for a recall, and `writing` for a write. A read that takes longer than `hedge`
-    seconds is asked again. `seals` are keys by store name: what such a store returns must carry our seal.
-    With a `route` a recall asks the stores of one kind, and not all of them.
-    """
-
-    routing: Routing = field(default_factory=Routing)
-    deadline: float = DEADLINE
-    writing: float = WRITE_DEADLINE
-    hedge: float | None = None
-    seals: Mapping[str, str] = field(default_factory=dict)
-    route: Route | None = None
 
 
 async def open_several(
@@ -129,44 +111,6 @@ def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
 
 
 _ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
-
-
-class Governance(Confidential, frozen=True, kw_only=True):
-    """How changes are governed; switched off, nothing is judged, redacted or written down.
-
-    `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
-    a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
-    are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
-    who asks, unless a door knows better. `console` is the address of the pages where people decide.
-    Each checkpoint of the ledger goes to the `witnesses`.
-    """
-
-    HIDDEN: ClassVar = frozenset({"secrets"})
-
-    policy: str = Profile.BALANCED
-    journal: str | None = None
-    fallback: str | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
-    redact_personal: bool = False
-    caller: str = LOCAL
-    console: str | None = None
-    on: bool = True
-    witnesses: tuple[str, ...] = ()
-
-
-class Reading(Struct, frozen=True, kw_only=True):
-    """Who reads conversations for facts: `auto`, `builtin`, `off`, or an endpoint with its key.
-
-    An extractor that costs something is asked so often a day at most.
-    """
-
-    extractor: str = DEFAULT_EXTRACTOR
-    key: str | None = None
-    calls_a_day: int = CALLS_A_DAY
-
-    def reader(self, context: Context, journal: Journal | None) -> Reader:
-        extractor = open_extractor(self.extractor, context.store, api_key=self.key)
-        return Reader(context, journal, extractor, Allowance(context.clock, a_day=self.calls_a_day))
 
 
 class Container(Struct, frozen=True, kw_only=True):
@@ -288,7 +232,7 @@ async def open_container(
     )
     read = reading or Reading()
     if not watched.on:
-        return Container(context=context, reader=read.reader(context, None))
+        return Container(context=context, reader=_open_reader(read, context, None))
     return await _add_governance(context, watched, read, backends)
 
 
@@ -320,7 +264,7 @@ async def _add_governance(
     book = None if rules is None else Backends(journal, governed, rules)
     placed = governed if book is None else replace(governed, placing=book.store_of)
     container = Container(
-        context=placed, reader=reading.reader(placed, journal), journal=journal, backends=book
+        context=placed, reader=_open_reader(reading, placed, journal), journal=journal, backends=book
     )
     if journal.backend.shares(context.store):
         return container
@@ -330,6 +274,11 @@ async def _add_governance(
         await redeliver(governed)
     repaying = asyncio.create_task(keep_redelivering(governed))
     return replace(container, repaying=repaying)
+
+
+def _open_reader(reading: Reading, context: Context, journal: Journal | None) -> Reader:
+    extractor = open_extractor(reading.extractor, context.store, api_key=reading.key)
+    return Reader(context, journal, extractor, Allowance(context.clock, a_day=reading.calls_a_day))
 
 
 def load_policy(name: str) -> Policy:

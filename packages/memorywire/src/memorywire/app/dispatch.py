@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json

@@ -11,14 +11,14 @@ from urllib.parse import quote, unquote, urlsplit
 
 from msgspec import field
 
-from memorywire.app.container import Reading, Several
+from memorywire.app.options import Reading, Several
 from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.layer import CALLS_A_DAY
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
 from memorywire.model.secrets import Confidential, expand_variables, find_literal_secret, path_of
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
-from memorywire.pipeline.layer import CALLS_A_DAY
 from memorywire.stores.contract import Store
 from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, by_rules
 from memorywire.stores.router.router import split_name

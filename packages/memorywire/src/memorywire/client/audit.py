@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.client.options import AuditOptions, moments
 from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import Filters

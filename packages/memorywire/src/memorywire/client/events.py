@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.journal.ledger import Event
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names

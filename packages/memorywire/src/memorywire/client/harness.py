@@ -11,7 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.model.change import EndReason
 from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from msgspec.structs import replace
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import (
     DEDUP_THRESHOLD,

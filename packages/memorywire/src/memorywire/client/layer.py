@@ -5,7 +5,7 @@ from typing import Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.client.options import ScopeOption
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED

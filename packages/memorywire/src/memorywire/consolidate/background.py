@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.consolidate.probes import recent_probes
 from memorywire.consolidate.run import ConsolidationRun, build_run, dream
 from memorywire.consolidate.session import Window, promote

@@ -17,8 +17,7 @@ from memorywire.model.requests import Remember
 from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.commit import build_case, commit_one
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.plan import Plan
-from memorywire.pipeline.remember import refuse_large
+from memorywire.pipeline.plan import Plan, refuse_large
 from memorywire.pipeline.scan import asking, redacted
 from memorywire.policy.judge import Policy, judge, trust_of
 from memorywire.policy.redact import redact_remember

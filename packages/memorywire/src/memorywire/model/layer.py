@@ -12,6 +12,10 @@ MARK = "layer"
 """Under this name a memory's metadata says which kind of thing the layer kept, and of which event."""
 
 
+CALLS_A_DAY = 2_000
+"""How often an extractor that costs something is asked on one day, unless a setting says otherwise."""
+
+
 class Kind(StrEnum):
     """The origin of a memory: extracted from a conversation, a turn of one, or any other."""
 

@@ -9,13 +9,12 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Words
-from memorywire.journal.journal import Journal
 from memorywire.model.change import Put
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import CapabilityUnsupported
@@ -34,6 +33,9 @@ from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store, SupportsHistory, SupportsReplicas, Tracker
 
+if TYPE_CHECKING:
+    from memorywire.journal.journal import Journal
+
 _USAGE_FRESH_MS = 5_000
 _UNLIMITED = Budget()
 
@@ -45,7 +47,7 @@ class RecallBudget:
     processes.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: "Journal") -> None:
         self._journal = journal
         self._known: dict[tuple[str, str], tuple[int, Usage]] = {}
 
@@ -88,7 +90,7 @@ class RejectedWords:
     A rejection made by another process is seen within a second.
     """
 
-    def __init__(self, journal: Journal, clock: Clock) -> None:
+    def __init__(self, journal: "Journal", clock: Clock) -> None:
         self._journal = journal
         self._clock = clock
         self._digests: frozenset[bytes] = frozenset()
@@ -171,7 +173,7 @@ class Rulebook:
     A change made by another process is seen within a second.
     """
 
-    def __init__(self, base: Policy, journal: Journal, clock: Clock) -> None:
+    def __init__(self, base: Policy, journal: "Journal", clock: Clock) -> None:
         self.base = base
         self._journal = journal
         self._clock = clock
@@ -223,7 +225,7 @@ class Governance(Struct, frozen=True, kw_only=True):
     Changes held in one `batch` can be decided together.
     """
 
-    journal: Journal
+    journal: "Journal"
     rulebook: Rulebook
     budget: RecallBudget
     redactor: Redactor

@@ -25,7 +25,17 @@ from memorywire.model.errors import (
 )
 from memorywire.model.ids import part_of
 from memorywire.model.kv import MARK as KEYED
-from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, FoundFact, FoundFacts, Kind
+from memorywire.model.layer import (
+    CALLS_A_DAY,
+    MARK,
+    Conversation,
+    Event,
+    EventState,
+    Fact,
+    FoundFact,
+    FoundFacts,
+    Kind,
+)
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import MinRelevance, Recall, Remember
@@ -148,7 +158,6 @@ _KEPT_DAYS = 30
 _LOOK_SECONDS = 0.5
 _MINUTE_MS = 60_000
 _CALLS_A_MINUTE = 60
-CALLS_A_DAY = 2_000
 
 
 class Allowance:

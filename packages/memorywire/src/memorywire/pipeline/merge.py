@@ -12,8 +12,7 @@ from memorywire.model.requests import Merge, Strategy
 from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.plan import Plan
-from memorywire.pipeline.remember import refuse_large
+from memorywire.pipeline.plan import Plan, refuse_large
 from memorywire.procedures.parse import check, object_of
 
 

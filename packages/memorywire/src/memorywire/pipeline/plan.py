@@ -1,6 +1,6 @@
 """Plans and their results: the change that an operation plans, what became of it, and its ledger entry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from memorywire.journal.entries import Entry, contents_of, digests_beside
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import size_of
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
-from memorywire.model.requests import Request
+from memorywire.model.requests import METADATA_BYTES_MAX, Request
 
 if TYPE_CHECKING:
     from memorywire.pipeline.context import Context
@@ -103,6 +105,16 @@ def summarize_effect(change: Change) -> object:
     """A value that is equal for changes with the same effect, whenever they were planned."""
     puts = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
     return puts, change.end, change.erase
+
+
+def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
+    """Raise InvalidRequest, naming the field to blame, for more metadata than a memory may have."""
+    if metadata and (size := size_of(metadata)) > METADATA_BYTES_MAX:
+        raise InvalidRequest(
+            f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
+            field=field,
+            fix="keep large things elsewhere and refer to them",
+        )
 
 
 async def embed_changes(changes: Sequence[Change], context: "Context") -> Sequence[Change]:

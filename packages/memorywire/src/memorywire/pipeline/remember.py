@@ -22,13 +22,13 @@ from memorywire.model.errors import (
     NotFound,
     Refused,
 )
-from memorywire.model.kv import is_entry, size_of
+from memorywire.model.kv import is_entry
 from memorywire.model.proposal import WAITING, Proposal
-from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
-from memorywire.model.requests import METADATA_BYTES_MAX, Remember
+from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
+from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import commit
 from memorywire.pipeline.context import Context, unsupported
-from memorywire.pipeline.plan import CommitResult, Plan, build_committed, build_staged
+from memorywire.pipeline.plan import CommitResult, Plan, build_committed, build_staged, refuse_large
 from memorywire.pipeline.transaction import catch_each, gather_results
 from memorywire.policy.injection import find_clear
 from memorywire.policy.judge import trust_of
@@ -227,16 +227,6 @@ def _refuse_what_is_not_wired(request: Remember) -> None:
         )
     if request.privacy_intent is not None:
         raise unsupported("privacy_intent", "no policy is wired here that could honour it")
-
-
-def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
-    """Raise InvalidRequest, naming the field to blame, for more metadata than a memory may have."""
-    if metadata and (size := size_of(metadata)) > METADATA_BYTES_MAX:
-        raise InvalidRequest(
-            f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
-            field=field,
-            fix="keep large things elsewhere and refer to them",
-        )
 
 
 Answer: TypeAlias = Remembered | MemorywireError

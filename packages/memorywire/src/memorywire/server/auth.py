@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.app import LOCAL
 from memorywire.journal.journal import Journal
 from memorywire.journal.operators import (
     EVERYBODY,
@@ -27,6 +26,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.proposal import AGENT
 from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.pipeline.context import LOCAL
 from memorywire.policy.patterns import names
 from memorywire.runtime.http import HttpClient, HttpError
 

@@ -20,10 +20,10 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
+from memorywire.stores.document import Document
 from memorywire.stores.postgres.database import Connection, Database
 from memorywire.stores.postgres.rows import decode_text, derive_columns, dumps, encode_text, read_record
 from memorywire.stores.postgres.store import PostgresStore
-from memorywire.stores.sql import Document
 from memorywire.stores.sqlite.migrate import Scripts, migrations
 
 T = TypeVar("T")

@@ -18,14 +18,14 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.sql import Document
-from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.document import Document
 from memorywire.stores.sqlite.apply import GroupResult, is_brief, run_in_savepoint
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot, writing
 from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import Scripts, migrations
 from memorywire.stores.sqlite.rows import compute_digest, index_terms, read_record
+from memorywire.stores.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 

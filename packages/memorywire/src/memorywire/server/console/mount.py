@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
@@ -25,6 +25,7 @@ from memorywire.server.console.page import (
     PROOF,
     ConsoleContext,
     Form,
+    Growth,
     Page,
     PageGroup,
     View,
@@ -42,7 +43,6 @@ from memorywire.server.console.pages import (
     record,
     review,
 )
-from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http.answers import status_of
 from memorywire.server.http.app import MountedApp, problem_of

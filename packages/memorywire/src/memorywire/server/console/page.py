@@ -1,9 +1,9 @@
 """A page: its viewer, the operations it calls, and its templates."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment
@@ -11,16 +11,18 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from memorywire.consolidate.background import BackgroundWork
 from memorywire.journal.operators import EVERYBODY, Right
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, Unauthenticated, WrongMedia
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Authenticator, Caller
-from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
+from memorywire.server.http import audit
 from memorywire.server.http.endpoint import Service
 from memorywire.server.http.requests import read_bytes
+
+if TYPE_CHECKING:
+    from memorywire.consolidate.background import BackgroundWork
 
 PROOF = "form_token"
 """The hidden field with the CSRF token of the session."""
@@ -128,6 +130,31 @@ class View(Struct, frozen=True, kw_only=True):
     of_agent: bool = False
 
 
+_FRESH_MS = 60_000
+_MOST_TENANTS = 64
+
+
+class Growth:
+    """The counts of each tenant as they were lately."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
+
+    async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
+        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
+        if caller.agents != EVERYBODY:
+            return None
+        now = self._service.container.context.clock()
+        at, counts = self._counted.get(caller.tenant, (None, ()))
+        if at is None or not 0 <= now - at < _FRESH_MS:
+            counts = await audit.growth(self._service, caller)
+            if len(self._counted) >= _MOST_TENANTS:
+                self._counted.clear()
+            self._counted[caller.tenant] = (now, counts)
+        return counts
+
+
 class ConsoleContext(Struct, frozen=True, kw_only=True):
     """What all pages share."""
 
@@ -137,7 +164,7 @@ class ConsoleContext(Struct, frozen=True, kw_only=True):
     templates: Environment
     sections: tuple[Section, ...]
     growth: Growth
-    tending: BackgroundWork | None = None
+    tending: "BackgroundWork | None" = None
 
 
 class Page:

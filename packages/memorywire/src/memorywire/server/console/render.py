@@ -14,15 +14,11 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from memorywire.journal.operators import EVERYBODY
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import END_OF_CALENDAR, Json
 from memorywire.policy.diff import visible
-from memorywire.server.auth import Caller
 from memorywire.server.console.sessions import PATH
-from memorywire.server.http import audit as books
-from memorywire.server.http.endpoint import Service
 
 MOST_CHARS = 2_000
 """How many characters of one text a page shows; the rest is behind a link."""
@@ -190,28 +186,3 @@ def _column(place: int, day: int, count: int, most: int, step: float, parts: Seq
         count=count,
         label=", ".join(parts),
     )
-
-
-_FRESH_MS = 60_000
-_MOST_TENANTS = 64
-
-
-class Growth:
-    """The counts of each tenant as they were lately."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
-
-    async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
-        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
-        if caller.agents != EVERYBODY:
-            return None
-        now = self._service.container.context.clock()
-        at, counts = self._counted.get(caller.tenant, (None, ()))
-        if at is None or not 0 <= now - at < _FRESH_MS:
-            counts = await books.growth(self._service, caller)
-            if len(self._counted) >= _MOST_TENANTS:
-                self._counted.clear()
-            self._counted[caller.tenant] = (now, counts)
-        return counts

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.journal.operators import Right
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
 from memorywire.model.record import Scope

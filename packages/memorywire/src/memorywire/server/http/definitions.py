@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.app import Backends
-from memorywire.app.backends import name_of
+from memorywire.app.backends import Backends, name_of
 from memorywire.journal.operators import Right
 from memorywire.model.definition import Edition, TenancyKind
 from memorywire.model.record import Json

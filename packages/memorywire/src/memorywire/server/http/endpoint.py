@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.events import Feed
 from memorywire.journal.journal import Journal

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.journal.journal import Queue, Status
 from memorywire.model.clock import Clock
 from memorywire.model.record import Json

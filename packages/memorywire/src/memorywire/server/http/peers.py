@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.journal.acts import Act
 from memorywire.journal.operators import Right
 from memorywire.model.change import Change

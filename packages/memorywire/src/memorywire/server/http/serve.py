@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.journal.operators import Operators
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.context import review_url

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memorywire.app import Container
+from memorywire.app.container import Container
 from memorywire.model.errors import MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.record import Json
 from memorywire.server.auth import Caller, Provider

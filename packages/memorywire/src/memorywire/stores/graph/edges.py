@@ -14,7 +14,7 @@ from msgspec import Struct
 from memorywire.model.change import EndReason
 from memorywire.model.record import Record, Scope
 from memorywire.search.text import STOP_WORDS, name_words
-from memorywire.stores.sql import Document
+from memorywire.stores.document import Document
 from memorywire.stores.sqlite.rows import Bindings, Row, bind_scope, hash_term, read_record
 
 QUERIES = Document(__package__, "queries.sql")

@@ -18,8 +18,8 @@ from memorywire.model.query import FIELDS
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.search.text import read_hidden_terms, terms
+from memorywire.stores.document import Document
 from memorywire.stores.postgres.database import Row
-from memorywire.stores.sql import Document
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {

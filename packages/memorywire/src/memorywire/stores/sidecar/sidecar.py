@@ -25,8 +25,8 @@ from memorywire.model.errors import (
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
+from memorywire.stores.document import Document
 from memorywire.stores.sidecar.drafts import Line, Ref, State
-from memorywire.stores.sql import Document
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
 from memorywire.stores.sqlite.location import Location
 

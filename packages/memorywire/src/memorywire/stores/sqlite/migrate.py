@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.space import Space
 from memorywire.search.text import EDITION
-from memorywire.stores.sql import folder
+from memorywire.stores.document import folder
 from memorywire.stores.sqlite.connection import RetryPolicy, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES

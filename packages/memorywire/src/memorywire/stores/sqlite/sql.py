@@ -1,6 +1,6 @@
 """The SQL of this store: `QUERIES["live"]` is the block `-- name: live`."""
 
-from memorywire.stores.sql import Document
+from memorywire.stores.document import Document
 
 __all__ = ["QUERIES", "Document"]
 

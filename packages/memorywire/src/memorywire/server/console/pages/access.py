@@ -6,10 +6,10 @@ from urllib.parse import parse_qsl, urlsplit
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from memorywire.app import LOCAL
 from memorywire.journal.operators import Issued, Operator, Registry, Right, Role
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
+from memorywire.pipeline.context import LOCAL
 from memorywire.server.console.page import THEMES, Form, Page, PageGroup, Section, View, own
 from memorywire.server.console.sessions import PATH, Note, Session
 from memorywire.server.http.answers import status_of
