@@ -57,11 +57,8 @@ async def open_several(
     given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
     for name, times in Counter(name for name in given if name is not None).items():
         if times > 1:  # their receipts and pending changes could not be told apart
-            raise InvalidRequest(
-                f"two stores are called {name}",
-                field="store",
-                fix="name them apart: URL#name, or with_name(store, name)",
-            )
+            fix = "name them apart: URL#name, or with_name(store, name)"
+            raise InvalidRequest(f"two stores are called {name}", field="store", fix=fix)
     once = {_backend(store, place): store for place, store in reversed(list(enumerate(stores)))}
     mounts = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
     anchor = _find_anchor(mounts)
@@ -207,11 +204,8 @@ async def open_container(
     watched = governance or Governance()
     together = several or Several()
     if len(stores) > 1 and not watched.on:
-        raise CapabilityUnsupported(
-            "several stores need a journal, to know what one of them missed",
-            field="policy",
-            fix="name a policy, or one store",
-        )
+        detail = "several stores need a journal, to know what one of them missed"
+        raise CapabilityUnsupported(detail, field="policy", fix="name a policy, or one store")
     if not stores:
         raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
@@ -288,8 +282,5 @@ def load_policy(name: str) -> Policy:
     try:
         return policy_from_toml(Path(name).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            f"cannot read the policy {name}",
-            field="policy",
-            fix=f"name a file, or one of: {', '.join(Profile)}",
-        ) from error
+        fix = f"name a file, or one of: {', '.join(Profile)}"
+        raise InvalidRequest(f"cannot read the policy {name}", field="policy", fix=fix) from error

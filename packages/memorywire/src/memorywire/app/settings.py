@@ -346,7 +346,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         several=several_from(values.get("router", {}), env),
         extractor=values.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
-        extractor_calls=_calls(values.get("extractor_calls", CALLS_A_DAY)),
+        extractor_calls=_parse_calls(values.get("extractor_calls", CALLS_A_DAY)),
         consolidation=parse_consolidation(values.get("consolidation", {}), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
@@ -431,11 +431,8 @@ def _read_toml(path: Path) -> dict[str, Json]:
         raise InvalidRequest(f"{path} is not TOML: {error}", field="config") from error
     unknown = sorted(set(document) - set(_KEYS))
     if unknown:
-        raise InvalidRequest(
-            f"{path} has an unknown key {unknown[0]!r}",
-            field=unknown[0],
-            fix=f"known keys: {', '.join(_KEYS)}",
-        )
+        fix = f"known keys: {', '.join(_KEYS)}"
+        raise InvalidRequest(f"{path} has an unknown key {unknown[0]!r}", field=unknown[0], fix=fix)
     for key, value in document.items():
         if key in _TABLES:
             if not isinstance(value, dict):
@@ -479,7 +476,7 @@ def _share(values: Mapping[str, Json], name: str) -> float | None:
     return number
 
 
-def _calls(value: Json) -> int:
+def _parse_calls(value: Json) -> int:
     """A number of calls, from a file or as text from the environment."""
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < _DIGITS):

@@ -137,11 +137,8 @@ def _turn(message: object, field: str) -> Turn:
         raise InvalidRequest("a message is an object with role and content", field=field)
     unknown = sorted(set(message) - _FIELDS)
     if unknown:
-        raise InvalidRequest(
-            f"{unknown[0]} is not a field here",
-            field=f"{field}.{unknown[0]}",
-            fix="leave it out: a message has role, content, name and at",
-        )
+        fix = "leave it out: a message has role, content, name and at"
+        raise InvalidRequest(f"{unknown[0]} is not a field here", field=f"{field}.{unknown[0]}", fix=fix)
     name, at = message.get("name"), message.get("at")
     _refuse_unfit(message.get("role"), f"{field}.role", MOST_ROLE_CHARS)
     _refuse_unfit(message.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)

@@ -55,11 +55,8 @@ class _Walk:
 
     def __init__(self, record: Record) -> None:
         if record.type is not MemoryType.PROCEDURAL:
-            raise InvalidRequest(
-                f"{record.id} is a memory of type {record.type}, not a procedure",
-                field="id",
-                fix="name a procedural memory",
-            )
+            detail = f"{record.id} is a memory of type {record.type}, not a procedure"
+            raise InvalidRequest(detail, field="id", fix="name a procedural memory")
         self.id = record.id
         self.version = record.version
         self.definition: Definition = parse(record.content)

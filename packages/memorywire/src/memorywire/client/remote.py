@@ -91,11 +91,8 @@ def drop_missing(options: Mapping[str, Any]) -> dict[str, Any]:
 
 async def refuse_local() -> NoReturn:
     """Raise CapabilityUnsupported: a client of a server has no container."""
-    raise CapabilityUnsupported(
-        "this needs the store itself, and only the server has it",
-        field="store",
-        fix="run it where the store is",
-    )
+    detail = "this needs the store itself, and only the server has it"
+    raise CapabilityUnsupported(detail, field="store", fix="run it where the store is")
 
 
 _RECORD = frozenset(Record.__struct_fields__)

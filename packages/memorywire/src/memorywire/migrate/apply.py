@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.migrate.conflicts import ConflictResolver, OnConflict, find_applied
-from memorywire.migrate.history import derive_id
+from memorywire.migrate.history import build_entry, derive_id
 from memorywire.migrate.proposals import HeldChanges
 from memorywire.migrate.sanitize import (
     RedactedChange,
@@ -76,11 +76,8 @@ def parse_remap(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
         kind, _, names = pair.partition("=")
         old, colon, new = names.rpartition(":")
         if kind not in maps or not new:
-            raise InvalidRequest(
-                f"{pair!r} does not rename an agent or a user",
-                field="remap",
-                fix="agent=NEW, agent=OLD:NEW or user=OLD:NEW",
-            )
+            fix = "agent=NEW, agent=OLD:NEW or user=OLD:NEW"
+            raise InvalidRequest(f"{pair!r} does not rename an agent or a user", field="remap", fix=fix)
         maps[kind][old if colon else "*"] = new
     return maps["agent"], maps["user"]
 
@@ -259,8 +256,11 @@ class _Applier:
         if previous is not None:
             await previous
         entries = [self._build_entries(one, change) for one, change in zip(redacted, changes, strict=True)]
-        if entries and entries[0]:
-            entries[0] = (self._build_batch_entry(changes), *entries[0])
+        if entries and entries[0]:  # names the changes of the group, so that an undo finds them
+            scope = Scope(tenant=self._options.tenant, agent=changes[0].scope.agent)
+            details = {"changes": [[change.scope.agent, change.id] for change in changes]}
+            group = build_entry(self._context, scope, "batch", subject=self._options.batch, details=details)
+            entries[0] = (group, *entries[0])
         errors = await self._commit(changes, entries)
         for one, error in zip(redacted, errors, strict=True):
             if error is None:
@@ -311,18 +311,6 @@ class _Applier:
         secrets = [list(secret) for secret in redacted.secrets] or None
         entry = entry_of(change, "committed", self._context, batch=self._options.batch, secrets=secrets)
         return (replace(entry, at=self._context.clock(), operation="import"),)
-
-    def _build_batch_entry(self, changes: Sequence[Change]) -> Entry:
-        """Names the changes of a group; written with its first change, so that an undo finds them."""
-        return Entry(
-            at=self._context.clock(),
-            operation="import",
-            scope=Scope(tenant=self._options.tenant, agent=changes[0].scope.agent),
-            actor=self._context.require_governance().caller,
-            kind="batch",
-            subject=self._options.batch,
-            details={"changes": [[change.scope.agent, change.id] for change in changes]},
-        )
 
     def _add_problem(self, problem: MemorywireError, change: Change) -> None:
         self.result.problems.append({"change_id": change.id, **problem.problem()})

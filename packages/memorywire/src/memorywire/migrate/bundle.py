@@ -70,11 +70,8 @@ async def export_bundle(
 ) -> Bundle:
     """Write a bundle line by line, with at most a page of memories in memory."""
     if options.ledger and (options.is_partial or await _has_other_tenants(context, options)):
-        raise InvalidRequest(
-            "the ledger covers all tenants, agents and users",
-            field="ledger",
-            fix="export all of them, or leave the ledger out",
-        )
+        fix = "export all of them, or leave the ledger out"
+        raise InvalidRequest("the ledger covers all tenants, agents and users", field="ledger", fix=fix)
     writer = _Writer(file)
     store = await find_own_history_store(context)
     agents = sorted(await list_exported_agents(store, options.tenant, options.agents, options.user))
@@ -252,11 +249,8 @@ def check_line(line: Mapping[str, Json], name: str) -> None:
         raise InvalidRequest(f"{name} has no kind of a bundle's line", field="file")
     faults = schemas[kind].faults({**line, "digest": _DIGEST})
     if faults:
-        raise InvalidRequest(
-            f"{name} is not a valid {kind}: {max(faults, key=lambda fault: len(fault.path))}",
-            field="file",
-            fix="docs/spec/bundle.md describes each line",
-        )
+        detail = f"{name} is not a valid {kind}: {max(faults, key=lambda fault: len(fault.path))}"
+        raise InvalidRequest(detail, field="file", fix="docs/spec/bundle.md describes each line")
 
 
 @cache

@@ -12,11 +12,11 @@ from msgspec.structs import asdict
 
 from memorywire.journal.acts import Act
 from memorywire.journal.audit import export_entries, verify_export, write_lines
-from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier
 from memorywire.journal.signer import Signer
 from memorywire.migrate.bundle_lines import read_lines
+from memorywire.migrate.history import build_entry
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context, unsupported
@@ -111,15 +111,8 @@ async def save_ledgers(
     for evidence, lines in zip(ledgers, _read_ledgers(path), strict=True):
         await asyncio.to_thread(_save_ledger, lines, signer.ledgers / f"{evidence.sha256}.jsonl")
         if evidence.sha256 not in recorded:
-            entry = Entry(
-                at=context.clock(),
-                operation="import",
-                scope=Scope(tenant=tenant, agent=""),
-                actor=context.require_governance().caller,
-                kind="evidence",
-                subject=batch,
-                details={"ledger": asdict(evidence)},
-            )
+            scope, details = Scope(tenant=tenant, agent=""), {"ledger": asdict(evidence)}
+            entry = build_entry(context, scope, "evidence", subject=batch, details=details)
             await journal.write(Act(entries=(entry,)))
 
 
@@ -156,11 +149,8 @@ def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
     """The key that signed the bundle; raises InvalidRequest if the signature is wrong."""
     verifier, note = parse_verifier(str(line["key"])), parse_note(str(line["note"]))
     if note.text != _signed_text(digest) or not verifier.accepts(note):
-        raise InvalidRequest(
-            "the signature of the bundle does not hold",
-            field="file",
-            fix="ask for the bundle again where it was exported",
-        )
+        fix = "ask for the bundle again where it was exported"
+        raise InvalidRequest("the signature of the bundle does not hold", field="file", fix=fix)
     return verifier
 
 

@@ -54,10 +54,6 @@ async def export_files(
     return ExportedFiles(count=count, others=tuple(sorted(str(file.relative_to(path)) for file in others)))
 
 
-def _write_markdown(path: Path, records: Sequence[Record], is_first: bool) -> set[Path]:
-    return {_write_file(path, record, sheet(record)) for record in records}
-
-
 def _write_okf(path: Path, records: Sequence[Record], is_first: bool) -> set[Path]:
     files = {_write_file(path, record, _build_concept(record)) for record in records}
     index_file = path / "index.md"
@@ -131,7 +127,7 @@ def _write_file(path: Path, record: Record, text: str) -> Path:
 
 
 _WRITERS: Mapping[str, Callable[[Path, Sequence[Record], bool], set[Path]]] = {
-    "markdown": _write_markdown,
+    "markdown": lambda path, records, is_first: {_write_file(path, one, sheet(one)) for one in records},
     "csv": _write_csv,
     "okf": _write_okf,
 }

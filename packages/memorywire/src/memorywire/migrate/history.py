@@ -3,9 +3,11 @@
 import hashlib
 import uuid
 from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
+from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Where
@@ -22,6 +24,14 @@ _EPOCH = 0  # every memory was alive then, also one that has expired since
 def derive_id(*names: str) -> str:
     """An id that is always the same for the same names."""
     return str(uuid.uuid5(_NAMESPACE, "\n".join(names)))
+
+
+def build_entry(context: Context, scope: Scope, kind: str, **fields: Any) -> Entry:
+    """An entry of the ledger about an import, as of now."""
+    actor = context.require_governance().caller
+    return Entry(
+        **{"at": context.clock(), "operation": "import", **fields}, scope=scope, actor=actor, kind=kind
+    )
 
 
 def derive_batch_id(name: str) -> str:

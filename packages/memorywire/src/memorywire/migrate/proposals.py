@@ -10,7 +10,7 @@ from memorywire.journal.acts import Act, Edition
 from memorywire.journal.entries import Entry
 from memorywire.migrate.bundle import read_bundle_proposals, read_bundle_rules
 from memorywire.migrate.conflicts import ConflictResolver
-from memorywire.migrate.history import derive_id
+from memorywire.migrate.history import build_entry, derive_id
 from memorywire.migrate.sanitize import RedactedChange, build_request, redact_changes
 from memorywire.model.change import Change, EndReason
 from memorywire.model.errors import Conflict
@@ -102,13 +102,7 @@ async def _import_rules(edition: Edition, context: Context, tenant: str, *, dry_
     if existing is not None:
         return "already" if existing.rules == edition.rules else "kept ours"
     if not dry_run:
-        entry = Entry(
-            at=context.clock(),
-            operation="set_rules",
-            scope=Scope(tenant=tenant, agent=""),
-            actor=context.require_governance().caller,
-            kind="imported",
-        )
+        entry = build_entry(context, Scope(tenant=tenant, agent=""), "imported", operation="set_rules")
         await journal.write(Act(edition=replace(edition, tenant=tenant), entries=(entry,)))
         context.require_governance().rulebook.forget()
     return "imported"

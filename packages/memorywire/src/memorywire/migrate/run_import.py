@@ -162,11 +162,8 @@ def _check_owners(path: Path, request: ImportRequest) -> None:
             others = {getattr(scope, name) for scope in scopes} - {expected}
             if f"{name}_id" in request.explicit and others:
                 owner = min(map(str, others))
-                raise InvalidRequest(
-                    f"the file has memories of {name} {owner}",
-                    field=name,
-                    fix=f"leave out --{name}, or rename the owner with --remap {name}={owner}:{expected}",
-                )
+                fix = f"leave out --{name}, or rename the owner with --remap {name}={owner}:{expected}"
+                raise InvalidRequest(f"the file has memories of {name} {owner}", field=name, fix=fix)
 
 
 def _trust_importer(request: ImportRequest) -> TrustLimit:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Act
-from memorywire.journal.entries import Entry
+from memorywire.migrate.history import build_entry
 from memorywire.model.change import Change, Put
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import MemoryType, Record, Trust
@@ -79,15 +79,8 @@ async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
     policy = await context.governance.rulebook.policy(redaction.change.scope.tenant)
     judgement = judge(await build_case(_build_plan(redaction), context, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
-        entry = Entry(
-            at=context.clock(),
-            operation="import",
-            scope=redaction.change.scope,
-            actor=context.governance.caller,
-            kind="refused",
-            subject=redaction.change.id,
-            details={"rule": judgement.rule},
-        )
+        scope, details = redaction.change.scope, {"rule": judgement.rule}
+        entry = build_entry(context, scope, "refused", subject=redaction.change.id, details=details)
         await context.governance.journal.write(Act(entries=(entry,)))
     return judgement.verdict
 

@@ -28,7 +28,12 @@ class UndoResult(Struct, frozen=True, kw_only=True):
 
 async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
     """Undo the import of this batch, except memories that were changed since."""
-    members = await _list_changes(batch, context, tenant)
+    entries = await context.require_governance().journal.find_entries(tenant, batch)
+    pairs = [tuple(one) for entry in reversed(entries) for one in entry.get("details", {}).get("changes", ())]
+    if not pairs:
+        fix = "the import printed its batch"
+        raise NotFound(f"there is no import with batch {batch}", field="undo", fix=fix)
+    members = list(dict.fromkeys((str(agent), str(id)) for agent, id in pairs))
     ours = frozenset(id for _, id in members)
     parts: dict[str, list[Put | End]] = {}
     moved: list[str] = []
@@ -53,17 +58,6 @@ async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
         moved=tuple(moved),
         change_ids=tuple(change_ids),
     )
-
-
-async def _list_changes(batch: str, context: Context, tenant: str) -> list[tuple[str, str]]:
-    """The agent and id of each change of a batch, in order, by the ledger."""
-    entries = await context.require_governance().journal.find_entries(tenant, batch)
-    pairs = [tuple(one) for entry in reversed(entries) for one in entry.get("details", {}).get("changes", ())]
-    if not pairs:
-        raise NotFound(
-            f"there is no import with batch {batch}", field="undo", fix="the import printed its batch"
-        )
-    return list(dict.fromkeys((str(agent), str(id)) for agent, id in pairs))
 
 
 async def _list_memories(

@@ -159,11 +159,8 @@ def _prepend_rules(tables: Json, rules: Sequence[Rule]) -> tuple[Rule, ...]:
     counts = Counter(rule.name for rule in (*own, *rules))
     name, count = counts.most_common(1)[0] if counts else ("", 0)
     if count > 1:
-        raise InvalidRequest(
-            f"two rules are called {name}",
-            field=f"rule.{name}",
-            fix="rename one; a rule of the profile is switched off by disable = [...]",
-        )
+        fix = "rename one; a rule of the profile is switched off by disable = [...]"
+        raise InvalidRequest(f"two rules are called {name}", field=f"rule.{name}", fix=fix)
     return (*own, *rules)
 
 

@@ -184,26 +184,17 @@ def _check_rule(rule: Rule, place: str) -> None:
             fix="drop everything, or the other conditions",
         )
     if not any(_narrows(name, value) for name, value in conditions.items()):
-        raise InvalidRequest(
-            f"rule {rule.name} matches everything",
-            field=place,
-            fix="add a condition, or write everything = true if that is meant",
-        )
+        fix = "add a condition, or write everything = true if that is meant"
+        raise InvalidRequest(f"rule {rule.name} matches everything", field=place, fix=fix)
     operations = rule.when.operation or tuple(_MUTATIONS)
     needs = [name for name, value in conditions.items() if name in _POSSIBLE and value is not False]
     if not any(all(operation in _POSSIBLE[name] for name in needs) for operation in operations):
         verbs = " or ".join(sorted(operations))
-        raise InvalidRequest(
-            f"rule {rule.name} can never match: no {verbs} meets {' and '.join(needs)}",
-            field=place,
-            fix="drop a condition, or name the operations it is about",
-        )
+        detail = f"rule {rule.name} can never match: no {verbs} meets {' and '.join(needs)}"
+        raise InvalidRequest(detail, field=place, fix="drop a condition, or name the operations it is about")
     if rule.when.unless is not None and implies(rule.when, rule.when.unless):
-        raise InvalidRequest(
-            f"rule {rule.name} can never match: what it asks for is what its `not` rules out",
-            field=f"{place}.not",
-            fix="drop one of the two",
-        )
+        detail = f"rule {rule.name} can never match: what it asks for is what its `not` rules out"
+        raise InvalidRequest(detail, field=f"{place}.not", fix="drop one of the two")
     if rule.when.erases and rule.when.destructive is False:
         raise InvalidRequest(
             f"rule {rule.name} can never match: what erases is destructive", field=f"{place}.destructive"

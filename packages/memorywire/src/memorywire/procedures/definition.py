@@ -85,11 +85,8 @@ def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Def
     free = next((way for way in ways if not _failing(way, facts)), None)
     if free is None:
         failing = dict.fromkeys(saying for way in ways for saying in _failing(way, facts))
-        raise Conflict(
-            f"{trigger!r} is held back in state {definition.current!r}: {', '.join(failing)}",
-            field="trigger",
-            fix="trigger it again when this has changed",
-        )
+        detail = f"{trigger!r} is held back in state {definition.current!r}: {', '.join(failing)}"
+        raise Conflict(detail, field="trigger", fix="trigger it again when this has changed")
     return replace(definition, current=free.target)
 
 
@@ -102,11 +99,8 @@ def _failing(way: Transition, facts: Mapping[str, bool]) -> list[str]:
 def _refuse_unknown(ways: Iterable[Transition], facts: Mapping[str, bool]) -> None:
     for fact in dict.fromkeys(fact for way in ways for fact in way.facts):
         if not isinstance(facts.get(fact), bool):
-            raise InvalidRequest(
-                f"whether {fact} holds must be known, as true or false",
-                field=f"facts.{fact}",
-                fix=f"say {fact}=true or {fact}=false",
-            )
+            detail = f"whether {fact} holds must be known, as true or false"
+            raise InvalidRequest(detail, field=f"facts.{fact}", fix=f"say {fact}=true or {fact}=false")
 
 
 def _some(triggers: Iterable[str]) -> str:

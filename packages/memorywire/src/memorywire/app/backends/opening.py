@@ -71,11 +71,8 @@ class Hosts(Struct, frozen=True, kw_only=True):
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         far = sorted(options.keys() - _NEAR) if parts.scheme in POSTGRES else []
         if far:
-            raise InvalidRequest(
-                f"a backend cannot have the option {far[0]}",
-                field="url",
-                fix=f"there are: {', '.join(sorted(_NEAR))}",
-            )
+            fix = f"there are: {', '.join(sorted(_NEAR))}"
+            raise InvalidRequest(f"a backend cannot have the option {far[0]}", field="url", fix=fix)
 
     def pin_address(self, url: str) -> str:
         """The URL of a Postgres database with the admitted address, so that nobody resolves it again."""
@@ -92,11 +89,8 @@ class Hosts(Struct, frozen=True, kw_only=True):
         if not addresses:
             raise StoreUnavailable(f"{host} has no address")
         if host not in self.named and not all(_is_public(address) for address in addresses):
-            raise Forbidden(
-                f"{host} is not an address out in the world",
-                field="url",
-                fix="name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant",
-            )
+            fix = "name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant"
+            raise Forbidden(f"{host} is not an address out in the world", field="url", fix=fix)
         return addresses[0]
 
 
@@ -324,11 +318,8 @@ def check(definition: Definition, rules: Rules) -> None:
 
 def _refuse_unless_allowed(variable: str, rules: Rules) -> None:
     if not names(rules.keys, variable) or names([_OWN], variable):
-        raise Forbidden(
-            "this variable is not one that backends may use",
-            field="key_env",
-            fix="name it in MEMORYWIRE_BACKEND_KEYS",
-        )
+        fix = "name it in MEMORYWIRE_BACKEND_KEYS"
+        raise Forbidden("this variable is not one that backends may use", field="key_env", fix=fix)
 
 
 def _hosts(rules: Rules) -> Hosts:

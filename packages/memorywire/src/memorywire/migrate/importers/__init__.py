@@ -119,11 +119,8 @@ def recognise_service(service: Service) -> str:
         raise InvalidRequest(
             f"Unrecognised service: {service.host}", field="from", fix=f"say --from {_name_readers(service)}"
         )
-    raise InvalidRequest(
-        "the database has no tables of a known product",
-        field="url",
-        fix=f"known are {_name_readers(service)}; name another schema by ?options=-csearch_path%3DNAME",
-    )
+    fix = f"known are {_name_readers(service)}; name another schema by ?options=-csearch_path%3DNAME"
+    raise InvalidRequest("the database has no tables of a known product", field="url", fix=fix)
 
 
 def read_service(kind: str, service: Service) -> Source:
@@ -165,11 +162,8 @@ def _find_importer(kind: str) -> Importer:
     if point := _list_entry_points().get(kind):
         return cast(Importer, point.load())
     if kind in FORMATS:
-        raise InvalidRequest(
-            f"importing from {kind} needs the package {_ADAPTERS}, which is not installed",
-            field="from",
-            fix=install_hint(_ADAPTERS),
-        )
+        detail = f"importing from {kind} needs the package {_ADAPTERS}, which is not installed"
+        raise InvalidRequest(detail, field="from", fix=install_hint(_ADAPTERS))
     raise InvalidRequest(
         f"Unknown format: {kind}", field="from", fix=f"one of: auto, bundle, {', '.join(list_formats())}"
     )

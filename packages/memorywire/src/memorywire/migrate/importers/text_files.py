@@ -278,14 +278,14 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 def _read_notes(origin: Origin) -> Source:
     layout = "the layout of the text: lists and paragraphs become memories of their own"
     losses = (layout, *describe_skipped(origin.path))
-    return build_source("notes", origin, lambda: _list_note_memories(origin.path), losses)
 
+    def memories() -> Iterator[ImportedMemory]:
+        for page in read_pages(origin.path):
+            at = parse_time(page.fields.get("created") or page.fields.get("date"), read_file_time(page.path))
+            for block in _split_blocks(page.body):
+                yield _build_note(page, block, at)
 
-def _list_note_memories(path: Path) -> Iterator[ImportedMemory]:
-    for page in read_pages(path):
-        at = parse_time(page.fields.get("created") or page.fields.get("date"), read_file_time(page.path))
-        for block in _split_blocks(page.body):
-            yield _build_note(page, block, at)
+    return build_source("notes", origin, memories, losses)
 
 
 class _Block(Struct):
@@ -322,7 +322,9 @@ def _split_blocks(body: str) -> Iterator[_Block]:
 def _build_note(page: Page, block: _Block, at: int) -> ImportedMemory:
     text, heading = block.text, " > ".join(block.headings)
     observation = _OBSERVATION.fullmatch(text)
-    category, words = (observation[1], observation[2]) if observation else (None, text)
+    category, content = (observation[1], observation[2]) if observation else (None, text)
+    if heading:
+        content = f"{heading}\n{content}" if "\n" in content else f"{heading.rstrip(':')}: {content}"
     metadata: dict[str, Json] = {
         "file": page.name,
         "heading": heading,
@@ -332,19 +334,13 @@ def _build_note(page: Page, block: _Block, at: int) -> ImportedMemory:
     }
     return ImportedMemory(
         key="\n".join((page.name, *block.headings, text)),
-        content=_add_heading(heading, words),
+        content=content,
         at=at,
         updated_at=parse_time(page.fields.get("modified") or page.fields.get("updated"), at),
         source=page.name,
         tags=(*page.tags, *_TAG.findall(text), *((category,) if category else ())),
         metadata={name: value for name, value in metadata.items() if value},
     )
-
-
-def _add_heading(heading: str, words: str) -> str:
-    if not heading:
-        return words
-    return f"{heading}\n{words}" if "\n" in words else f"{heading.rstrip(':')}: {words}"
 
 
 NOTES = Importer(

@@ -201,17 +201,11 @@ def _compile(pattern: str) -> Any:
 
 def _refuse_unusable(label: str, secret: str) -> None:
     if not _LABEL.fullmatch(label):
-        raise InvalidRequest(
-            "the label of a registered secret is not usable",
-            field="label",
-            fix="use 1 to 64 letters, digits, or any of _.:-",
-        )
+        fix = "use 1 to 64 letters, digits, or any of _.:-"
+        raise InvalidRequest("the label of a registered secret is not usable", field="label", fix=fix)
     if legible(secret) != secret:
-        raise InvalidRequest(
-            f"the secret registered as {label} holds halves of characters",
-            field=label,
-            fix="register text, not bytes read as text",
-        )
+        detail = f"the secret registered as {label} holds halves of characters"
+        raise InvalidRequest(detail, field=label, fix="register text, not bytes read as text")
     if len(secret.strip()) < SHORTEST:
         raise InvalidRequest(
             f"the secret registered as {label} is shorter than {SHORTEST} characters",

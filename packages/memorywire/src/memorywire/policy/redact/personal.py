@@ -172,12 +172,10 @@ def _is_swedish(value: str) -> bool:
 
 def _is_aadhaar(value: str) -> bool:
     """India: three groups of four digits with a Verhoeff digit."""
-    return bool(re.fullmatch(r"[2-9]\d{3} \d{4} \d{4}", value)) and _is_verhoeff(_digits(value))
-
-
-def _is_verhoeff(digits: list[int]) -> bool:
+    if not re.fullmatch(r"[2-9]\d{3} \d{4} \d{4}", value):
+        return False
     check = 0
-    for place, digit in enumerate(reversed(digits)):
+    for place, digit in enumerate(reversed(_digits(value))):
         for _ in range(place % 8):
             digit = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)[digit]
         # The product of two elements of the group of a pentagon's symmetries.
