@@ -13,11 +13,9 @@ from tests.gates.source import ROOT
 RECORDED = {
     "lines": 78_000,
     "lone": 35,
-    "remember modules": 54,
-    "remember functions": 310,
-    "remember depth": 22,
+    "remember modules": 47,
+    "remember functions": 275,
     "recall modules": 52,
-    "recall depth": 19,
 }
 _ROUNDS = 3
 

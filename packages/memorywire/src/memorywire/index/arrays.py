@@ -56,13 +56,15 @@ class GrowableArray:
         size = self._size + more
         if size > len(self._buffer):
             buffer = np.empty((size, *self._buffer.shape[1:]), self._buffer.dtype)
-            buffer[: self._size] = self.values
+            buffer[: self._size] = self._buffer[: self._size]
             self._buffer = buffer
 
     def extend(self, values: NDArray[Any]) -> None:
         size = self._size + len(values)
         if size > len(self._buffer):
-            self.reserve(max(len(values), self._size // self._growth))
+            more = max(len(values), self._size // self._growth)
+            room = np.empty((more, *self._buffer.shape[1:]), self._buffer.dtype)
+            self._buffer = np.concatenate((self._buffer[: self._size], room))
         self._buffer[self._size : size] = values
         self._size = size
 
@@ -108,7 +110,7 @@ class Selection(Struct, frozen=True):
     @property
     def is_whole(self) -> bool:
         """Whether every element of an aligned array belongs to a selected row."""
-        return self.size == self.width
+        return self.size == len(self.mask if self.rows is None else self.rows)
 
     @property
     def offsets(self) -> NDArray[np.intp]:

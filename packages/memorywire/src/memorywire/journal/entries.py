@@ -212,8 +212,11 @@ def mark_of(salt: bytes, tenant: str, user: str) -> str:
 
 def contents_of(change: Change) -> tuple[Content, ...]:
     """What a change says: each version that it begins."""
-    records = [put.record for put in change.put]
-    return tuple([Content(memory=one.id, version=one.version, digest=record_digest(one)) for one in records])
+    contents = []
+    for put in change.put:
+        record = put.record
+        contents.append(Content(memory=record.id, version=record.version, digest=record_digest(record)))
+    return tuple(contents)
 
 
 def record_digest(record: Record) -> bytes:

@@ -8,7 +8,7 @@ the transactions.
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -110,16 +110,21 @@ class Journal:
         self._count(1)
         return 0
 
-    async def commit(self, several: Sequence[Act], changes: Sequence[Change]) -> list[int | Exception]:
+    def commit(self, several: Sequence[Act], changes: Sequence[Change]) -> Awaitable[list[int | Exception]]:
         """Commit each change with its act, in order: the commit sequence of each, or what stood in its way.
 
         An error concerns its change alone. Only a store that shares can have the changes.
         """
-        if any(map(attrgetter("erased"), several)):
-            await self.settle()
-        results = await self.backend.commit(changes, acts.PreparedActs(several).write)
         self._count(len(changes))
-        return results
+        if any(map(attrgetter("erased"), several)):
+            return self._settle_and_commit(several, changes)
+        return self.backend.commit(changes, acts.PreparedActs(several).write)
+
+    async def _settle_and_commit(
+        self, several: Sequence[Act], changes: Sequence[Change]
+    ) -> list[int | Exception]:
+        await self.settle()  # a recall in the buffer may name the user whom this erases
+        return await self.backend.commit(changes, acts.PreparedActs(several).write)
 
     async def write_with_entry(
         self, work: Work[T], entry: Entry, changed: Work[Sequence[RowKey]] = lambda _: ()

@@ -301,8 +301,12 @@ async def search_stores(
     store = _find_deferred_store(request, context)
     search = None if store is None else embedding.search_deferred(question, limit, store, enough)
     if search is not None:
-        name = context.names[0]
-        hits = await context.timed(name, search)
+        name, now = context.names[0], asyncio.get_running_loop().time
+        start = now()
+        try:
+            hits = await search
+        finally:
+            context.took(name, now() - start)
         return SearchResult(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
     query = await embedding.embed_query(question)
     if isinstance(context.store, SupportsReplicas) and request.as_of is None:

@@ -71,7 +71,7 @@ def terms(text: str) -> Counter[str]:
 
 def query_terms(text: str) -> list[str]:
     """The index terms that a query is looked for by: IT, US and WHO only where it says nothing else."""
-    all_terms = [*terms(text)]
+    all_terms = [*dict.fromkeys(chain.from_iterable(map(word_terms, split_words(text))))]
     return [term for term in all_terms if not term.isupper()] or all_terms
 
 
@@ -154,13 +154,14 @@ def word_terms(raw: str) -> tuple[str, ...]:
         rest = _UNSPACED.sub(" ", word).split()
         return (*(gram for run in runs for gram in _split_grams(run)), *(_stem(_fold(part)) for part in rest))
     whole = _fold(word)
-    parts = [_fold(part) for piece in word.split("_") for part in _HUMP.split(piece) if part]
-    names = [whole, *parts] if len(parts) > 1 else [whole]
-    if word != raw and (bare := _remove_elision(raw)) not in names:
-        names.append(bare)
+    parts = [part for piece in word.split("_") for part in _HUMP.split(piece) if part]
+    names = [whole, *map(_fold, parts)] if len(parts) > 1 else [whole]
+    if word != raw and (elision := _ELISION.fullmatch(_fold(raw.replace("’", "'")))):
+        bare = _POSSESSIVE.sub("", elision["bare"])
+        names += [] if bare in names else [bare]
     if whole in STOP_WORDS and word.isupper() and len(word) > 1:
         return (word,)  # IT, US, WHO
-    return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
+    return tuple(map(_stem, [name for name in names if name and name not in STOP_WORDS]))
 
 
 def _split_compound(whole: str) -> tuple[str, ...]:
@@ -173,12 +174,6 @@ def _split_compound(whole: str) -> tuple[str, ...]:
     inner = [part for part in _PLACE.split(whole) if _JOINT.search(part) and part != whole]
     names = [whole, *(part for part in inner if not _NO_IDENTIFIER.fullmatch(part))]
     return tuple(dict.fromkeys([*names, *(name[1:] for name in names if _VERSION.match(name))]))
-
-
-def _remove_elision(raw: str) -> str:
-    """The word behind an elision, folded; empty where there is none."""
-    match = _ELISION.fullmatch(_fold(raw.replace("’", "'")))
-    return _POSSESSIVE.sub("", match["bare"]) if match else ""
 
 
 def _split_grams(run: str) -> list[str]:

@@ -82,7 +82,8 @@ _FIRST_OF_CHAIN = _POSITION + 1
 @lru_cache(maxsize=65_536)
 def hash_term(term: str) -> int:
     """What the text index keeps of a word: 64 bits, from which the word cannot be read back."""
-    return int.from_bytes(_hash(term), "little", signed=True)
+    digest = hashlib.blake2b(term.encode(), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _hash(term: str) -> bytes:

@@ -126,18 +126,14 @@ class UserIndex(SqliteIndex):
         if extent[0] > SMALL_INDEX:
             return False
         # Positions rise and none is used twice: with the same count and the same last one nothing changed.
-        if extent != self._extent and not self._update(db, max_changes):
-            return False
+        if extent != self._extent:
+            live = {position for (position,) in db.execute(QUERIES["positions_of_users"], self._owner)}
+            present = set(self.positions[self._current.values].tolist())
+            if max_changes is not None and len(live ^ present) > max_changes:
+                return False
+            self._remove([*(present - live)])
+            self.load(db, [*(live - present)])
         self._extent, self.head = extent, head
-        return True
-
-    def _update(self, db: apsw.Connection, max_changes: int | None) -> bool:
-        live = {position for (position,) in db.execute(QUERIES["positions_of_users"], self._owner)}
-        present = set(self.positions[self._current.values].tolist())
-        if max_changes is not None and len(live ^ present) > max_changes:
-            return False
-        self._remove([*(present - live)])
-        self.load(db, [*(live - present)])
         return True
 
 

@@ -298,11 +298,15 @@ class SqliteStore:
             await self._yield_to_others()
         last_recalled = self._recalls.last_recalled()
         if brief and where.as_of is None and self._is_at_hand(where):
+            from memorywire.stores.sqlite.search import search_here  # it loads numpy
+
             here = partial(
-                self._search_here,
+                search_here,
+                indexes=self._indexes,
+                space=self._space,
                 question=question,
                 ask=ask,
-                wanted=(limit, enough),
+                bounds=(limit, enough),
                 last_recalled=last_recalled,
             )
             hits = self.file.run_here(here)
@@ -382,18 +386,6 @@ class SqliteStore:
         from memorywire.stores.sqlite.search import search
 
         return search(db, self._indexes, self._space, ask(), limit, last_recalled)
-
-    def _search_here(
-        self,
-        db: apsw.Connection,
-        question: Query,
-        ask: Callable[[], Query],
-        wanted: tuple[int, Enough | None],
-        last_recalled: LastRecalled,
-    ) -> list[Scored] | None:
-        from memorywire.stores.sqlite.search import search_here
-
-        return search_here(db, self._indexes, self._space, question, ask, wanted, last_recalled)
 
     def _is_at_hand(self, where: Where) -> bool:
         """Whether the matching rows are known in memory, so that the file need not be read."""
