@@ -13,8 +13,8 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.ids import IdMint
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.stores.postgres.rows import build_change_row, build_version_row
 from memorywire_evals.bench.corpus import Fact, facts
+from memorywire_postgres.rows import build_change_row, build_version_row
 from scale import NOW, SPACE, Vectors
 
 _PROCESSES, _PART = 2, 10_000

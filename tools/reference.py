@@ -11,7 +11,7 @@ from msgspec.structs import fields
 
 from memorywire.app import settings
 from memorywire.cli.about import version_command
-from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, SECTIONS, memorywire
+from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, SATELLITES, SECTIONS, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings
@@ -103,6 +103,9 @@ def cli_page() -> Iterator[str]:
         yield f"## {section}"
         for name in names:
             yield from _command(commands[name], context, name, {} if name in others else shared)
+    yield "## Other packages"
+    yield f"`shards` is in the package `{SATELLITES['shards']}`. `eval` and `bench` have pages of their own."
+    yield from _command(memorywire.get_command(context, "shards"), context, "shards", {})
 
 
 def _command(

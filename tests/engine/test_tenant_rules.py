@@ -11,7 +11,7 @@ from memorywire import Memory
 from memorywire.journal.opening import bring_up_to_date
 from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.errors import InvalidRequest
-from memorywire.stores.sqlite.migrate import migrations
+from memorywire.stores.document import migrations
 from tests.engine.quick import Quick
 
 HOLD = {"name": "salaries", "verdict": "hold", "content_contains": ["salary"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SATELLITES = ("memorywire_adapters", "memorywire_evals", "memorywire_openwop")
+SATELLITES = ("memorywire_adapters", "memorywire_evals", "memorywire_openwop", "memorywire_postgres")
 INSTALLED = Path(pytest.__file__).parents[1]
 
 
@@ -90,6 +90,9 @@ def test_its_server_starts(server: subprocess.Popen[str]) -> None:
         (("bench",), "memorywire-evals"),
         (("serve", "--openwop"), "memorywire-openwop"),
         (("recall", "tea", "--store", "mem0://"), "memorywire-adapters"),
+        (("recall", "tea", "--store", "postgresql://db/memory"), "memorywire-postgres"),
+        (("reembed", "--store", "postgresql://db/memory"), "memorywire-postgres"),
+        (("shards", "status"), "memorywire-postgres"),
         (("import", "notes", "--from", "mem0"), "memorywire-adapters"),
         (("import", "https://api.mem0.ai"), "memorywire-adapters"),
         (("import", "picture.png"), "memorywire-adapters"),

@@ -11,9 +11,7 @@ CORE = ROOT / "packages/memorywire/src/memorywire"
 WITH_SQL = ("stores", "journal")
 DRIVERS = {"apsw", "sqlite3", "psycopg", "psycopg_pool"}
 # What runs statements inside the stores and the journal; their other modules may be imported.
-INTERNAL = re.compile(
-    r"memorywire\.(stores\.(sqlite|postgres)\.(file|writer|apply|reads|rows|sql|database)|stores\.sql)"
-)
+INTERNAL = re.compile(r"memorywire\.(stores\.sqlite\.(file|writer|apply|reads|rows|sql)|stores\.sql)")
 # Importers hold SQL for the files of other products, which `stores.sqlite.foreign` executes.
 FOREIGN = "migrate/importers/"
 _STATEMENT = re.compile(r"\s*(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE|PRAGMA) ?")

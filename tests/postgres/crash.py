@@ -12,7 +12,6 @@ from pathlib import Path
 import psycopg
 
 from memorywire.model.errors import MemorywireError
-from memorywire.stores.postgres.store import PostgresStore
 from memorywire.testing.samples import (
     a_change,
     a_query,
@@ -22,6 +21,7 @@ from memorywire.testing.samples import (
     beginning,
     ids,
 )
+from memorywire_postgres.store import PostgresStore
 from tests.gates.source import ROOT
 from tests.postgres.desk import Server, opened, rows
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from memorywire.model.space import Space
-from memorywire.stores.postgres.location import locate
-from memorywire.stores.postgres.store import EXACT, PostgresStore
 from memorywire.testing.samples import SPACE
+from memorywire_postgres.location import locate
+from memorywire_postgres.store import EXACT, PostgresStore
 
 T = TypeVar("T")
 

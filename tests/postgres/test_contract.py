@@ -9,12 +9,12 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
-from memorywire.stores.postgres.location import locate
-from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import ABLE, CHECKS, LASTING, Check
 from memorywire.testing.run import examine
 from memorywire.testing.samples import SPACE
+from memorywire_postgres.location import locate
+from memorywire_postgres.store import PostgresStore
 from tests.postgres.desk import Server
 from tests.stores.lives import Lives
 from tests.stores.test_machine import PROFILE, PROFILES

@@ -8,7 +8,6 @@ import pytest
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import MemorywireError
-from memorywire.stores.postgres.store import PostgresStore
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -22,6 +21,7 @@ from memorywire.testing.samples import (
     keep,
     records,
 )
+from memorywire_postgres.store import PostgresStore
 from tests.postgres.crash import CARELESS, WRITERS, careless_crashes, crashes, serving
 from tests.postgres.desk import Server, opened, rows, run
 

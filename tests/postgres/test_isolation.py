@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from memorywire.model.change import EndReason
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.postgres.location import Location, locate
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -26,6 +25,7 @@ from memorywire.testing.samples import (
     records,
     revising,
 )
+from memorywire_postgres.location import Location, locate
 from tests.postgres.desk import Server, opened, rows, run
 
 GUEST = "memorywire_guest"

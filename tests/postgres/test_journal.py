@@ -14,13 +14,13 @@ from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal
-from memorywire.journal.postgres import STATEMENTS
 from memorywire.journal.sqlite import STATEMENTS as IN_SQLITE
 from memorywire.journal.verify import verify
 from memorywire.model.record import Scope
-from memorywire.stores.postgres.location import locate
 from memorywire.sync import Memory
 from memorywire.testing.samples import a_change, a_record, beginning
+from memorywire_postgres.journal import STATEMENTS
+from memorywire_postgres.location import locate
 from tests.engine.stage import NOON, HandClock
 from tests.postgres.desk import opened, run
 

@@ -11,11 +11,11 @@ import pytest
 from memorywire.app import Governance, open_container
 from memorywire.client import events
 from memorywire.client.memory import Memory
-from memorywire.journal import postgres as listening
 from memorywire.model.clock import system_clock
 from memorywire.server.background import WebhookSender
-from memorywire.stores.postgres.database import Connection, fetch
-from memorywire.stores.postgres.location import locate
+from memorywire_postgres import journal as listening
+from memorywire_postgres.database import Connection, fetch
+from memorywire_postgres.location import locate
 from tests.postgres.desk import opened, run
 
 # A process of its own remembers something.

@@ -18,10 +18,10 @@ from memorywire.model.errors import (
     StoreUnavailable,
 )
 from memorywire.stores.contract import Store
-from memorywire.stores.postgres.location import locate
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import SPACE, everything, keep, records
 from memorywire.testing.samples import a_scope as somebody
+from memorywire_postgres.location import locate
 from tests.postgres.desk import Server, opened, rows, run
 
 
@@ -157,7 +157,7 @@ def test_without_its_library_the_store_names_what_to_install() -> None:
         "    print(error.problem())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "memorywire[postgres]" in done.stdout
+    assert "packages/memorywire-postgres" in done.stdout
     assert "hunter2" not in done.stdout
 
 

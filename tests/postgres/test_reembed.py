@@ -4,7 +4,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.errors import NotFound, SpaceMismatch
-from memorywire.stores.postgres.reembed import reembed
+from memorywire_postgres.reembed import reembed
 from tests.postgres.desk import rows, run
 from tests.sqlite.test_reembed import Mirrored, fill, no_progress
 

@@ -15,9 +15,6 @@ from memorywire.model.change import Base, Put
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.postgres.database import fetch
-from memorywire.stores.postgres.location import locate
-from memorywire.stores.postgres.rows import QUERIES
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -30,6 +27,9 @@ from memorywire.testing.samples import (
     ids,
     keep,
 )
+from memorywire_postgres.database import fetch
+from memorywire_postgres.location import locate
+from memorywire_postgres.rows import QUERIES
 from tests.engine.test_scopes import find_errors
 from tests.postgres.desk import Server, opened, run
 
@@ -156,7 +156,7 @@ def test_the_nearest_of_a_large_scope_come_from_the_vector_index(shared: str) ->
 
             async def watch(query: Query) -> None:
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr("memorywire.stores.postgres.search.fetch", _explained(plans))
+                    patch.setattr("memorywire_postgres.search.fetch", _explained(plans))
                     await store.search(query, 5)
 
             await watch(a_query(scope, "word1", dice.vector()))

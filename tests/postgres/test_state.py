@@ -8,10 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memorywire.journal.postgres import PostgresSession
 from memorywire.journal.state import Difference, StateReport, compare
-from memorywire.stores.postgres.location import locate
 from memorywire.sync import Memory
+from memorywire_postgres.journal import PostgresSession
+from memorywire_postgres.location import locate
 from tests.cli.shell import Inside
 from tests.journal.forging import fill
 from tests.postgres.conftest import schema_of

@@ -2,10 +2,10 @@
 
 import psycopg
 
-from memorywire.stores.postgres.location import locate
-from memorywire.stores.shards.directory import Directory
-from memorywire.stores.shards.move import add
 from memorywire.testing.samples import SPACE
+from memorywire_postgres.location import locate
+from memorywire_postgres.shards.directory import Directory
+from memorywire_postgres.shards.move import add
 
 
 async def spread(directory_url: str, one: str, other: str) -> None:

@@ -13,11 +13,7 @@ import pytest
 from memorywire.model.errors import Conflict, NotFound, StoreUnavailable
 from memorywire.model.query import Where
 from memorywire.model.record import Scope
-from memorywire.stores.postgres.database import AgentElsewhere
 from memorywire.stores.registry import open_store
-from memorywire.stores.shards.directory import BUCKETS, Directory, bucket_of, in_bucket
-from memorywire.stores.shards.move import add, move
-from memorywire.stores.shards.store import ShardedStore
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -28,6 +24,10 @@ from memorywire.testing.samples import (
     beginning,
     ids,
 )
+from memorywire_postgres.database import AgentElsewhere
+from memorywire_postgres.shards.directory import BUCKETS, Directory, bucket_of, in_bucket
+from memorywire_postgres.shards.move import add, move
+from memorywire_postgres.shards.store import ShardedStore
 from tests.cli.shell import Shell
 from tests.postgres.desk import Server, opened, rows, run
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from memorywire.model.query import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
+from memorywire.stores.document import migrations
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import migrations
 from memorywire.stores.sqlite.reads import conditions
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
@@ -176,7 +176,7 @@ def test_pages_are_full_although_python_drops_rows(tmp_path: Path) -> None:
 def _plans() -> list[tuple[str, str, str]]:
     """Every query, and what the planner makes of it."""
     db = apsw.Connection(":memory:")
-    for _, script in migrations():
+    for _, script in migrations("memorywire.stores.sqlite"):
         db.execute(script)
     db.execute("PRAGMA foreign_keys = OFF")
     plans = []

@@ -19,13 +19,16 @@ from memorywire.model.errors import (
     UnsafeEngine,
 )
 from memorywire.stores.contract import RecallCounter, SupportsHistory, Tracker
+from memorywire.stores.document import migrations
 from memorywire.stores.sqlite import open_store
 from memorywire.stores.sqlite.connection import configure, connect, require_safe_wal, wal_is_safe
 from memorywire.stores.sqlite.location import Location, locate
-from memorywire.stores.sqlite.migrate import APPLICATION_ID, migrations
+from memorywire.stores.sqlite.migrate import APPLICATION_ID
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing.samples import SPACE, a_record, a_scope, everything, ids, keep
 from tests.sqlite.desk import opened, rows, run
+
+MIGRATIONS = migrations("memorywire.stores.sqlite")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +180,14 @@ def test_a_new_file_is_marked_as_ours_and_current(tmp_path: Path) -> None:
         async with opened(tmp_path / "m.db") as store:
             health = await store.health()
             assert health["ok"]
-            assert health["user_version"] == migrations()[-1][0]
+            assert health["user_version"] == MIGRATIONS[-1][0]
 
     run(main())
     assert rows(tmp_path / "m.db", "PRAGMA application_id") == [(APPLICATION_ID,)]
 
 
 def test_the_migrations_are_numbered_from_one_without_gaps() -> None:
-    assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
+    assert [number for number, _ in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_a_file_that_can_only_be_read_gives_what_it_has_and_takes_nothing(tmp_pa
 
 def test_a_file_of_a_newer_release_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    known = migrations()[-1][0]
+    known = MIGRATIONS[-1][0]
 
     async def main() -> None:
         async with opened(path):
@@ -317,7 +320,7 @@ def test_vectors_of_another_space_are_refused_by_name(tmp_path: Path, other: dic
 def test_a_migration_cut_short_is_done_again(tmp_path: Path) -> None:
     """The file of a process that was killed inside the first migration."""
     path = tmp_path / "m.db"
-    script = migrations()[0][1].split(";")[0]
+    script = MIGRATIONS[0][1].split(";")[0]
     killed = (
         "import apsw, os, sys\n"
         "db = apsw.Connection(sys.argv[1])\n"

@@ -43,7 +43,7 @@ def _open(url: str) -> "Iterator[psycopg.Connection[Any]]":
         import psycopg
     except ImportError as error:
         raise StoreUnavailable(
-            "reading from Postgres needs psycopg", field="url", fix=install_hint("memorywire", "postgres")
+            "reading from Postgres needs psycopg", field="url", fix=install_hint("memorywire-postgres")
         ) from error
     try:
         with psycopg.connect(url, connect_timeout=10) as db:

@@ -69,7 +69,6 @@ SECTIONS: dict[str, dict[str, str]] = {
         "reembed": "reembed",
         "debts": "debts",
         "backends": "backends",
-        "shards": "shards",
         "conformance": "conformance",
     },
     "About": {"demo": "demo", "version": "about", "completion": "about"},
@@ -106,7 +105,7 @@ HINTS = {
 GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command."""
 
-SATELLITES = {"bench": "memorywire-evals", "eval": "memorywire-evals"}
+SATELLITES = {"bench": "memorywire-evals", "eval": "memorywire-evals", "shards": "memorywire-postgres"}
 """Commands of packages that may not be installed, so that an error can say what to install."""
 
 BRIEF = (

@@ -130,10 +130,13 @@ def find_reembed(url: str) -> Callable[..., Awaitable[int]]:
         from memorywire.stores.sqlite.reembed import reembed as in_a_file
 
         return partial(in_a_file, address)
-    if url.startswith(("postgresql:", "postgres:")):
-        from memorywire.stores.postgres.reembed import reembed as in_postgres
+    from importlib.metadata import entry_points
 
-        return partial(in_postgres, url)
+    from memorywire.stores.registry import check_scheme
+
+    check_scheme(url)
+    for point in entry_points(group="memorywire.reembed", name=url.partition(":")[0]):
+        return partial(point.load(), url)
     raise CapabilityUnsupported("only SQLite and Postgres stores can be re-embedded", field="store")
 
 

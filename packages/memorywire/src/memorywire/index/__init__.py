@@ -1,5 +1,48 @@
 """The search index of an agent or a user, held in memory as arrays.
 
 The stores for SQLite and Postgres fill it from their tables and rank with it. It runs no SQL and loads no
-database driver.
+database driver. What is exported here is what a store of another package needs; a name is loaded when it is
+first used, because a process that keeps one memory needs none of them.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memorywire.index.agent_index import AgentIndex, Source
+    from memorywire.index.arrays import Rows, Selection
+    from memorywire.index.batch import ENTRY, Batch
+    from memorywire.index.cache import IndexCache, needs_rows
+    from memorywire.index.ranking import Ranked, Statistics, rank
+    from memorywire.index.vectors import Float16Vectors, Vectors
+
+__all__ = [
+    "ENTRY",
+    "AgentIndex",
+    "Batch",
+    "Float16Vectors",
+    "IndexCache",
+    "Ranked",
+    "Rows",
+    "Selection",
+    "Source",
+    "Statistics",
+    "Vectors",
+    "needs_rows",
+    "rank",
+]
+
+_MODULES = {
+    **dict.fromkeys(("AgentIndex", "Source"), "agent_index"),
+    **dict.fromkeys(("Rows", "Selection"), "arrays"),
+    **dict.fromkeys(("ENTRY", "Batch"), "batch"),
+    **dict.fromkeys(("IndexCache", "needs_rows"), "cache"),
+    **dict.fromkeys(("Ranked", "Statistics", "rank"), "ranking"),
+    **dict.fromkeys(("Float16Vectors", "Vectors"), "vectors"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

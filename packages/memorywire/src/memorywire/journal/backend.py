@@ -8,14 +8,14 @@ backend contains a rule.
 
 A `JournalBackend` runs such functions ("works") in transactions. The backend for SQLite (`journal.sqlite`)
 runs them on the writer's thread of the file, many to one transaction of the disk. The backend for Postgres
-(`journal.postgres`) runs each on a thread, and each of its statements on the event loop that owns the
-connection. A backend that shares its database with a store can commit a change of that store in the same
-transaction as the act.
+(in the package memorywire-postgres) runs each on a thread, and each of its statements on the event loop that
+owns the connection. A backend that shares its database with a store can commit a change of that store in
+the same transaction as the act.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -206,6 +206,23 @@ class JournalBackend(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class SupportsJournal(Protocol):
+    """A store whose database can hold the journal as well, so that a change and its act are one transaction.
+
+    The store for SQLite needs none of this: its file is the journal's.
+    """
+
+    async def open_journal(
+        self, beside: Path | None, is_current: Work[bool], bring_up_to_date: Work[None]
+    ) -> JournalBackend:
+        """The backend in this store's database, with current tables.
+
+        The files that this machine has of a journal go beside the file `beside`; without one there are none.
+        """
+        ...
 
 
 def bind_scope(scope: Scope) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from memorywire.journal import ledger
-from memorywire.journal.backend import JournalBackend, Session
+from memorywire.journal.backend import JournalBackend, Session, SupportsJournal
 from memorywire.journal.journal import Journal
 from memorywire.journal.recall_log import find_orphans, write_notes
 from memorywire.journal.signer import Signer
@@ -13,7 +13,6 @@ from memorywire.journal.sqlite import SqliteBackend
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreNewer
 from memorywire.stores.contract import Store
-from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import locate
 
@@ -36,12 +35,10 @@ async def open_journal(
 
 
 async def _open_backend(store: Store, url: str | None) -> JournalBackend:
-    if is_postgres(store):
-        from memorywire.journal.postgres import PostgresBackend, find_path
-
-        distant = PostgresBackend(store, None if url is None else find_path(locate(url).path, store))
-        await distant.set_up(is_current, bring_up_to_date)
-        return distant
+    if isinstance(store, SupportsJournal):
+        return await store.open_journal(
+            None if url is None else locate(url).path, is_current, bring_up_to_date
+        )
     if isinstance(store, SqliteStore):
         backend = SqliteBackend(store.file, store)
         if not await backend.read(is_current):  # so that a reader does not wait for a writer

@@ -1,10 +1,16 @@
-"""SQL as named documents: a file of blocks, each under a line `-- name: live`."""
+"""SQL as named documents: a file of blocks, each under a line `-- name: live`. Also numbered migrations."""
 
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 _HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
+
+Scripts: TypeAlias = tuple[tuple[int, str], ...]
+"""Migrations by number."""
 
 
 class Document(dict[str, str]):
@@ -28,6 +34,14 @@ class Document(dict[str, str]):
         blocks = {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
         self.update(blocks)  # at once: another thread may be here too
         return self
+
+
+@cache
+def migrations(package: str) -> Scripts:
+    """The numbered scripts in the folder `migrations` of a package, in order."""
+    files = (folder(package) / "migrations").iterdir()
+    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in files)
+    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
 
 
 def folder(package: str) -> Path:

@@ -21,9 +21,6 @@ BUILT_IN = {
     "https": "memorywire.stores.remote",
     "markdown": "memorywire.stores.markdown",
     "memory": "memorywire.stores.memory",
-    "postgres": "memorywire.stores.postgres",
-    "postgresql": "memorywire.stores.postgres",
-    "shards+postgresql": "memorywire.stores.shards",
     "sqlite": "memorywire.stores.sqlite",
 }
 
@@ -31,6 +28,8 @@ ADAPTED = frozenset(
     ("chroma", "cognee", "graphiti", "langgraph", "letta", "mem0", "mem9", "memos", "sqlite-vec", "zep")
 )
 """Schemes of the package memorywire-adapters, named here so that an error can say what to install."""
+POSTGRES = frozenset(("postgres", "postgresql", "shards+postgresql"))
+"""Schemes of the package memorywire-postgres, likewise."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
@@ -104,11 +103,12 @@ def _from_entry_point(scheme: str) -> Opener:
 
 
 def _unknown(scheme: str) -> InvalidRequest:
-    if scheme in ADAPTED:
+    if scheme in ADAPTED | POSTGRES:
+        package = "memorywire-adapters" if scheme in ADAPTED else "memorywire-postgres"
         return InvalidRequest(
-            f"{scheme}:// needs the package memorywire-adapters, which is not installed",
+            f"{scheme}:// needs the package {package}, which is not installed",
             field="store",
-            fix=install_hint("memorywire-adapters", scheme),
+            fix=install_hint(package, scheme if scheme in ADAPTED else ""),
         )
     return InvalidRequest(
         f"no store is known for the scheme {scheme}",

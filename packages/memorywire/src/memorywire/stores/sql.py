@@ -1,4 +1,4 @@
-"""SQL as named documents: a file of blocks, each under a line `-- name: live`."""
+"""Filters as SQL, as far as the SQL means exactly the same."""
 
 from abc import ABC, abstractmethod
 from typing import Any

@@ -7,7 +7,7 @@ alone.
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,12 +18,11 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.document import Document
+from memorywire.stores.document import Document, Scripts, migrations
 from memorywire.stores.sqlite.apply import GroupResult, is_brief, run_in_savepoint
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot, writing
 from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import Scripts, migrations
 from memorywire.stores.sqlite.rows import compute_digest, index_terms, read_record
 from memorywire.stores.sqlite.store import SqliteStore
 
@@ -32,11 +31,6 @@ T = TypeVar("T")
 STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
 
 _CONTENT, _WIDTH = 21, 23  # of the view `record`: the column of the content, and how many a memory has
-
-
-@cache
-def _scripts() -> Scripts:
-    return migrations(__package__)
 
 
 class SqliteSession(Struct, frozen=True):
@@ -68,7 +62,7 @@ class SqliteSession(Struct, frozen=True):
 
     @property
     def migrations(self) -> Scripts:
-        return _scripts()
+        return migrations(__package__)
 
     def lock_ledger(self) -> None:
         """Nothing to do: a file has one writer."""

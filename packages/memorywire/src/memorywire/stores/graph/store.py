@@ -10,6 +10,7 @@ from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.search.relevance import relevance, weight
 from memorywire.search.text import name_words
+from memorywire.stores.document import migrations
 from memorywire.stores.graph.edges import (
     Edge,
     Kind,
@@ -25,7 +26,7 @@ from memorywire.stores.graph.edges import (
 )
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.apply import GroupResult
-from memorywire.stores.sqlite.migrate import add_tables, migrations
+from memorywire.stores.sqlite.migrate import add_tables
 from memorywire.stores.sqlite.writer import Work
 
 SEEDS = 8

@@ -16,8 +16,9 @@ from memorywire.model.change import EndReason
 from memorywire.model.errors import StoreCorrupt
 from memorywire.model.record import Json
 from memorywire.search.text import EDITION
+from memorywire.stores.document import migrations
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import migrations, read_space, read_words_edition
+from memorywire.stores.sqlite.migrate import read_space, read_words_edition
 from memorywire.stores.sqlite.rows import (
     CHANGE,
     RECORD,
@@ -83,7 +84,7 @@ def _schema_problems(db: apsw.Connection) -> Iterator[str]:
 @cache
 def _expected_schema() -> dict[str, str]:
     with closing(apsw.Connection(":memory:")) as db:
-        for _, script in migrations():
+        for _, script in migrations(__package__):
             db.execute(script).fetchall()
         return _schema(db)
 

@@ -1,32 +1,17 @@
 """Brings a file to the schema of this release, one numbered migration and one transaction at a time."""
 
-import re
-from functools import cache
-from typing import TypeAlias
-
 import apsw
 from msgspec.structs import asdict
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.space import Space
 from memorywire.search.text import EDITION
-from memorywire.stores.document import folder
+from memorywire.stores.document import Scripts, migrations
 from memorywire.stores.sqlite.connection import RetryPolicy, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
 APPLICATION_ID = 0x4D656D77  # "Memw"
-Scripts: TypeAlias = tuple[tuple[int, str], ...]
-
-_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
-
-
-@cache
-def migrations(package: str = __package__) -> Scripts:
-    """The numbered scripts in the folder `migrations` of a package, in order."""
-    files = (folder(package) / "migrations").iterdir()
-    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in files)
-    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
 
 
 def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
@@ -61,7 +46,7 @@ def bring_up_to_date(db: apsw.Connection, location: Location, retry_policy: Retr
     _refuse_strangers(db, location)
     if location.path is not None:
         log_ahead(db, location)
-    for number, script in migrations():
+    for number, script in migrations(__package__):
         if _user_version(db) < number:
             _apply(db, location, retry_policy, number, script)
 
@@ -82,7 +67,7 @@ def _apply(
 
 
 def _refuse_strangers(db: apsw.Connection, location: Location) -> None:
-    newest = migrations()[-1][0]
+    newest = migrations(__package__)[-1][0]
     present = _user_version(db)
     empty = present == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get == 0
     if not empty and db.execute("PRAGMA application_id").get != APPLICATION_ID:

@@ -9,9 +9,9 @@ from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.kv import saying
 from memorywire.model.query import EVERYTHING, Where
 from memorywire.model.record import Record, Scope
-from memorywire.stores.postgres.database import Connection, Row, Statement, fetch
-from memorywire.stores.postgres.filters import Conditions, conditions
-from memorywire.stores.postgres.rows import (
+from memorywire_postgres.database import Connection, Row, Statement, fetch
+from memorywire_postgres.filters import Conditions, conditions
+from memorywire_postgres.rows import (
     CHANGE,
     QUERIES,
     RECORD,

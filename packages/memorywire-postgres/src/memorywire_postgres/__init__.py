@@ -6,35 +6,24 @@ statements are prepared (the default: unless a pooler is in between), `?notify=o
 other processes, and `?stale=ok` lets searches and lists be answered by a replica that may be a moment behind.
 """
 
-import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from memorywire.model.errors import StoreUnavailable
-from memorywire.model.space import Space
 from memorywire.model.text import install_hint
-from memorywire.stores.contract import Store
 
-if TYPE_CHECKING:
-    from memorywire.stores.postgres.store import PostgresStore
+if TYPE_CHECKING:  # the help of `memorywire shards` loads this module
+    from memorywire.model.space import Space
+    from memorywire_postgres.store import PostgresStore
 
-__all__ = ["is_postgres", "open_store", "require_driver"]
-
-
-def is_postgres(store: Store) -> "TypeGuard[PostgresStore]":
-    """Whether it is a store of this kind; asking loads no driver."""
-    if f"{__name__}.store" not in sys.modules:
-        return False
-    from memorywire.stores.postgres.store import PostgresStore
-
-    return isinstance(store, PostgresStore)
+__all__ = ["open_store", "require_driver"]
 
 
-async def open_store(url: str, *, space: Space) -> "PostgresStore":
+async def open_store(url: str, *, space: "Space") -> "PostgresStore":
     """The store at this URL, its tables created if they are not there yet; its vectors are of `space`."""
     require_driver()
-    from memorywire.stores.postgres.location import locate
-    from memorywire.stores.postgres.store import PostgresStore
+    from memorywire_postgres.location import locate
+    from memorywire_postgres.store import PostgresStore
 
     return await PostgresStore.opened(locate(url), space)
 
@@ -48,5 +37,5 @@ def require_driver() -> None:
         raise StoreUnavailable(
             "the store postgresql needs psycopg, which is not installed or cannot be loaded",
             field="store",
-            fix=install_hint("memorywire", "postgres"),
+            fix=install_hint("memorywire-postgres"),
         ) from error

@@ -13,9 +13,9 @@ from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, Row
-from memorywire.stores.postgres.migrate import refuse_if_reembedded
-from memorywire.stores.postgres.rows import (
+from memorywire_postgres.database import Connection, Row
+from memorywire_postgres.migrate import refuse_if_reembedded
+from memorywire_postgres.rows import (
     QUERIES,
     bind_scope,
     build_change_row,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memorywire.model.space import Space
 
 if TYPE_CHECKING:
-    from memorywire.stores.shards.store import ShardedStore
+    from memorywire_postgres.shards.store import ShardedStore
 
 __all__ = ["SCHEME", "open_store"]
 
@@ -18,11 +18,11 @@ SCHEME = "shards+"
 
 async def open_store(url: str, *, space: Space) -> "ShardedStore":
     """The store whose directory this URL names; shards are opened when they are first needed."""
-    from memorywire.stores.postgres import require_driver
+    from memorywire_postgres import require_driver
 
     require_driver()
-    from memorywire.stores.shards.directory import Directory
-    from memorywire.stores.shards.store import ShardedStore
+    from memorywire_postgres.shards.directory import Directory
+    from memorywire_postgres.shards.store import ShardedStore
 
     directory = await Directory.opened(url.removeprefix(SCHEME))
     return await ShardedStore.opened(directory, space)

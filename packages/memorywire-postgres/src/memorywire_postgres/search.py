@@ -12,22 +12,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memorywire.index.agent_index import AgentIndex, Source
-from memorywire.index.arrays import Rows, Selection
-from memorywire.index.batch import ENTRY, Batch
-from memorywire.index.cache import IndexCache, needs_rows
-from memorywire.index.ranking import Ranked, Statistics, rank
-from memorywire.index.vectors import Float16Vectors, Vectors
+from memorywire.index import (
+    ENTRY,
+    AgentIndex,
+    Batch,
+    Float16Vectors,
+    IndexCache,
+    Ranked,
+    Rows,
+    Selection,
+    Source,
+    Statistics,
+    Vectors,
+    needs_rows,
+    rank,
+)
 from memorywire.model.query import EVERYTHING, Query, Scored, Where, find_owners, owned_by
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.search.relevance import K1, NEIGHBOURS, TOP, idf
 from memorywire.search.text import name_words, query_terms, spoken_by
-from memorywire.stores.postgres.database import Connection, Database, Row, fetch
-from memorywire.stores.postgres.filters import Conditions, conditions
-from memorywire.stores.postgres.migrate import refuse_if_reembedded
-from memorywire.stores.postgres.reads import at_positions, positions, records_at
-from memorywire.stores.postgres.rows import (
+from memorywire_postgres.database import Connection, Database, Row, fetch
+from memorywire_postgres.filters import Conditions, conditions
+from memorywire_postgres.migrate import refuse_if_reembedded
+from memorywire_postgres.reads import at_positions, positions, records_at
+from memorywire_postgres.rows import (
     QUERIES,
     bind_scope,
     encode_optional,

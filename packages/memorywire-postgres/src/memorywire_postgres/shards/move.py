@@ -17,12 +17,12 @@ from psycopg import sql
 from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
 from memorywire.model.secrets import find_literal_secret
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, Row, is_pooled, map_errors, refuse_pooler
-from memorywire.stores.postgres.location import Location
-from memorywire.stores.postgres.migrate import extension_of
-from memorywire.stores.postgres.store import PostgresStore
-from memorywire.stores.shards.directory import BUCKETS, QUERIES, Directory, Shard, in_bucket
-from memorywire.stores.shards.store import LEASE
+from memorywire_postgres.database import Connection, Row, is_pooled, map_errors, refuse_pooler
+from memorywire_postgres.location import Location
+from memorywire_postgres.migrate import extension_of
+from memorywire_postgres.shards.directory import BUCKETS, QUERIES, Directory, Shard, in_bucket
+from memorywire_postgres.shards.store import LEASE
+from memorywire_postgres.store import PostgresStore
 
 _TABLES = ("agent", "change", "version")
 _POSITIONS = 2**40  # of versions, for each shard: a version keeps its place when it moves

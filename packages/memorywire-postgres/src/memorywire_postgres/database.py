@@ -13,7 +13,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, StoreUnavailable
-from memorywire.stores.postgres.location import Location
+from memorywire_postgres.location import Location
 
 Connection: TypeAlias = psycopg.AsyncConnection[Any]
 Row: TypeAlias = tuple[Any, ...]  # as the server gives it; the decoders know each column's type

@@ -2,19 +2,24 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.stores.postgres import apply, reads
-from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
-from memorywire.stores.postgres.location import Location
-from memorywire.stores.postgres.migrate import migrate
-from memorywire.stores.postgres.rows import QUERIES, encode_text
-from memorywire.stores.postgres.search import Searcher
+from memorywire_postgres import apply, reads
+from memorywire_postgres.database import Connection, Database, T, Work, fetch, map_errors
+from memorywire_postgres.location import Location
+from memorywire_postgres.migrate import migrate
+from memorywire_postgres.rows import QUERIES, encode_text
+from memorywire_postgres.search import Searcher
+
+if TYPE_CHECKING:
+    from memorywire.journal.backend import Work as JournalWork
+    from memorywire_postgres.journal import PostgresBackend
 
 EXACT = 20_000
 """A scope with no more live memories than this is searched by looking at each of them."""
@@ -34,7 +39,9 @@ _SEARCH_SETTINGS = {
 
 
 class PostgresStore:
-    """Memories in one Postgres schema; satisfies Store, Historian, Tracker, RecallCounter and Surveyor.
+    """Memories in one Postgres schema.
+
+    Satisfies Store, SupportsHistory, Tracker, RecallCounter, SupportsListing and SupportsJournal.
 
     Safe for many tasks, processes and machines at once. Writers of one agent take turns; what was written is
     as durable as the server makes its commits. `database` runs works in transactions of one tenant.
@@ -187,6 +194,15 @@ class PostgresStore:
             "bytes": size,
             **({"pooler": f"in between, statements are {how}"} if self.database.is_pooled else {}),
         }
+
+    async def open_journal(
+        self, beside: Path | None, is_current: "JournalWork[bool]", bring_up_to_date: "JournalWork[None]"
+    ) -> "PostgresBackend":
+        from memorywire_postgres.journal import PostgresBackend, find_path
+
+        backend = PostgresBackend(self, find_path(beside, self))
+        await backend.set_up(is_current, bring_up_to_date)
+        return backend
 
     async def close(self) -> None:
         """Let go of the connections; closing twice is fine."""

@@ -19,7 +19,7 @@ from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, T
 from memorywire.model.space import Space
 from memorywire.search.text import read_hidden_terms, terms
 from memorywire.stores.document import Document
-from memorywire.stores.postgres.database import Row
+from memorywire_postgres.database import Row
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {

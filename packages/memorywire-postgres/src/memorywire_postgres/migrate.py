@@ -1,9 +1,5 @@
 """Brings a schema to the state of this release; many processes may open it at once."""
 
-import re
-from functools import cache
-from importlib.resources import files
-
 import psycopg
 from msgspec.structs import asdict
 from psycopg import errors, sql
@@ -11,21 +7,13 @@ from psycopg import errors, sql
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
 from memorywire.model.space import Space
 from memorywire.search.text import EDITION
-from memorywire.stores.postgres.database import Connection, fetch, is_pooled, read_only
-from memorywire.stores.postgres.location import Location
+from memorywire.stores.document import migrations
+from memorywire_postgres.database import Connection, fetch, is_pooled, read_only
+from memorywire_postgres.location import Location
 
-_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 _LOCK = 0x4D656D77  # "Memw"
 _OLDEST_SERVER = 140_000
 _OLDEST_VECTOR = (0, 8)
-
-
-@cache
-def migrations() -> tuple[tuple[int, str], ...]:
-    """The numbered scripts this release knows, in order."""
-    folder = files(__package__) / "migrations"
-    matches = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
-    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in matches if name))
 
 
 async def migrate(location: Location, space: Space) -> tuple[str, bool]:
@@ -42,7 +30,7 @@ async def migrate(location: Location, space: Space) -> tuple[str, bool]:
         if not location.has_several_hosts and await _takes_no_writes(db):
             raise read_only(location)
         state = await state_of(db, location)
-        if state is None or int(state["schema"]) < migrations()[-1][0]:
+        if state is None or int(state["schema"]) < migrations(__package__)[-1][0]:
             async with db.transaction():
                 state = await _bring_up_to_date(db, location, space)
         _refuse_others(state, location, space)
@@ -76,7 +64,7 @@ async def _bring_up_to_date(db: Connection, location: Location, space: Space) ->
     _refuse_others(state, location, space)
     path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await extension_of(db))))
     await db.execute(sql.SQL("SET LOCAL search_path = {}").format(path))
-    for number, script in migrations():
+    for number, script in migrations(__package__):
         if int(state["schema"]) < number:
             await db.execute(script.replace("{dimension}", state["dimension"]))
             await db.execute("UPDATE meta SET value = %s WHERE key = 'schema'", (str(number),))
@@ -118,7 +106,7 @@ async def _begin(db: Connection, location: Location, space: Space) -> dict[str, 
 
 
 def _refuse_others(state: dict[str, str], location: Location, space: Space) -> None:
-    newest = migrations()[-1][0]
+    newest = migrations(__package__)[-1][0]
     if int(state["schema"]) > newest:
         raise StoreNewer(
             f"{location} has tables of release {state['schema']}; this one knows up to {newest}",

@@ -11,9 +11,9 @@ from memorywire.model.errors import MemorywireError, StoreBusy
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import AgentElsewhere
-from memorywire.stores.postgres.store import PostgresStore
-from memorywire.stores.shards.directory import Directory, Map, Shard, bucket_of
+from memorywire_postgres.database import AgentElsewhere
+from memorywire_postgres.shards.directory import Directory, Map, Shard, bucket_of
+from memorywire_postgres.store import PostgresStore
 
 T = TypeVar("T")
 

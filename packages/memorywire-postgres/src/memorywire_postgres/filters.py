@@ -13,8 +13,8 @@ from msgspec import Struct
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import FIELDS, Compare, Filter, Operator, Where
 from memorywire.model.record import Json
-from memorywire.stores.postgres.rows import COLUMNS, bind_scope, dumps, encode_text
 from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
+from memorywire_postgres.rows import COLUMNS, bind_scope, dumps, encode_text
 
 # Below this a decimal number and the binary one it was read into compare with others alike.
 _EXACT = 2**53

@@ -13,9 +13,9 @@ from psycopg_pool import AsyncConnectionPool
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.secrets import expand_variables
 from memorywire.stores.document import Document
-from memorywire.stores.postgres.database import Connection, map_errors
-from memorywire.stores.postgres.location import Location, locate
-from memorywire.stores.postgres.rows import encode_text
+from memorywire_postgres.database import Connection, map_errors
+from memorywire_postgres.location import Location, locate
+from memorywire_postgres.rows import encode_text
 
 BUCKETS = 1024
 

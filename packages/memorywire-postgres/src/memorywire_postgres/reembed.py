@@ -15,7 +15,7 @@ from psycopg import sql
 
 from memorywire.model.errors import NotFound, StoreBusy
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import (
+from memorywire_postgres.database import (
     Connection,
     Row,
     fetch,
@@ -23,9 +23,9 @@ from memorywire.stores.postgres.database import (
     map_errors,
     refuse_pooler,
 )
-from memorywire.stores.postgres.location import Location, locate
-from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
-from memorywire.stores.postgres.rows import QUERIES, RECORD, format_vector, read_record
+from memorywire_postgres.location import Location, locate
+from memorywire_postgres.migrate import extension_of, migrate, space_of, state_of
+from memorywire_postgres.rows import QUERIES, RECORD, format_vector, read_record
 
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
 Progress: TypeAlias = Callable[[int, int], None]

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,11 +20,10 @@ from memorywire.journal.backend import Bindings, Buffer, Row, Session, StoredVer
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.document import Document
-from memorywire.stores.postgres.database import Connection, Database
-from memorywire.stores.postgres.rows import decode_text, derive_columns, dumps, encode_text, read_record
-from memorywire.stores.postgres.store import PostgresStore
-from memorywire.stores.sqlite.migrate import Scripts, migrations
+from memorywire.stores.document import Document, Scripts, migrations
+from memorywire_postgres.database import Connection, Database
+from memorywire_postgres.rows import decode_text, derive_columns, dumps, encode_text, read_record
+from memorywire_postgres.store import PostgresStore
 
 T = TypeVar("T")
 
@@ -42,11 +41,6 @@ _ALL_ROWS = {"memorywire.journal": "on"}
 _CONTENT, _WIDTH = 14, 17  # of the columns of a record: the content, and how many there are
 _AT_ONCE = 1_000  # rows of a stream
 _FLUSH_SECONDS = 0.2  # until a buffer is written, when no other write comes before
-
-
-@cache
-def _scripts() -> Scripts:
-    return migrations(__package__)
 
 
 class PostgresSession:
@@ -99,7 +93,7 @@ class PostgresSession:
 
     @property
     def migrations(self) -> Scripts:
-        return _scripts()
+        return migrations(__package__)
 
     def lock_ledger(self) -> None:
         self._fetch(SETUP["lock_ledger"], ())

@@ -12,7 +12,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:  # the driver is loaded by the command that runs, not to show --help
-    from memorywire.stores.shards.directory import Directory
+    from memorywire_postgres.shards.directory import Directory
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def add(cli: CliContext, name: str, url: str) -> None:
 
     async def work(directory: "Directory") -> Answer:
         from memorywire.search.embed import open_embedder
-        from memorywire.stores.shards.move import add as add_shard
+        from memorywire_postgres.shards.move import add as add_shard
 
         embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
         try:
@@ -61,7 +61,7 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
 
         from msgspec.structs import asdict
 
-        from memorywire.stores.shards.move import move as move_bucket
+        from memorywire_postgres.shards.move import move as move_bucket
 
         moves = [await move_bucket(directory, bucket, name, time.monotonic) for bucket in buckets]
         return {"moved": [asdict(one) for one in moves], "to": name}
@@ -96,7 +96,7 @@ def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:
     """Show the bucket and the shard of an agent."""
 
     async def work(directory: "Directory") -> Answer:
-        from memorywire.stores.shards.directory import bucket_of
+        from memorywire_postgres.shards.directory import bucket_of
 
         current = await directory.read()
         pairs = [(agent, bucket_of(agent)) for agent in agents]
@@ -118,8 +118,8 @@ def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:
 def _run(cli: CliContext, work: "Callable[[Directory], Awaitable[T]]") -> T:
     import asyncio
 
-    from memorywire.stores.postgres import require_driver
-    from memorywire.stores.shards import SCHEME
+    from memorywire_postgres import require_driver
+    from memorywire_postgres.shards import SCHEME
 
     url = cli.local_settings.stores[0]
     if not url.startswith(SCHEME):
@@ -131,7 +131,7 @@ def _run(cli: CliContext, work: "Callable[[Directory], Awaitable[T]]") -> T:
     require_driver()
 
     async def run() -> T:
-        from memorywire.stores.shards.directory import Directory
+        from memorywire_postgres.shards.directory import Directory
 
         directory = await Directory.opened(url.removeprefix(SCHEME))
         try:
