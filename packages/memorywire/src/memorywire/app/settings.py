@@ -320,8 +320,14 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     home = data_home(env)
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
     path = named or home / CONFIG_NAME
-    document = _with_variables(_read_toml(path), env) if named or path.is_file() else {}
-    values = {**document, **_from_env(env)}
+    document = _read_toml(path) if named or path.is_file() else {}
+    for name in document.keys() & set(_URLS):  # which may name variables of the environment
+        value = document[name]
+        urls = [expand_variables(url, env, field=name) for url in _as_list(value)]
+        document[name] = urls if isinstance(value, list) else urls[0]
+    names = {key: field for key, field in _KEYS.items() if key not in _TABLES}
+    given = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in names.items()}
+    values = {**document, **{field: value for field, value in given.items() if value}}
     variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
     stores = values.get("stores") or [default_store(env)]
     personal_data = values.get("personal_data", KEEP)
@@ -329,7 +335,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
     return Settings(
         home=home,
-        stores=tuple([stores] if isinstance(stores, str) else stores),
+        stores=tuple(_as_list(stores)),
         agent=values.get("agent", DEFAULT_AGENT),
         user=values.get("user"),
         tenant=values.get("tenant"),
@@ -339,7 +345,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         match=_share(values, "match"),
         policy=values.get("policy", DEFAULT_POLICY),
         journal=values.get("journal"),
-        secrets=_secrets(values.get("secrets", ""), env),
+        secrets={name: env[name] for name in _split_list(values.get("secrets", "")) if env.get(name)},
         personal_data=personal_data,
         console=values.get("console"),
         witnesses=_split_list(values.get("witnesses", ())),
@@ -409,17 +415,8 @@ def _split_list(value: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(one.strip() for one in several if one.strip())
 
 
-def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The values of the variables that hold secrets, by name: they are never written into a file."""
-    labels = [name.strip() for name in names.split(",") if name.strip()]
-    return {name: env[name] for name in labels if env.get(name)}
-
-
-def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
-    values = {
-        field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in _KEYS.items() if key not in _TABLES
-    }
-    return {field: value for field, value in values.items() if value}
+def _as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
 def _read_toml(path: Path) -> dict[str, Json]:
@@ -444,22 +441,10 @@ def _read_toml(path: Path) -> dict[str, Json]:
     return {_KEYS[key]: value for key, value in document.items()}
 
 
-def _with_variables(document: dict[str, Json], env: Mapping[str, str]) -> dict[str, Json]:
-    """The document with the environment variables that its URLs name put in."""
-
-    def expand(value: Json, field: str) -> Json:
-        if isinstance(value, list):
-            return [expand(one, field) for one in value]
-        return expand_variables(value, env, field=field) if isinstance(value, str) else value
-
-    return {name: expand(value, name) if name in _URLS else value for name, value in document.items()}
-
-
 def literal_secrets(path: Path) -> list[str]:
     """The keys of a settings file whose URL holds a password, token or key in clear."""
     document = _read_toml(path)
-    urls = {name: value if isinstance(value, list) else [value] for name, value in document.items()}
-    return [name for name in _URLS if any(map(find_literal_secret, urls.get(name, ())))]
+    return [name for name in _URLS if any(map(find_literal_secret, _as_list(document.get(name, []))))]
 
 
 def _share(values: Mapping[str, Json], name: str) -> float | None:

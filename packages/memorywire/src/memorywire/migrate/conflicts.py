@@ -11,6 +11,8 @@ from memorywire.model.record import Record
 from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Store, SupportsChangeLog, SupportsHistory
 
+_LINKS = ("supersedes", "merged_from", "derived_from")
+
 
 async def find_applied(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
     """The agent of each of these changes that was applied here before, by change id."""
@@ -56,13 +58,6 @@ class OnConflict(StrEnum):
     MERGE = "merge"
 
 
-class _Status(StrEnum):
-    """Why an id of the import cannot be used: another memory has it, or its change was not applied."""
-
-    CONFLICT = "conflict"
-    DROPPED = "dropped"
-
-
 class ConflictResolver:
     """Tracks the ids that cannot be used, and adapts changes to them by the conflict rule.
 
@@ -72,21 +67,25 @@ class ConflictResolver:
     def __init__(self, context: Context, mode: OnConflict) -> None:
         self._context = context
         self._mode = mode
-        self._statuses: dict[str, _Status] = {}
+        self._conflicts: set[str] = set()  # ids that another memory has
+        self._dropped: set[str] = set()  # ids whose change was not applied
         self._new_ids: dict[str, str] = {}
 
     async def look(self, changes: Sequence[Change]) -> None:
         """Find the ids of these changes that are taken."""
         conflicts = await find_conflicts(changes, self._context.store)
-        self._statuses |= dict.fromkeys(conflicts, _Status.CONFLICT)
+        self._conflicts.update(conflicts)
+        self._dropped.difference_update(conflicts)
 
     def concerns(self, change: Change) -> bool:
         """Whether the change mentions an id that cannot be used or was renamed."""
-        return any(id in self._statuses or id in self._new_ids for id in _list_ids(change))
+        return any(id in self._new_ids or not self._is_usable(id) for id in _list_ids(change))
 
     def drop(self, change: Change) -> None:
         """Mark the memories of a change that is not applied, so that later changes do not build on it."""
-        self._statuses |= dict.fromkeys((put.record.id for put in change.put), _Status.DROPPED)
+        ids = {put.record.id for put in change.put}
+        self._dropped |= ids
+        self._conflicts -= ids
 
     def drop_missing(self, change: Change) -> Change | None:
         """The change without ends of dropped memories; None if it puts one or nothing is left of it."""
@@ -98,12 +97,12 @@ class ConflictResolver:
         return replace(change, end=ends) if change.put or ends else None
 
     def is_dropped(self, id: str) -> bool:
-        return self._statuses.get(id) is _Status.DROPPED
+        return id in self._dropped
 
     async def resolve(self, change: Change) -> Change | None:
         """The change as the conflict rule allows it; None if nothing of it is left."""
         if self._mode is OnConflict.NEW_ID:
-            conflicts = {id for id in _list_ids(change) if self._statuses.get(id) is _Status.CONFLICT}
+            conflicts = self._conflicts.intersection(_list_ids(change))
             self._new_ids |= {id: derive_id(change.scope.agent, id) for id in conflicts}
         puts = [await self._resolve_put(put) for put in change.put]
         resolution = replace(
@@ -119,23 +118,15 @@ class ConflictResolver:
         return resolution if resolution.put or resolution.end else None
 
     def _is_usable(self, id: str) -> bool:
-        return id not in self._statuses or (id in self._new_ids and not self.is_dropped(id))
+        return id not in self._dropped and (id not in self._conflicts or id in self._new_ids)
 
     def new_id(self, id: str) -> str:
         """The id that a memory of the import has here."""
         return self._new_ids.get(id, id)
 
-    def _rename_links(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self.new_id, ids))
-
     async def _resolve_put(self, put: Put) -> Put | None:
-        record = replace(
-            put.record,
-            id=self.new_id(put.record.id),
-            supersedes=self._rename_links(put.record.supersedes),
-            merged_from=self._rename_links(put.record.merged_from),
-            derived_from=self._rename_links(put.record.derived_from),
-        )
+        links = {name: tuple(map(self.new_id, getattr(put.record, name))) for name in _LINKS}
+        record = replace(put.record, id=self.new_id(put.record.id), **links)
         if self._is_usable(put.record.id):
             return replace(put, record=record)
         replaces = self._mode in (OnConflict.OVERWRITE, OnConflict.MERGE)
@@ -174,9 +165,5 @@ def _merge(existing: Record, record: Record) -> Record:
 
 
 def _list_ids(change: Change) -> list[str]:
-    links = [
-        id
-        for put in change.put
-        for id in (*put.record.supersedes, *put.record.merged_from, *put.record.derived_from)
-    ]
+    links = [id for put in change.put for name in _LINKS for id in getattr(put.record, name)]
     return [*(put.record.id for put in change.put), *(end.id for end in change.end), *links]

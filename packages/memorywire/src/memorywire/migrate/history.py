@@ -80,15 +80,12 @@ async def list_exported_agents(
     agents = await list_agents(store, tenant, names)
     if names or user is None:
         return agents
-    return [
-        agent for agent in agents if await _has_changes(store, Scope(tenant=tenant, agent=agent, user=user))
-    ]
-
-
-async def _has_changes(store: Store, scope: Scope) -> bool:
-    async for _ in read_changes(store, scope):
-        return True
-    return False
+    owners: list[str] = []
+    for agent in agents:
+        async for _ in read_changes(store, Scope(tenant=tenant, agent=agent, user=user)):
+            owners.append(agent)
+            break
+    return owners
 
 
 async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:

@@ -106,18 +106,14 @@ def addresses(host: str, port: int) -> list[str]:
 def _is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        inner = _inside(ip)
+        # The IPv4 address that it stands for, where a gateway would translate it.
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
+        if ip in _TRANSLATED:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
         if inner is None:
             return ip in _UNICAST and ip.is_global
         ip = inner
     return ip.is_global and not ip.is_multicast
-
-
-def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, where a gateway would translate it."""
-    if address in _TRANSLATED:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
 
 
 T = TypeVar("T")

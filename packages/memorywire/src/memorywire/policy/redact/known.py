@@ -92,7 +92,17 @@ class Known:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         for label, secret in secrets.items():
-            _refuse_unusable(label, secret)
+            if not _LABEL.fullmatch(label):
+                detail = "the label of a registered secret is not usable"
+                fix = "use 1 to 64 letters, digits, or any of _.:-"
+                raise InvalidRequest(detail, field="label", fix=fix)
+            if legible(secret) != secret:
+                detail = f"the secret registered as {label} holds halves of characters"
+                raise InvalidRequest(detail, field=label, fix="register text, not bytes read as text")
+            if len(secret.strip()) < SHORTEST:
+                detail = f"the secret registered as {label} is shorter than {SHORTEST} characters"
+                fix = "register a longer value: one so short would blank out ordinary words"
+                raise InvalidRequest(detail, field=label, fix=fix)
         patterns = {
             label: f"{_either(forms(secret))}|{_RUN}{_either(cores(secret.encode()))}{_RUN}"
             for label, secret in secrets.items()
@@ -197,18 +207,3 @@ def _compile(pattern: str) -> Any:
     options.case_sensitive = False
     options.max_mem = 64 << 20  # registered values may be many, and each has some twenty forms
     return re2.compile(pattern, options)
-
-
-def _refuse_unusable(label: str, secret: str) -> None:
-    if not _LABEL.fullmatch(label):
-        fix = "use 1 to 64 letters, digits, or any of _.:-"
-        raise InvalidRequest("the label of a registered secret is not usable", field="label", fix=fix)
-    if legible(secret) != secret:
-        detail = f"the secret registered as {label} holds halves of characters"
-        raise InvalidRequest(detail, field=label, fix="register text, not bytes read as text")
-    if len(secret.strip()) < SHORTEST:
-        raise InvalidRequest(
-            f"the secret registered as {label} is shorter than {SHORTEST} characters",
-            field=label,
-            fix="register a longer value: one so short would blank out ordinary words",
-        )

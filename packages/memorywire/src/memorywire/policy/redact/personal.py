@@ -5,7 +5,7 @@ are, or follow a word that says what it is.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from itertools import cycle
 
@@ -71,6 +71,10 @@ def _digits(value: str) -> list[int]:
     return [int(char) for char in value if "0" <= char <= "9"]
 
 
+def _weigh(digits: list[int], weights: Iterable[int]) -> int:
+    return sum(digit * weight for digit, weight in zip(digits, weights, strict=False))
+
+
 def _is_phone(value: str) -> bool:
     return _LEAST_PHONE <= len(_digits(value)) <= _MOST_PHONE and len(set(_digits(value))) > 2
 
@@ -117,24 +121,17 @@ def _is_cpf(value: str) -> bool:
     if not re.fullmatch(r"\d{3}\.\d{3}\.\d{3}-\d\d", value):
         return False
     digits = _digits(value)
-    return all(
-        (sum(d * w for d, w in zip(digits, range(size + 1, 1, -1), strict=False)) * 10 % 11) % 10
-        == digits[size]
-        for size in (9, 10)
-    )
+    sums = [_weigh(digits, range(size + 1, 1, -1)) for size in (9, 10)]
+    return [total * 10 % 11 % 10 for total in sums] == digits[9:]
 
 
 def _is_cnpj(value: str) -> bool:
     """Brazil, companies."""
     if not re.fullmatch(r"\d\d\.\d{3}\.\d{3}/\d{4}-\d\d", value):
         return False
-    digits = _digits(value)
-    weights = (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)
-    for size in (12, 13):
-        rest = sum(d * w for d, w in zip(digits, weights[-size:], strict=False)) % 11
-        if digits[size] != (0 if rest < 2 else 11 - rest):
-            return False
-    return True
+    digits, weights = _digits(value), (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)
+    rests = [_weigh(digits, weights[-size:]) % 11 for size in (12, 13)]
+    return [0 if rest < 2 else 11 - rest for rest in rests] == digits[12:]
 
 
 def _is_pesel(plain: str) -> bool:
@@ -145,8 +142,7 @@ def _is_pesel(plain: str) -> bool:
     century = {8: 1800, 0: 1900, 2: 2000, 4: 2100, 6: 2200}[digits[2] // 2 * 2]
     if not _is_date(century + int(plain[:2]), int(plain[2:4]) % 20, int(plain[4:6])):
         return False
-    weights = (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)
-    return sum(digit * weight for digit, weight in zip(digits, weights, strict=True)) % 10 == 0
+    return _weigh(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
 def _is_german_tax_id(value: str) -> bool:
