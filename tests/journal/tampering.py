@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 import apsw
 
-from memorywire.journal.ledger import GENESIS, link, read_entries
-from memorywire.journal.merkle import leaf_hash
+from memorywire.journal.ledger import GENESIS, leaf_hash, link, read_entries
 from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.verify import Report
 

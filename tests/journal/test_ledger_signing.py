@@ -15,12 +15,13 @@ from memorywire.journal.ledger import (
     append,
     count_unsigned,
     is_signing_due,
+    leaf_hash,
     read_entries,
     read_signed_size,
     read_tree_head,
     save_tree_head,
 )
-from memorywire.journal.merkle import Tree, leaf_hash
+from memorywire.journal.merkle import Tree
 from memorywire.journal.signed_notes import (
     PrivateKey,
     parse_checkpoint,

@@ -4,12 +4,12 @@ from hashlib import sha256
 
 import pytest
 
+from memorywire.journal.ledger import leaf_hash
 from memorywire.journal.merkle import (
     EMPTY,
     Edge,
     Tree,
     is_consistent,
-    leaf_hash,
     root_from_inclusion,
 )
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.app.dispatch import perform
 from memorywire.journal.runs import Run, RunRead
 from memorywire.model.answers import Forgotten
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -15,7 +16,6 @@ from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Forget, Remember
 from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.perform import perform
 from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import draft_record, find_trust, redact
 from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Listing

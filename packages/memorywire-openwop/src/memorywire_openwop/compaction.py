@@ -5,12 +5,12 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from memorywire.app.dispatch import perform
 from memorywire.model.answers import Merged
 from memorywire.model.capabilities import Host as Serves
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
-from memorywire.pipeline.perform import perform
 from memorywire_openwop.adapter import SOURCE, Adapter, Requester
 from memorywire_openwop.entries import LIMIT_MOST, Draft, Listing, encode_entry
 from memorywire_openwop.host import Host

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import Container
+from memorywire.app.dispatch import perform
 from memorywire.journal.acts import Wanted
 from memorywire.journal.journal import Journal
 from memorywire.journal.runs import Run, RunEvent, RunRead, Runs, RunStatus
@@ -20,7 +21,6 @@ from memorywire.model.proposal import State
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Forget
 from memorywire.pipeline.context import Context, Governance, Rulebook
-from memorywire.pipeline.perform import perform
 from memorywire.pipeline.rules import all_proposals
 from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy

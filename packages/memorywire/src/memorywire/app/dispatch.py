@@ -1,6 +1,6 @@
 """The one way in: every transport hands over an operation and a payload, and gets an answer."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -9,7 +9,25 @@ from memorywire.app.container import Container
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
-from memorywire.pipeline.perform import perform
+from memorywire.model.requests import (
+    Changes,
+    Expire,
+    Forget,
+    Get,
+    History,
+    List,
+    Merge,
+    Recall,
+    Remember,
+    Request,
+    Undo,
+)
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.forget import expire, forget
+from memorywire.pipeline.merge import merge
+from memorywire.pipeline.reads import changes, get, history, list_
+from memorywire.pipeline.remember import remember
+from memorywire.pipeline.undo import undo
 from memorywire.wire import validate
 from memorywire.wire.codec import OPERATIONS, decode, decode_oversight
 from memorywire.wire.filters import doubts
@@ -35,3 +53,30 @@ async def dispatch(
     if "filter" in payload and (notes := doubts(payload["filter"])):
         answer = replace(answer, notes=notes)
     return answer
+
+
+def perform(request: Request, context: Context) -> Awaitable[Answer]:
+    """Begin any request, in the store of the context; await the result."""
+    match request:
+        case Remember():
+            return remember(request, context)
+        case Recall():
+            from memorywire.pipeline.recall import recall  # a process that only writes needs no ranker
+
+            return recall(request, context)
+        case Forget():
+            return forget(request, context)
+        case Merge():
+            return merge(request, context)
+        case Expire():
+            return expire(request, context)
+        case Get():
+            return get(request, context)
+        case List():
+            return list_(request, context)
+        case History():
+            return history(request, context)
+        case Undo():
+            return undo(request, context)
+        case Changes():
+            return changes(request, context)

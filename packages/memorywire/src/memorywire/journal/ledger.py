@@ -52,7 +52,7 @@ from msgspec.structs import asdict
 
 from memorywire.journal.backend import JournalBackend, Session
 from memorywire.journal.entries import Draft, Entry, build_draft, canonical, canonical_bytes, mark_of
-from memorywire.journal.merkle import HASH_BYTES, Edge, leaf_hash
+from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.signed_notes import Checkpoint
 from memorywire.journal.signer import Signer
 from memorywire.model.errors import StoreCorrupt, StoreError
@@ -133,6 +133,11 @@ class Event(Struct, frozen=True, kw_only=True):
     user: str | None = None
     subject: str | None = None
     memories: tuple[str, ...] = ()
+
+
+def leaf_hash(body: bytes) -> bytes:
+    """The hash of an entry as a leaf of the Merkle tree (RFC 9162)."""
+    return sha256(b"\0" + body).digest()
 
 
 def link(chain: bytes, leaf: bytes) -> bytes:

@@ -9,10 +9,6 @@ HASH_BYTES = 32
 EMPTY = sha256(b"").digest()
 
 
-def leaf_hash(body: bytes) -> bytes:
-    return sha256(b"\0" + body).digest()
-
-
 def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\1" + left + right).digest()
 

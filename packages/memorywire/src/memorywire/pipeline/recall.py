@@ -104,7 +104,7 @@ def log_recall(
         caller=governance.caller,
         query=query,
         verdict=verdict.value,
-        hits=tuple([(hit.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
+        hits=tuple([(hit.record.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
         details={"as_of": request.as_of} if request.as_of is not None else None,
     )
     governance.journal.note_recall(note)
@@ -279,7 +279,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     said = _read_question_signals(query) if request.explain else None
     hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
-        await context.store.touch(query.where.scope, [hit.id for hit in hits], started)
+        await context.store.touch(query.where.scope, [hit.record.id for hit in hits], started)
     log_recall(recall_id, noted, request, hits, admission.verdict, context)
     return Recalled(
         recall_id=recall_id,

@@ -224,6 +224,7 @@ class Redactor:
         personal: bool = False,
     ) -> None:
         self._known = Known(known)
+        self._has_known = bool(self._known)
         self._personal = personal
         self._patterns = patterns
         # Names of agents and users come again and again.
@@ -232,7 +233,7 @@ class Redactor:
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
         """Whether a glance shows that these names and values hold no secret; False says nothing."""
-        if not self._patterns or self._known or self._personal:
+        if not self._patterns or self._has_known or self._personal:
             return False
         new = [name for name in names if name is not None and name not in self._innocent_names]
         innocent = is_innocent(new, values)

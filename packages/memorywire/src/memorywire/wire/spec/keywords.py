@@ -116,6 +116,24 @@ Part: TypeAlias = tuple[Sequence[str], Check]
 Build: TypeAlias = Callable[[Mapping[str, Any], Compiler, str], Iterator[Part]]
 
 
+def join_checks(checks: Sequence[Check]) -> Check:
+    """One check that makes all of these, one after the other."""
+    if len(checks) == 1:
+        return checks[0]
+    if not checks:
+        return lambda _: FINE
+
+    def check(value: Any) -> Faults:
+        found: Faults = FINE
+        for one in checks:
+            faults = one(value)
+            if faults:
+                found = (*found, *faults)
+        return found
+
+    return check
+
+
 def _inside(step: str | int, faults: Faults) -> Iterator[Fault]:
     return (replace(fault, path=(step, *fault.path)) for fault in faults)
 

@@ -3,7 +3,7 @@
 A keyword that is not known here is an error when the schema is compiled, never one that is ignored.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from memorywire.wire.spec.keywords import (
@@ -15,10 +15,10 @@ from memorywire.wire.spec.keywords import (
     Build,
     Check,
     Fault,
-    Faults,
     Part,
     Schema,
     Shape,
+    join_checks,
 )
 
 
@@ -51,7 +51,7 @@ class Shapes:
             return Shape(dict.fromkeys(KINDS, lambda _: faults))
         parts = list(self._parts(schema, home))
         return Shape(
-            (kind, _join_checks([one for kinds, one in parts if name in kinds]))
+            (kind, join_checks([one for kinds, one in parts if name in kinds]))
             for kind, name in KINDS.items()
         )
 
@@ -98,21 +98,3 @@ def _resolve_pointer(document: Schema, pointer: str) -> Schema:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         document = document[int(name) if isinstance(document, list) else name]
     return document
-
-
-def _join_checks(checks: Sequence[Check]) -> Check:
-    """One check that makes all of these, one after the other."""
-    if len(checks) == 1:
-        return checks[0]
-    if not checks:
-        return lambda _: FINE
-
-    def check(value: Any) -> Faults:
-        found: Faults = FINE
-        for one in checks:
-            faults = one(value)
-            if faults:
-                found = (*found, *faults)
-        return found
-
-    return check
