@@ -181,9 +181,8 @@ def settings_page() -> Iterator[str]:
         "`${NAME}`, which is replaced with the value of that variable: do not write a password into a file."
     )
     yield (
-        "Commands, servers and hooks use these settings. In Python, `Memory(...)` uses its arguments, and "
-        "reads only `MEMORYWIRE_HOME` and the `MEMORYWIRE_BACKEND_` variables; "
-        "`Memory(**memorywire.configured())` uses all settings, like a command."
+        "Commands, servers, hooks and `Memory(...)` in Python use these settings. An argument or option that "
+        "you give wins over a variable, a variable over the settings file."
     )
     keys = {field: key for key, field in settings._KEYS.items()}
     rows = ["| option | environment | TOML | default | |", "|---|---|---|---|---|"]

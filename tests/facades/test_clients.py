@@ -59,18 +59,29 @@ def test_the_embedded_default_lives_under_memorywire_home(tmp_path, monkeypatch)
     assert (tmp_path / "home" / "memory.db").exists()
 
 
-def test_a_configured_client_goes_by_the_settings_of_the_commands(tmp_path, monkeypatch):
+@pytest.mark.parametrize("arguments", [{}, {"deprecated": True}])
+def test_what_an_argument_leaves_open_the_settings_decide(tmp_path, monkeypatch, arguments):
     monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path))
     monkeypatch.setenv("MEMORYWIRE_STORE", f"sqlite://{tmp_path}/other.db")
     (tmp_path / "memorywire.toml").write_text('agent = "bot"\npolicy = "strict"\n', encoding="utf-8")
-    with BlockingMemory(**memorywire.configured(user_id="ana")) as memory:
+    given = memorywire.configured(user_id="ana") if arguments else {"user_id": "ana"}
+    with BlockingMemory(**given) as memory:
         assert (memory.remember("Ana drinks tea").status.value, (tmp_path / "other.db").exists()) == (
             "staged",
             True,
         )
         assert [(one.scope.agent, one.scope.user) for one in memory.proposals().items] == [("bot", "ana")]
-    with BlockingMemory("bot") as memory:
-        assert memory.remember("Ana drinks tea").status.value == "committed"
+    for policy in ("open", None):
+        with BlockingMemory("bot", policy=policy) as memory:
+            receipt = memory.remember("Ana drinks tea", user_id=f"ana of {policy}")
+            assert receipt.status.value == "committed"
+
+
+def test_a_settings_file_that_cannot_be_read_is_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path))
+    (tmp_path / "memorywire.toml").write_text("policy = ", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match=r"memorywire\.toml"):
+        BlockingMemory("bot")
 
 
 def test_constructing_a_client_opens_nothing(tmp_path, monkeypatch):
@@ -181,7 +192,7 @@ def test_what_is_no_store_is_told_before_anything_is_opened(stores: Any):
 
 
 @pytest.mark.parametrize(
-    ("field", "given"), [("tenant", ""), ("tenant", None), ("floor", "low"), ("floor", 9), ("match", -0.1)]
+    ("field", "given"), [("tenant", ""), ("tenant", 7), ("floor", "low"), ("floor", 9), ("match", -0.1)]
 )
 def test_what_no_memory_can_be_opened_with_is_told_at_once(field: str, given: Any):
     with pytest.raises(InvalidRequest) as caught:

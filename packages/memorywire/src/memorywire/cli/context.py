@@ -124,8 +124,7 @@ class CliContext(Struct, frozen=True, kw_only=True):
             return self.client(self.server)
         from memorywire.client.sync import Memory
 
-        arguments = {**self.settings.opening, "tenant": self.tenant, "caller": caller, "clock": clock}
-        return Memory(**arguments)
+        return Memory(settings=self.settings, tenant=self.tenant, caller=caller, clock=clock)
 
     def readable_memory(self) -> "Memory":
         """Return the memory for a command that only reads, with notes about its stores for a person.

@@ -9,20 +9,19 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from memorywire.app import (
-    DEFAULT_AGENT,
-    DEFAULT_EMBEDDER,
     DEFAULT_POLICY,
     LOCAL,
     Container,
     Governance,
     Reading,
     Rules,
+    Settings,
     Several,
     default_journal,
-    default_store,
     load_settings,
     open_container,
     rules_from,
@@ -94,7 +93,8 @@ class Memory(Audited, Overseeing):
     >>> asyncio.run(story())
     ('match', ['Ana prefers green tea to coffee'])
 
-    Nothing is opened before the first call. `Memory(**configured())` uses the settings of the command line.
+    What an argument leaves open, the settings decide, as on the command line: MEMORYWIRE_ variables over the
+    settings file over the defaults. Nothing is opened before the first call.
 
     Whose memory:
         agent_id: The agent.
@@ -125,56 +125,60 @@ class Memory(Audited, Overseeing):
         redact_personal: Also removes personal data: cards, accounts, national ids, phones, e-mail addresses.
         reading: Who reads conversations for facts.
         kv_limits: The limits of keys and values.
+        settings: The settings for what is left out, if not those of this process.
     """
 
     _container: Container | None = None  # a class attribute, because __del__ also runs when __init__ failed
 
     def __init__(
         self,
-        agent_id: str = DEFAULT_AGENT,
+        agent_id: str | None = None,
         stores: str | Sequence[str | Store] = (),
         *,
         user_id: str | None = None,
-        tenant: str = DEFAULT_TENANT,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        tenant: str | None = None,
+        embedder: str | Embedder | None = None,
         embedder_key: str | None = None,
         floor: float | None = None,
         match: float | None = None,
-        policy: str | None = DEFAULT_POLICY,
+        policy: str | UnsetType | None = UNSET,
         journal: str | None = None,
         secrets: Mapping[str, str] | None = None,
-        redact_personal: bool = False,
+        redact_personal: bool | None = None,
         caller: str = LOCAL,
         write: str | None = None,
         several: Several | None = None,
         reading: Reading | None = None,
         kv_limits: Limits | None = None,
         backends: Rules | None = None,
-        witnesses: Sequence[str] = (),
+        witnesses: Sequence[str] | None = None,
         clock: Clock = system_clock,
+        settings: Settings | None = None,
     ) -> None:
         check_opening(tenant=tenant, floor=floor, match=match, secrets=secrets)
-        self.agent_id = agent_id
-        self.user_id = user_id
-        self.tenant = tenant
-        self._stores, own_embedder = _read_stores(stores)
-        self._embedder = own_embedder or embedder
-        self._embedder_key = embedder_key
-        self._floor, self._match = floor, match
+        settings = settings or load_settings(env=os.environ)
+        self.agent_id = settings.agent if agent_id is None else agent_id
+        self.user_id = settings.user if user_id is None else user_id
+        self.tenant = settings.tenant or DEFAULT_TENANT if tenant is None else tenant
+        self._stores, own_embedder = _read_stores(stores or settings.stores)
+        self._embedder = own_embedder or embedder or settings.embedder
+        self._embedder_key = settings.embedder_key if embedder_key is None else embedder_key
+        self._floor = settings.floor if floor is None else floor
+        self._match = settings.match if match is None else match
         self._governance = Governance(
-            policy=policy or DEFAULT_POLICY,
-            journal=journal,
-            secrets=dict(secrets or {}),
-            redact_personal=redact_personal,
+            policy=settings.policy if policy is UNSET else policy or DEFAULT_POLICY,
+            journal=settings.journal if journal is None else journal,
+            secrets=dict(settings.secrets if secrets is None else secrets),
+            redact_personal=settings.redact_personal if redact_personal is None else redact_personal,
             caller=caller,
             on=policy is not None,
-            witnesses=tuple(witnesses),
+            witnesses=tuple(settings.witnesses if witnesses is None else witnesses),
         )
-        self._several = several or Several()
+        self._several = several or settings.several
         if write is not None:
             routing = replace(self._several.routing, write=write_policy(write))
             self._several = replace(self._several, routing=routing)
-        self._reading = reading
+        self._reading = reading or settings.reading
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
         self._clock = clock
@@ -436,7 +440,7 @@ class Memory(Audited, Overseeing):
             if self._closed:
                 raise closed()
             if self._container is None:
-                stores = self._stores or (default_store(os.environ),)
+                stores = self._stores
                 journal = default_journal(os.environ, stores)  # of stores that cannot keep it themselves
                 self._container = await open_container(
                     stores=stores,
@@ -503,9 +507,5 @@ def _read_stores(stores: str | Sequence[str | Store]) -> tuple[Sequence[str | St
 
 
 def configured(**given: Any) -> dict[str, Any]:
-    """The arguments of a `Memory`, async or blocking: MEMORYWIRE_ variables over a file; what is given wins.
-
-    `Memory(**configured(agent_id="assistant"))` opens the store that the commands open here, under the same
-    policy. `Memory()` goes by its arguments alone.
-    """
+    """The arguments that the settings stand for. Deprecated: `Memory(...)` uses the settings itself."""
     return {**load_settings(env=os.environ).opening, **given}

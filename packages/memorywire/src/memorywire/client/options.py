@@ -190,10 +190,10 @@ def moments(**given: Any) -> dict[str, Any]:
 
 
 def check_opening(
-    *, tenant: str, floor: float | None, match: float | None, secrets: Mapping[str, str] | None
+    *, tenant: str | None, floor: float | None, match: float | None, secrets: Mapping[str, str] | None
 ) -> None:
     """Refuse arguments that could only fail later, or would silently do nothing."""
-    if not isinstance(tenant, str) or not tenant:
+    if tenant is not None and (not isinstance(tenant, str) or not tenant):
         raise InvalidRequest("tenant is the name of one", field="tenant", fix="leave it out for `default`")
     for name, share in (("floor", floor), ("match", match)):
         if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):

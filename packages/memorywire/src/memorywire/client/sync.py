@@ -10,7 +10,9 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from memorywire.app import DEFAULT_AGENT, DEFAULT_EMBEDDER, DEFAULT_POLICY, LOCAL, Reading, Rules, Several
+from msgspec import UNSET, UnsetType
+
+from memorywire.app import LOCAL, Reading, Rules, Settings, Several
 from memorywire.client.bulk import Result
 from memorywire.client.memory import Memory as AsyncMemory
 from memorywire.client.memory import shorten_traceback
@@ -50,7 +52,7 @@ from memorywire.model.oversight import (
     RuleTrial,
 )
 from memorywire.model.proposal import Decided, OutboxEntry, ProposalPage, Reviewed
-from memorywire.model.record import DEFAULT_TENANT, Json, Record
+from memorywire.model.record import Json, Record
 from memorywire.runtime.portal import Portal
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store
@@ -74,7 +76,8 @@ class Memory:
     >>> receipt.status.value, found.hits[0].id == receipt.id
     ('committed', True)
 
-    Nothing is opened before the first call. `Memory(**configured())` uses the settings of the command line.
+    What an argument leaves open, the settings decide, as on the command line: MEMORYWIRE_ variables over the
+    settings file over the defaults. Nothing is opened before the first call.
 
     Whose memory:
         agent_id: The agent.
@@ -105,31 +108,33 @@ class Memory:
         redact_personal: Also removes personal data: cards, accounts, national ids, phones, e-mail addresses.
         reading: Who reads conversations for facts.
         kv_limits: The limits of keys and values.
+        settings: The settings for what is left out, if not those of this process.
     """
 
     def __init__(
         self,
-        agent_id: str = DEFAULT_AGENT,
+        agent_id: str | None = None,
         stores: str | Sequence[str | Store] = (),
         *,
         user_id: str | None = None,
-        tenant: str = DEFAULT_TENANT,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        tenant: str | None = None,
+        embedder: str | Embedder | None = None,
         embedder_key: str | None = None,
         floor: float | None = None,
         match: float | None = None,
-        policy: str | None = DEFAULT_POLICY,
+        policy: str | UnsetType | None = UNSET,
         journal: str | None = None,
         secrets: Mapping[str, str] | None = None,
-        redact_personal: bool = False,
+        redact_personal: bool | None = None,
         caller: str = LOCAL,
         write: str | None = None,
         several: Several | None = None,
         reading: Reading | None = None,
         kv_limits: Limits | None = None,
         backends: Rules | None = None,
-        witnesses: Sequence[str] = (),
+        witnesses: Sequence[str] | None = None,
         clock: Clock = system_clock,
+        settings: Settings | None = None,
     ) -> None:
         self._memory = AsyncMemory(
             agent_id,
@@ -152,6 +157,7 @@ class Memory:
             backends=backends,
             witnesses=witnesses,
             clock=clock,
+            settings=settings,
         )
         self._portal = Portal()
 
