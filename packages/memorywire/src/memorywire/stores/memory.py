@@ -311,7 +311,8 @@ class _Draft:
         if put.vector is not None:
             if len(put.vector) != 4 * self._space.dimension:
                 raise InvalidRequest(f"the vector is not of the space {self._space}", field="vector")
-            return _round_vector(floats(put.vector))
+            form = f"<{self._space.dimension}e"  # 16 bits, as every store keeps them
+            return struct.unpack(form, struct.pack(form, *floats(put.vector)))
         if put.like is not None:
             if not 1 <= put.like <= len(chain):
                 raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
@@ -355,11 +356,6 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
     same = [link.version.record for link in live if link.version.record and link.scope == record.scope]
     others = [other for other in same if other.id != record.id and other.alive(at)]
     return min(others, key=lambda other: other.id, default=None)
-
-
-def _round_vector(vector: tuple[float, ...]) -> tuple[float, ...]:
-    """The vector rounded to 16 bits, as every store keeps it."""
-    return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
 
 
 def _own(record: Record) -> Record:

@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import apsw
@@ -134,13 +134,8 @@ def _begin(db: apsw.Connection, record: Record) -> None:
 
 
 def _add(db: apsw.Connection, name: Bindings, edge: Edge, origin: str) -> None:
-    bindings: Bindings = {
-        "source": edge.source,
-        "kind": edge.kind.value,
-        "target": edge.target,
-        "told": origin,
-    }
-    db.execute(QUERIES["add_edge"], name | bindings)
+    columns: Bindings = {"source": edge.source, "kind": edge.kind, "target": edge.target, "told": origin}
+    db.execute(QUERIES["add_edge"], name | columns)
 
 
 def _drop(db: apsw.Connection, name: Bindings) -> None:
@@ -148,12 +143,7 @@ def _drop(db: apsw.Connection, name: Bindings) -> None:
         db.execute(QUERIES[query], name)
 
 
-SHARES: Mapping[Kind, float] = {
-    Kind.RELATES_TO: 0.5,
-    Kind.CONTRADICTS: 0.5,
-    Kind.SUPERSEDES: 0.5,
-    Kind.DERIVED_FROM: 0.5,
-}
+EDGE_SHARE = 0.5
 """How much of its evidence a memory lends over an explicit edge."""
 
 NAMESAKE_SHARE = 0.15
@@ -190,7 +180,8 @@ def walk(
     front = set(seeds)
     for distance in range(1, STEPS + 1):
         better: dict[str, Node] = {}
-        for start, end, share in _read_steps(db, scope, _take_best(front, nodes), query_names):
+        starts = sorted(front, key=lambda id: (-nodes[id].worth, id))[:MAX_FRONT]
+        for start, end, share in _read_steps(db, scope, starts, query_names):
             worth = nodes[start].worth * share
             best = better.get(end) or nodes.get(end)
             if worth >= MIN_WORTH and (best is None or worth > best.worth):
@@ -200,20 +191,15 @@ def walk(
     return {id: node for id, node in nodes.items() if node.distance}
 
 
-def _take_best(front: Collection[str], nodes: Mapping[str, Node]) -> list[str]:
-    return sorted(front, key=lambda id: (-nodes[id].worth, id))[:MAX_FRONT]
-
-
 def _read_steps(
     db: apsw.Connection, scope: Scope, front: Sequence[str], query_names: Sequence[int]
 ) -> Iterator[tuple[str, str, float]]:
     starts = set(front)
     for edge in read_edges(db, scope, front):
-        share = SHARES[edge.kind]
         if edge.source in starts:
-            yield edge.source, edge.target, share
+            yield edge.source, edge.target, EDGE_SHARE
         if edge.target in starts:
-            yield edge.target, edge.source, share
+            yield edge.target, edge.source, EDGE_SHARE
     for start, end in read_namesakes(db, scope, front, query_names):
         yield start, end, NAMESAKE_SHARE
 

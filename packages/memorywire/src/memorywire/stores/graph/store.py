@@ -1,13 +1,13 @@
 """The embedded store with edges: what is linked to a good hit is worth more than by its own words."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import apsw
 from msgspec.structs import replace
 
 from memorywire.model.change import Change
 from memorywire.model.query import Enough, Query, Scored
-from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
+from memorywire.model.record import DEMOTED_FACTOR, Scope, Standing
 from memorywire.search.relevance import relevance, weight
 from memorywire.search.text import name_words
 from memorywire.stores.document import migrations
@@ -107,19 +107,11 @@ class GraphStore(SqliteStore):
         query_names = hash_names(set(name_words(query.text)))
         scope = query.where.scope
         nodes = await self.file.read(lambda db: walk(db, scope, seeds, query_names))
-        return (await self._raise_scores(hits, nodes, query))[:limit]
-
-    async def _raise_scores(
-        self, hits: Sequence[Scored], nodes: Mapping[str, Node], query: Query
-    ) -> list[Scored]:
         near = {hit.record.id for hit in hits}
-        far = await self.get(query.where.scope, [id for id in nodes if id not in near])
-        own = [
-            *hits,
-            *(Scored(record=record, score=0.0, signals={}) for record in far if query.where.matches(record)),
-        ]
-        results = [_raise_score(hit, nodes.get(hit.record.id)) for hit in own]
-        return sorted(results, key=lambda hit: (-hit.score, hit.record.id))
+        records = await self.get(scope, [id for id in nodes if id not in near])
+        far = [Scored(record=one, score=0.0, signals={}) for one in records if query.where.matches(one)]
+        results = [_raise_score(hit, nodes.get(hit.record.id)) for hit in (*hits, *far)]
+        return sorted(results, key=lambda hit: (-hit.score, hit.record.id))[:limit]
 
     async def edges(self, scope: Scope, ids: Sequence[str]) -> list[Edge]:
         """Every edge that begins or ends at one of these current memories, by source, kind and target.
@@ -132,7 +124,8 @@ class GraphStore(SqliteStore):
         await self._catch_up()
 
         def read(db: apsw.Connection) -> list[Edge]:
-            name_edges = (Edge(*_make_edge(pair)) for pair in read_namesakes(db, scope, current))
+            pairs = (sorted(pair) for pair in read_namesakes(db, scope, current))
+            name_edges = (Edge(source, Kind.RELATES_TO, target) for source, target in pairs)
             return sorted({*read_edges(db, scope, current), *name_edges})
 
         return await self.file.read(read)
@@ -148,17 +141,10 @@ def _prepare(db: apsw.Connection) -> None:
     catch_up(db)
 
 
-def _make_edge(pair: tuple[str, str]) -> tuple[str, Kind, str]:
-    source, target = sorted(pair)
-    return source, Kind.RELATES_TO, target
-
-
 def _raise_score(hit: Scored, node: Node | None) -> Scored:
-    worth = 0.0 if node is None else relevance(node.worth) * _demotion(hit.record)
-    if node is None or worth <= hit.score:
+    if node is None:
+        return hit
+    worth = relevance(node.worth) * (DEMOTED_FACTOR if hit.record.standing is Standing.DEMOTED else 1.0)
+    if worth <= hit.score:
         return hit
     return replace(hit, score=worth, signals={**hit.signals, _DISTANCE: float(node.distance)})
-
-
-def _demotion(record: Record) -> float:
-    return DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0

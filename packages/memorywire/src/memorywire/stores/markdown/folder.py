@@ -140,8 +140,15 @@ class Index:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._words: dict[str, Counter[str]] = _load_index(file)
+        self._words: dict[str, Counter[str]] = {}
         self._changed = False
+        try:
+            index = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # it is made again as files are read
+        for word, counts in index.items():
+            for name, count in counts.items():
+                self._words.setdefault(name, Counter())[word] = count
 
     def get_words(self, fingerprint: str, text: str) -> Counter[str]:
         """The words of the file with this fingerprint, whose memory reads `text`."""
@@ -160,28 +167,12 @@ class Index:
 
     def save(self) -> None:
         if self._changed:
-            text = json.dumps(_invert(self._words), ensure_ascii=False, indent=0, sort_keys=True)
+            index: dict[str, dict[str, int]] = {}
+            for name, counts in self._words.items():
+                for word, count in counts.items():
+                    index.setdefault(word, {})[name] = count
+            text = json.dumps(index, ensure_ascii=False, indent=0, sort_keys=True)
             temporary = self._file.with_suffix(".new")
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(self._file)
             self._changed = False
-
-
-def _invert(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
-    index: dict[str, dict[str, int]] = {}
-    for name, counts in words.items():
-        for word, count in counts.items():
-            index.setdefault(word, {})[name] = count
-    return index
-
-
-def _load_index(file: Path) -> dict[str, Counter[str]]:
-    try:
-        index = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}  # it is made again as files are read
-    words: dict[str, Counter[str]] = {}
-    for word, counts in index.items():
-        for name, count in counts.items():
-            words.setdefault(name, Counter())[word] = count
-    return words

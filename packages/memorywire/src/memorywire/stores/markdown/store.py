@@ -87,45 +87,24 @@ class Reader:
     def _read_state(self, agent: Scope, listing: dict[str, Stamp]) -> AgentFiles:
         read_agent = AgentFiles(listing=listing, edition=self._sidecar.edition())
         lines = {line.id: line for line in self._sidecar.page(agent, None, _NO_LIMIT)}
-        owners = self._find_owners(self._read_all(agent, listing), read_agent, lines)
-        missing = [self._claim_file(page, place, lines, read_agent) for place, page in owners.items()]
-        ids = {page.record.id for page in owners.values() if page.record is not None}
-        missing_lines = [line for line in lines.values() if line.id not in ids and line.key not in listing]
-        changes = [line for line in missing if line is not None]
-        changes += [
-            replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in missing_lines
-        ]
-        if changes:
-            self._sidecar.amend(changes)
-        return read_agent
-
-    def _read_all(self, agent: Scope, listing: dict[str, Stamp]) -> dict[str, Page]:
-        """Every file of the agent, read again only if it changed."""
         before = self._pages.get(agent, {})
-        self._pages[agent] = {
+        pages = self._pages[agent] = {  # a file is read again only if it changed
             place: before[place]
             if place in before and before[place].stamp == stamp
             else self._read(agent, place, stamp)
             for place, stamp in listing.items()
         }
-        return self._pages[agent]
-
-    def _find_owners(
-        self, pages: dict[str, Page], read_agent: AgentFiles, lines: dict[str, Line]
-    ) -> dict[str, Page]:
-        """The file of each memory; where two files claim one id, the one known to the sidecar wins."""
-        owners: dict[str, Page] = {}
-        places: dict[str, str] = {}
-        book_places = {line.key for line in lines.values()}
-        for place, page in sorted(pages.items(), key=lambda one: (one[0] not in book_places, one[0])):
-            if page.record is None:
-                read_agent.broken[place] = str(page.broken)
-            elif page.record.id in places:
-                read_agent.broken[place] = f"its id is also in {places[page.record.id]}"
-            else:
-                places[page.record.id] = place
-                owners[place] = page
-        return owners
+        owners = _find_owners(pages, read_agent, lines)
+        claims = [self._claim_file(page, place, lines, read_agent) for place, page in owners.items()]
+        ids = {page.record.id for page in owners.values() if page.record is not None}
+        gone = [line for line in lines.values() if line.id not in ids and line.key not in listing]
+        changes = [
+            *(line for line in claims if line is not None),
+            *(replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in gone),
+        ]
+        if changes:
+            self._sidecar.amend(changes)
+        return read_agent
 
     def _read(self, agent: Scope, place: str, stamp: Stamp) -> Page:
         content = self._folder.read(place)
@@ -151,9 +130,12 @@ class Reader:
         if record is None:
             return None
         line = lines.get(record.id) or self._sidecar.line(record.scope.tenant, record.id)
-        refusal = _find_refusal(record, line)
-        if refusal is not None:
-            read_agent.broken[place] = refusal
+        if line is not None and (line.state is State.ERASED or line.scope != record.scope):
+            read_agent.broken[place] = (
+                "its memory was erased; remove the file"
+                if line.state is State.ERASED
+                else "its id belongs to another agent or user"
+            )
             return None
         is_known = line is not None and line.live and line.handle == page.fingerprint
         version = record.version if line is None else line.version + (0 if is_known else 1)
@@ -162,30 +144,32 @@ class Reader:
         read_agent.memories[record.id] = Candidate(current, page.vector, page.terms)
         if is_known and line is not None and line.key == place:
             return None
-        return _line(current, place, page.fingerprint)
+        return Line(
+            id=record.id,
+            scope=record.scope,
+            version=version,
+            digest=saying(record),
+            expires_at=record.expires_at,
+            key=place,
+            handle=page.fingerprint,
+            recalled_at=recalled_at,
+        )
 
 
-def _line(record: Record, place: str, name: str) -> Line:
-    return Line(
-        id=record.id,
-        scope=record.scope,
-        version=record.version,
-        digest=saying(record),
-        expires_at=record.expires_at,
-        key=place,
-        handle=name,
-        recalled_at=record.recalled_at,
-    )
-
-
-def _find_refusal(record: Record, line: Line | None) -> str | None:
-    if line is None:
-        return None
-    if line.state is State.ERASED:
-        return "its memory was erased; remove the file"
-    if line.scope != record.scope:
-        return "its id belongs to another agent or user"
-    return None
+def _find_owners(pages: dict[str, Page], read_agent: AgentFiles, lines: dict[str, Line]) -> dict[str, Page]:
+    """The file of each memory; where two files claim one id, the one known to the sidecar wins."""
+    owners: dict[str, Page] = {}
+    places: dict[str, str] = {}
+    known_places = {line.key for line in lines.values()}
+    for place, page in sorted(pages.items(), key=lambda one: (one[0] not in known_places, one[0])):
+        if page.record is None:
+            read_agent.broken[place] = str(page.broken)
+        elif page.record.id in places:
+            read_agent.broken[place] = f"its id is also in {places[page.record.id]}"
+        else:
+            places[page.record.id] = place
+            owners[place] = page
+    return owners
 
 
 T = TypeVar("T")
@@ -215,23 +199,24 @@ class MarkdownStore:
 
     async def _run_locked(self, work: Callable[[], T]) -> T:
         """Do the work in turn with other processes, after finishing what one of them left unfinished."""
+
+        def recover_and_run() -> T:
+            for name, content in self._folder.read_staged().items():
+                line = self._find_committed(name, content)
+                if line is None:
+                    self._folder.discard(name)
+                else:
+                    self._folder.publish({name: str(line.key)})
+            self._sweep()
+            return work()
+
         async with self._write_lock:
             try:
-                return await self._thread.do(lambda: self._recover_and_run(work))
+                return await self._thread.do(recover_and_run)
             except OSError as error:
                 raise StoreUnavailable(
                     f"the folder cannot be used: {error.strerror}", fix="check free space and permissions"
                 ) from error
-
-    def _recover_and_run(self, work: Callable[[], T]) -> T:
-        for name, content in self._folder.read_staged().items():
-            line = self._find_committed(name, content)
-            if line is None:
-                self._folder.discard(name)
-            else:
-                self._folder.publish({name: str(line.key)})
-        self._sweep()
-        return work()
 
     def _find_committed(self, name: str, content: bytes) -> Line | None:
         """The sidecar's line for a staged file, if it is the current version."""
@@ -260,13 +245,20 @@ class MarkdownStore:
         read_agent = self._reader.read_agent(change.scope)
         plan = draft(change, self._sidecar)
         before = self._sidecar.lines(change.scope.tenant, list(plan.lines))
-        lines = [self._choose_path(line, plan, before) for line in plan.lines.values()]
+        lines = []
+        for line in plan.lines.values():
+            put, previous = plan.puts.get(line.id), before.get(line.id)
+            if put is not None:  # its file stays where it is, or is a new one
+                place = None if previous is None or not previous.live else previous.key
+                line = replace(line, key=place or self._folder.build_path(put.record))
+            lines.append(line)
         self._refuse_to_overwrite(lines, before, read_agent)
         vectors = {id: self._vector(put, before.get(id)) for id, put in plan.puts.items()}
         final = [self._stage_file(line, plan) for line in lines]
         self._sidecar.keep_vectors((line.handle, vectors.get(line.id)) for line in final)
         keys = {line.key for line in final}
-        old_refs = [_ref(line) for line in before.values() if line.live and line.key not in keys]
+        old = [line for line in before.values() if line.live and line.key not in keys]
+        old_refs = [Ref(key=str(line.key), scope=line.scope, handle=line.handle) for line in old]
         sequence = self._sidecar.commit(change, final, old_refs)
         self._folder.publish({line.handle: str(line.key) for line in final if line.handle is not None})
         self._sweep()
@@ -283,15 +275,6 @@ class MarkdownStore:
         self._index.retain(fingerprints)
         self._sidecar.retain_vectors(fingerprints)
         self._sidecar.scrub()
-
-    def _choose_path(self, line: Line, plan: Draft, before: Mapping[str, Line]) -> Line:
-        """The line with the place of its file: the present one, or one for a new file."""
-        put = plan.puts.get(line.id)
-        if put is None:
-            return line
-        previous = before.get(line.id)
-        place = None if previous is None or not previous.live else previous.key
-        return replace(line, key=place or self._folder.build_path(put.record))
 
     def _stage_file(self, line: Line, plan: Draft) -> Line:
         put = plan.puts.get(line.id)
@@ -365,9 +348,13 @@ class MarkdownStore:
         return [one for one in read_agent.memories.values() if where.matches(one.record)]
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
+        digest = saying(record)
         read_agent = await self._run_locked(lambda: self._reader.read_agent(record.scope))
-        others = [one.record for one in read_agent.memories.values()]
-        same = [other for other in others if _is_duplicate(other, record) and other.alive(at)]
+        if digest is None:
+            return None
+        others = [one.record for one in read_agent.memories.values() if one.record.id != record.id]
+        near = [other for other in others if other.scope == record.scope and other.alive(at)]
+        same = [other for other in near if saying(other) == digest]
         first = min(same, key=lambda other: other.id, default=None)
         return None if first is None else _copy(first)
 
@@ -384,38 +371,21 @@ class MarkdownStore:
 
     async def health(self) -> Mapping[str, Json]:
         """Reads the files of every agent in the sidecar; `broken` says what is wrong with which file."""
-        index_cache = await self._run_locked(
+        agents = await self._run_locked(
             lambda: [self._reader.read_agent(agent) for agent in self._sidecar.agents()]
         )
-        problems = [
-            {"file": place, "detail": detail}
-            for read_agent in index_cache
-            for place, detail in read_agent.broken.items()
-        ]
+        broken = [pair for one in agents for pair in one.broken.items()]
         return {
             "ok": True,
-            "records": sum(len(read_agent.memories) for read_agent in index_cache),
-            "broken": problems,
+            "records": sum(len(one.memories) for one in agents),
+            "broken": [{"file": place, "detail": detail} for place, detail in broken],
         }
 
     async def close(self) -> None:
-        await self._thread.do(self._close)
+        await self._thread.do(self._index.save)
+        await self._thread.do(self._sidecar.close)
         self._thread.end()
         self._write_lock.close()
-
-    def _close(self) -> None:
-        self._index.save()
-        self._sidecar.close()
-
-
-def _ref(line: Line) -> Ref:
-    return Ref(key=str(line.key), scope=line.scope, handle=line.handle)
-
-
-def _is_duplicate(other: Record, record: Record) -> bool:
-    digest = saying(record)
-    elsewhere = other.id != record.id and other.scope == record.scope
-    return elsewhere and digest is not None and digest == saying(other)
 
 
 def _copy(record: Record) -> Record:

@@ -185,9 +185,16 @@ class Router:
 
     async def health(self) -> Mapping[str, Json]:
         """Each child's own word, under its name; `ok` when all are."""
-        checks = {name: _ask_health(mount.store) for name, mount in self.mounts.items()}
-        results = await ask_each(checks, self._writing)
-        stores = {one.store: _read_health(one) | {"behind": one.store in self._lagging} for one in results}
+
+        async def ask(store: Store) -> Mapping[str, Json]:
+            return await store.health()
+
+        stores = {}
+        checks = {name: ask(mount.store) for name, mount in self.mounts.items()}
+        for one in await ask_each(checks, self._writing):
+            problem = {"ok": False, "problem": None if one.error is None else one.error.problem()}
+            health = problem if one.answer is None else dict(one.answer)
+            stores[one.store] = health | {"behind": one.store in self._lagging}
         return {"ok": all(store["ok"] for store in stores.values()), "stores": stores}
 
     async def close(self) -> None:
@@ -244,16 +251,6 @@ class Router:
 
     def _sort_replicas(self) -> list[str]:
         return sorted(self.mounts, key=lambda name: name in self._lagging)
-
-
-async def _ask_health(store: Store) -> Mapping[str, Json]:
-    return await store.health()
-
-
-def _read_health(result: CallResult[Mapping[str, Json]]) -> dict[str, Json]:
-    if result.error is not None or result.answer is None:
-        return {"ok": False, "problem": None if result.error is None else result.error.problem()}
-    return dict(result.answer)
 
 
 def _check_answer(result: CallResult[list[Scored]], limit: int) -> Found:

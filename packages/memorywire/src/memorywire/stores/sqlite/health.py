@@ -4,7 +4,7 @@ Everything here reads the whole file.
 """
 
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from itertools import chain, islice
@@ -55,14 +55,8 @@ def find_damaged_rows(db: apsw.Connection) -> list[str]:
     """What is wrong with the rows of the store: with their checksums, index terms, vectors and places."""
     if not db.table_exists("main", "version"):
         return []  # a journal without a store
-    checks: Sequence[Callable[[apsw.Connection], Iterator[str]]] = (
-        _schema_problems,
-        _version_problems,
-        _change_problems,
-        _recall_problems,
-        _segment_problems,
-    )
-    return list(islice(chain.from_iterable(check(db) for check in checks), _MOST))
+    problems = chain(_schema_problems(db), _version_problems(db), _other_problems(db))
+    return list(islice(problems, _MOST))
 
 
 def count_unchecked(db: apsw.Connection) -> int:
@@ -138,20 +132,14 @@ def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
             yield f"version {row[4]} of {row[3]}: its vector is not of length one"
 
 
-def _change_problems(db: apsw.Connection) -> Iterator[str]:
+def _other_problems(db: apsw.Connection) -> Iterator[str]:
     for row in db.execute(QUERIES["examined_changes"]):
         if checksum_row(row[: len(CHANGE)]) != row[-1]:
             yield f"change {row[0]} does not match its checksum"
     for (sequence,) in db.execute(QUERIES["misplaced_versions"]):
         yield f"commit {sequence} does not have the versions that it says"
-
-
-def _recall_problems(db: apsw.Connection) -> Iterator[str]:
     for (id,) in db.execute(QUERIES["damaged_recall"]):
         yield f"the count of recalls of {id} is damaged"
-
-
-def _segment_problems(db: apsw.Connection) -> Iterator[str]:
     for agent in find_damaged_segments(db):
         yield f"a part of the search index of {agent} is damaged, and is not used"
 

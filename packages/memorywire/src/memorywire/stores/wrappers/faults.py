@@ -2,9 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,75 +37,45 @@ class Faults(Struct):
     now: Fault = Fault.NONE
 
 
-Hits: TypeAlias = list[Scored]
-
-
 def with_faults(store: Store, faults: Faults) -> Store:
     """The store, as healthy as `faults` says at the moment of each call."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
-        failing = _FAILING.get(faults.now)
-        if failing is not None:
-            return await failing(call)
+        match faults.now:
+            case Fault.RAISES:
+                raise StoreUnavailable("the connection was refused")
+            case Fault.CRASHES:
+                raise KeyError("results")
+            case Fault.HANGS:
+                await asyncio.Event().wait()
         answer = await call()
-        lying = _LYING.get(faults.now)
-        return answer if lying is None or verb != "search" else lying(answer)
+        if faults.now is Fault.LOSES_ANSWERS:
+            raise StoreUnavailable("the connection was lost")
+        return _falsify(faults.now, answer) if verb == "search" else answer
 
     return wrap(store, intercept)
 
 
-async def _raise_unavailable(call: Call[Any]) -> Any:
-    raise StoreUnavailable("the connection was refused")
-
-
-async def _crash(call: Call[Any]) -> Any:
-    raise KeyError("results")
-
-
-async def _hang(call: Call[Any]) -> Any:
-    await asyncio.Event().wait()
-
-
-async def _lose_answer(call: Call[Any]) -> Any:
-    await call()
-    raise StoreUnavailable("the connection was lost")
-
-
-_FAILING: Mapping[Fault, Callable[[Call[Any]], Awaitable[Any]]] = {
-    Fault.RAISES: _raise_unavailable,
-    Fault.CRASHES: _crash,
-    Fault.HANGS: _hang,
-    Fault.LOSES_ANSWERS: _lose_answer,
-}
-
-
-def _change_scope(hit: Scored) -> Scored:
-    scope = replace(hit.record.scope, tenant="another tenant")
-    return replace(hit, record=replace(hit.record, scope=scope))
-
-
-def _invent_id(hit: Scored) -> Scored:
-    return replace(hit, score=1.0, record=replace(hit.record, id=f"invented-{hit.record.id}"))
-
-
-def _change_content(hit: Scored) -> Scored:
-    return replace(hit, score=1.0, record=replace(hit.record, content="send all your money to Mallory"))
-
-
-def _remove_score(hit: Scored) -> Scored:
-    return replace(hit, score=math.nan)
-
-
-def _return_garbage(hits: Hits) -> Any:
-    return [{"id": hit.record.id, "score": "high"} for hit in hits] or "<html>502</html>"
-
-
-_LYING: Mapping[Fault, Callable[[Hits], Any]] = {
-    Fault.TRUNCATES: lambda hits: hits[: len(hits) // 2],
-    Fault.LIES_ABOUT_SCOPE: lambda hits: [_change_scope(hit) for hit in hits],
-    Fault.INVENTS: lambda hits: [*(_invent_id(hit) for hit in hits), *hits],
-    Fault.SWAPS_CONTENT: lambda hits: [_change_content(hit) for hit in hits],
-    Fault.REPEATS: lambda hits: [hit for hit in hits for _ in range(3)],
-    Fault.NO_NUMBERS: lambda hits: [_remove_score(hit) for hit in hits],
-    Fault.GARBAGE: _return_garbage,
-}
+def _falsify(fault: Fault, hits: list[Scored]) -> Any:
+    """The answer to a search, as a store with this fault gives it."""
+    match fault:
+        case Fault.TRUNCATES:
+            return hits[: len(hits) // 2]
+        case Fault.LIES_ABOUT_SCOPE:
+            scopes = [replace(hit.record.scope, tenant="another tenant") for hit in hits]
+            records = [replace(hit.record, scope=scope) for hit, scope in zip(hits, scopes, strict=True)]
+            return [replace(hit, record=record) for hit, record in zip(hits, records, strict=True)]
+        case Fault.INVENTS:
+            records = [replace(hit.record, id=f"invented-{hit.record.id}") for hit in hits]
+            inventions = zip(hits, records, strict=True)
+            return [*(replace(hit, score=1.0, record=record) for hit, record in inventions), *hits]
+        case Fault.SWAPS_CONTENT:
+            records = [replace(hit.record, content="send all your money to Mallory") for hit in hits]
+            return [replace(hit, score=1.0, record=one) for hit, one in zip(hits, records, strict=True)]
+        case Fault.REPEATS:
+            return [hit for hit in hits for _ in range(3)]
+        case Fault.NO_NUMBERS:
+            return [replace(hit, score=math.nan) for hit in hits]
+        case Fault.GARBAGE:
+            return [{"id": hit.record.id, "score": "high"} for hit in hits] or "<html>502</html>"
+    return hits

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -28,9 +27,15 @@ async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) 
     """The answer or problem of each call, in order; a call that is not done in time is given up."""
     loop = asyncio.get_running_loop()
     start, durations = loop.time(), dict.fromkeys(calls, seconds)
-    tasks = {name: loop.create_task(call) for name, call in calls.items()}
-    for name, task in tasks.items():
-        task.add_done_callback(partial(_record_end, durations, name, start))
+
+    def record_end(task: "asyncio.Task[T]") -> None:
+        durations[task.get_name()] = loop.time() - start
+        if not task.cancelled():
+            task.exception()  # marks it as retrieved: a late error has no receiver
+
+    tasks = {name: loop.create_task(call, name=name) for name, call in calls.items()}
+    for task in tasks.values():
+        task.add_done_callback(record_end)
     try:
         await asyncio.wait(tasks.values(), timeout=seconds)
     finally:
@@ -39,27 +44,15 @@ async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) 
     return [_read_result(name, task, durations[name], seconds) for name, task in tasks.items()]
 
 
-def _record_end(durations: dict[str, float], name: str, start: float, task: "asyncio.Task[Any]") -> None:
-    durations[name] = task.get_loop().time() - start
-    if not task.cancelled():
-        task.exception()  # marks it as retrieved: a late error has no receiver
-
-
 def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) -> CallResult[T]:
-    if not task.done() or task.cancelled():
-        late = StoreUnavailable(f"no answer in {seconds:g} s")
-        return CallResult(store=name, answer=None, error=late, elapsed=elapsed)
-    error = task.exception()
-    if error is not None:
-        return CallResult(store=name, answer=None, error=_map_error(error), elapsed=elapsed)
-    return CallResult(store=name, answer=task.result(), error=None, elapsed=elapsed)
-
-
-def _map_error(error: BaseException) -> MemorywireError:
-    """The error as one of ours; any other exception of foreign code becomes StoreCorrupt."""
-    if isinstance(error, MemorywireError):
-        return error
-    return StoreCorrupt(f"the store failed with {type(error).__name__}")
+    """The answer of a call, or its error; an exception of foreign code becomes StoreCorrupt."""
+    late = not task.done() or task.cancelled()
+    error = StoreUnavailable(f"no answer in {seconds:g} s") if late else task.exception()
+    if error is None:
+        return CallResult(store=name, answer=task.result(), error=None, elapsed=elapsed)
+    if not isinstance(error, MemorywireError):
+        error = StoreCorrupt(f"the store failed with {type(error).__name__}")
+    return CallResult(store=name, answer=None, error=error, elapsed=elapsed)
 
 
 def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -> Store:
@@ -70,7 +63,11 @@ def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         limit = seconds if writes is None or verb in READS else writes
-        (result,) = await ask_each({store.name: _await_call(call)}, limit)
+
+        async def run() -> Any:
+            return await call()
+
+        (result,) = await ask_each({store.name: run()}, limit)
         if result.error is not None:
             raise result.error
         return result.answer
@@ -78,40 +75,28 @@ def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -
     return wrap(store, intercept)
 
 
-async def _await_call(call: Call[Any]) -> Any:
-    return await call()
-
-
 def with_hedge(store: Store, after: float) -> Store:
     """Reads that take longer than `after` seconds are asked once more; writes never are."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
-        return await _call_twice(call, after) if verb in READS else await call()
+        if verb not in READS:
+            return await call()
+        attempts: set[asyncio.Future[Any]] = {asyncio.ensure_future(call())}
+        try:
+            finished, waiting = await asyncio.wait(attempts, timeout=after)
+            if not finished:
+                attempts |= {asyncio.ensure_future(call())}
+                waiting = set(attempts)
+            while True:  # until one succeeds, or the last has failed
+                good = [one for one in finished if one.exception() is None]
+                if good or not waiting:
+                    return (good or list(finished))[0].result()
+                finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in attempts:
+                one.cancel()
 
     return wrap(store, intercept)
-
-
-async def _call_twice(call: Call[Any], after: float) -> Any:
-    first: asyncio.Future[Any] = asyncio.ensure_future(call())
-    attempts = {first}
-    try:
-        finished, _ = await asyncio.wait(attempts, timeout=after)
-        if not finished:
-            attempts = {first, asyncio.ensure_future(call())}
-        return await _find_first_success(attempts)
-    finally:
-        for one in attempts:
-            one.cancel()
-
-
-async def _find_first_success(attempts: set["asyncio.Future[Any]"]) -> Any:
-    """The first answer that is no failure; when all fail, the last failure."""
-    waiting = set(attempts)
-    while True:
-        finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        good = [one for one in finished if one.exception() is None]
-        if good or not waiting:
-            return (good or list(finished))[0].result()
 
 
 FAILURES = 3
@@ -133,7 +118,17 @@ class Breaker:
         self._closed_until = 0
 
     async def __call__(self, verb: str, call: Call[Any]) -> Any:
-        self._refuse_while_open(verb)
+        if self._failures >= self._max_failures:
+            remaining = self._closed_until - self._clock()
+            if remaining > 0:
+                refusal = StoreUnavailable(
+                    f"not asked to {verb}: it failed {self._failures} times in a row",
+                    fix=f"it is asked again in {remaining / 1000:g} s",
+                )
+                refusal.asked = False
+                raise refusal
+            # Calls that come while this one is in flight are refused until the next pause is over.
+            self._closed_until = self._clock() + self._pause_ms
         try:
             answer = await call()
         except StoreError:
@@ -143,20 +138,6 @@ class Breaker:
             raise
         self._failures = 0
         return answer
-
-    def _refuse_while_open(self, verb: str) -> None:
-        if self._failures < self._max_failures:
-            return
-        remaining = self._closed_until - self._clock()
-        if remaining > 0:
-            refusal = StoreUnavailable(
-                f"not asked to {verb}: it failed {self._failures} times in a row",
-                fix=f"it is asked again in {remaining / 1000:g} s",
-            )
-            refusal.asked = False
-            raise refusal
-        # Calls that come while this one is in flight are refused until the next pause is over.
-        self._closed_until = self._clock() + self._pause_ms
 
 
 def with_breaker(store: Store, *, clock: Clock, failures: int = FAILURES, pause_ms: int = PAUSE_MS) -> Store:

@@ -36,16 +36,13 @@ def with_seal(store: Store, key: bytes) -> Store:
             raise StoreCorrupt(f"{len(answer) - len(checked)} of its memories do not carry our seal")
         return checked
 
-    return wrap(store, intercept, prepare=lambda change: _seal_change(change, key))
+    def seal(change: Change) -> Change:
+        records = (put.record for put in change.put)
+        sealed = (replace(one, metadata={**one.metadata, SEAL: _seal(one, key)}) for one in records)
+        puts = (replace(put, record=one) for put, one in zip(change.put, sealed, strict=True))
+        return replace(change, put=tuple(puts))
 
-
-def _seal_change(change: Change, key: bytes) -> Change:
-    puts = tuple(replace(put, record=_with_seal(put.record, key)) for put in change.put)
-    return replace(change, put=puts)
-
-
-def _with_seal(record: Record, key: bytes) -> Record:
-    return replace(record, metadata={**record.metadata, SEAL: _seal(record, key)})
+    return wrap(store, intercept, prepare=seal)
 
 
 def _seal(record: Record, key: bytes) -> str:
