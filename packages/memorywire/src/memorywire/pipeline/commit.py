@@ -40,7 +40,7 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import Conflict, Duplicate, MemorywireError, Refused, SecretLeakage
 from memorywire.model.proposal import WAITING, Proposal, State, is_agent
-from memorywire.model.record import Json, Record, Scope
+from memorywire.model.record import Json, Scope
 from memorywire.model.requests import Remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import (
@@ -131,7 +131,8 @@ async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -
             case = await _add_ending(case, change, context)
         if isinstance(request, Remember):
             if looks_for_similar:
-                case = replace(case, similar=await _find_similar(records, context))
+                hits = [hit for record in records for hit in await find_similar(record, context)]
+                case = replace(case, similar=tuple([hit.record.id for hit in hits]))
             if request.approval_required or request.privacy_intent is not None:
                 intent = request.privacy_intent
                 case = replace(case, approval_required=request.approval_required, privacy_intent=intent)
@@ -159,11 +160,6 @@ async def _undoes_person(change: Change, context: Context) -> bool:
     entries = await governance.journal.find_entries(change.scope.tenant, change.undoes)
     actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
     return not actors or not all(is_agent(actor) for actor in actors)
-
-
-async def _find_similar(records: tuple[Record, ...], context: Context) -> tuple[str, ...]:
-    """Live memories that nearly say what these say, best first."""
-    return tuple([hit.record.id for record in records for hit in await find_similar(record, context)])
 
 
 async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Write]:

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memorywire.journal.acts import Words
-from memorywire.model.change import Put
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
@@ -107,7 +106,12 @@ class RejectedWords:
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
         """The words of proposals that a person rejects."""
-        records = [(one.id, put.record) for one in proposals for put in _puts(one)]
+        records = [
+            (one.id, put.record)
+            for one in proposals
+            if one.operation in _ABOUT and one.change is not None
+            for put in one.change.put
+        ]
         key = await self._journal.read_words_key() if records else b""
         return tuple(
             Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id)
@@ -134,10 +138,6 @@ class RejectedWords:
             self._digests = await self._journal.list_rejected_digests()
             self._key = await self._journal.read_words_key() if self._digests else b""
         self._mark, self._read_at = mark, now
-
-
-def _puts(proposal: Proposal) -> tuple[Put, ...]:
-    return proposal.change.put if proposal.change is not None and proposal.operation in _ABOUT else ()
 
 
 def _digest(record: Record, key: bytes) -> bytes:

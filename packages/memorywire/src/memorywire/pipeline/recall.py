@@ -135,36 +135,27 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
             return
         known = None
     if known is None or known.state not in (State.PENDING, State.STALE):
-        known = await _propose(request, key, judgement, policy, context)
+        known = Proposal(
+            id=context.mint(),
+            scope=request.scope,
+            operation="recall",
+            at=now,
+            caller=governance.caller,
+            rule=judgement.rule,
+            why=judgement.reason,
+            request=request,
+            change=None,
+            key=key,
+            expires_at=now + policy.pending_days * DAY_MS,
+            proposer=governance.principal,
+        )
+        entry = entry_about(known, "staged", governance.caller, now)
+        await governance.journal.write(Act(proposals=(known,), entries=(entry,)))
     raise ApprovalPending(
         f"this recall waits for a person: {judgement.reason}",
         proposal_id=known.id,
         fix=f"send it again once proposal {known.id} is approved",
     )
-
-
-async def _propose(
-    request: Recall, key: str, judgement: Judgement, policy: Policy, context: Context
-) -> Proposal:
-    governance, now = context.require_governance(), context.clock()
-    proposal = Proposal(
-        id=context.mint(),
-        scope=request.scope,
-        operation="recall",
-        at=now,
-        caller=governance.caller,
-        rule=judgement.rule,
-        why=judgement.reason,
-        request=request,
-        change=None,
-        key=key,
-        expires_at=now + policy.pending_days * DAY_MS,
-        proposer=governance.principal,
-    )
-    await governance.journal.write(
-        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", governance.caller, now),))
-    )
-    return proposal
 
 
 Ranker: TypeAlias = Callable[[Sequence[Scored], RankWeights, int], list[Scored]]
@@ -224,9 +215,12 @@ async def choose(
     packed, skipped = pack(distinct, request.max_tokens, request.k)
     taken = {scored.record.id for scored in (*packed, *skipped)}
     left = [scored for scored in distinct if scored.record.id not in taken]
+    support: dict[str, list[str]] = {}
+    for repeat, better in told_by.items():
+        support.setdefault(better, []).append(repeat)
     return Chosen(
         hits=tuple(packed),
-        supporting=_group_support(told_by),
+        supporting={better: tuple(ids) for better, ids in support.items()},
         repeats=len(found),
         passed_over=(
             *((scored, "over the token budget") for scored in skipped),
@@ -243,13 +237,6 @@ async def _find_repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedd
     vectors = await embedder.embed([format_statement(record) for record in alike]) if alike else []
     by_id = {record.id: vector for record, vector in zip(alike, vectors, strict=True)}
     return find_repeats(groups, by_id, dedup.threshold)
-
-
-def _group_support(told_by: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    support: dict[str, list[str]] = {}
-    for repeat, better in told_by.items():
-        support.setdefault(better, []).append(repeat)
-    return {better: tuple(ids) for better, ids in support.items()}
 
 
 _NEAR_MISSES = 5
@@ -276,7 +263,8 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
-    said = _read_question_signals(query) if request.explain else None
+    signals = {"aside": len(query.boilerplate), "settled": query.settled}
+    said = {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
     hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
         await context.store.touch(query.where.scope, [hit.record.id for hit in hits], started)
@@ -288,11 +276,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         fusion_used=request.fusion,
         stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
         outcomes=_count_outcomes(asked, hits),
-        degraded=(
-            *_list_degraded(request, context, admission),
-            *asked.degraded,
-            *_list_damage(asked.candidates),
-        ),
+        degraded=_list_degraded(request, context, admission, asked),
         latency_ms=max(0, context.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
@@ -301,9 +285,9 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
 
 async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
-    candidates = (
-        await _add_recall_counts(asked.candidates, context) if _shows_use(request) else asked.candidates
-    )
+    candidates = asked.candidates
+    if request.rank is not None and (request.rank.frequency > 0 or request.explain):
+        candidates = await _add_recall_counts(candidates, context)
     admission = admitting(candidates)
     if request.rank is None and asked.fused is not None:
         return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
@@ -329,31 +313,25 @@ async def _balance(
 
 def _build_query(request: Recall, now: int) -> Query:
     """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
-    where = _build_where(request, now)
-    return Query(
-        where=where,
-        text=request.query,
-        times=stretches(request.query, where.alive_at),
-        names=find_names(request.query),
-        boilerplate=find_boilerplate(request.query),
-        ago=counts_back(request.query),
-        settled=asks_about_past(request.query),
-    )
-
-
-def _build_where(request: Recall, now: int) -> Where:
-    moment = request.as_of if request.as_of is not None else now
-    days = request.fresher_than_days
-    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    moment, days = now if request.as_of is None else request.as_of, request.fresher_than_days
     scope, filter = _select_owners(request)
-    return Where(
+    where = Where(
         scope=scope,
         alive_at=moment,
         as_of=request.as_of,
         types=frozenset(request.types),
         created_since=None if days is None else max(moment - days * DAY_MS, 0),
-        standings=RECALLABLE | archived,
+        standings=RECALLABLE | ({Standing.ARCHIVED} if "archived" in request.include else set()),
         filter=filter,
+    )
+    return Query(
+        where=where,
+        text=request.query,
+        times=stretches(request.query, moment),
+        names=find_names(request.query),
+        boilerplate=find_boilerplate(request.query),
+        ago=counts_back(request.query),
+        settled=asks_about_past(request.query),
     )
 
 
@@ -379,14 +357,8 @@ def _count_outcomes(asked: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, 
     )
 
 
-def _read_question_signals(query: Query) -> dict[str, float]:
-    """The signals of the question itself: the same for every hit, but part of why each has its score."""
-    understood = {"aside": len(query.boilerplate), "settled": query.settled}
-    return {name: float(weight) for name, weight in understood.items() if weight}
-
-
 def _build_hit(scored: Scored, chosen: Chosen, asked: SearchResult, said: dict[str, float] | None) -> Hit:
-    """`said` are the signals of the question, if they are to be explained."""
+    """`said` are the signals of the question, the same for every hit, if they are to be explained."""
     return Hit(
         record=scored.record,
         score=scored.score,
@@ -406,29 +378,19 @@ def _list_near_misses(
     )
 
 
-def _list_degraded(request: Recall, context: Context, admission: Admission) -> tuple[str, ...]:
-    """The names of what was asked for and could not be done."""
-    asked = {
+def _list_degraded(
+    request: Recall, context: Context, admission: Admission, asked: SearchResult
+) -> tuple[str, ...]:
+    """The names of what could not be done, of stores that failed, and of damaged vectors."""
+    by_use = request.rank is not None and request.rank.frequency > 0
+    missing = {
         "hops": request.hops > 0 and not has_links(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
-        "rank.frequency": _ranks_by_use(request) and not counts_recalls(admission.admitted),
+        "rank.frequency": by_use and not counts_recalls(admission.admitted),
     }
-    return tuple([name for name, missing in asked.items() if missing])
-
-
-def _list_damage(candidates: Sequence[Scored]) -> tuple[str, ...]:
-    """Says so when the store left out damaged vectors."""
-    is_damaged = bool(candidates) and DAMAGED_VECTORS in candidates[0].signals
-    return (DAMAGED_VECTORS,) if is_damaged else ()
-
-
-def _ranks_by_use(request: Recall) -> bool:
-    return request.rank is not None and request.rank.frequency > 0
-
-
-def _shows_use(request: Recall) -> bool:
-    """Whether the answer ranks by, or explains, how often memories were recalled."""
-    return request.rank is not None and (request.rank.frequency > 0 or request.explain)
+    is_damaged = bool(asked.candidates) and DAMAGED_VECTORS in asked.candidates[0].signals
+    damage = (DAMAGED_VECTORS,) if is_damaged else ()
+    return (*[name for name, is_missing in missing.items() if is_missing], *asked.degraded, *damage)
 
 
 async def _add_recall_counts(candidates: list[Scored], context: Context) -> list[Scored]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memorywire.facts import label_record
 from memorywire.model.answers import Outcome, Redacted, Remembered, Status
-from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import (
     Conflict,
     Duplicate,
@@ -23,7 +23,7 @@ from memorywire.model.errors import (
     Refused,
 )
 from memorywire.model.kv import is_entry
-from memorywire.model.proposal import WAITING, Proposal
+from memorywire.model.proposal import WAITING
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import commit
@@ -103,7 +103,9 @@ async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, con
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
         chain = await historian.history(agent, earlier.change.about)
-        return _build_duplicate_replay(earlier, chain, context)
+        twin = [version for version in chain if version.began <= earlier.sequence][-1]  # as it was then
+        change_id = earlier.change.id if earlier.ended else None
+        return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, change_id)
     written = earlier.began[0]
     memories = len({version.id for version in (*earlier.began, *earlier.ended)})
     result = build_committed(earlier.change.id, memories, context)
@@ -119,26 +121,18 @@ async def _find_proposed(request: Remember, key: str, agent: Scope, context: Con
         return None
     if proposal.change is not None:
         _refuse_another(proposal.change.fingerprint, request)
+    change, decision = proposal.change, proposal.decision
     if proposal.state not in WAITING:
+        why = "nobody decided in time" if decision is None else decision.reason or f"decided by {decision.by}"
         raise Refused(
-            f"this was held, and the proposal is {proposal.state}: {_explain_decision(proposal)}",
+            f"this was held, and the proposal is {proposal.state}: {why}",
             field="idempotency_key",
             fix="use a new key to ask again",
         )
-    return _build_staged_receipt(proposal, context)
-
-
-def _build_staged_receipt(proposal: Proposal, context: Context) -> Remembered | None:
-    change = proposal.change
     if change is None or not change.put:
         return None
     record = change.put[0].record
     return build_receipt(build_staged(proposal, context), record.id, record.version, change.at)
-
-
-def _explain_decision(proposal: Proposal) -> str:
-    decision = proposal.decision
-    return "nobody decided in time" if decision is None else decision.reason or f"decided by {decision.by}"
 
 
 def _refuse_another(earlier: str | None, request: Remember) -> None:
@@ -154,13 +148,6 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
             field="idempotency_key",
             fix="use a new key for a new request",
         )
-
-
-def _build_duplicate_replay(earlier: Footprint, chain: Sequence[Version], context: Context) -> Remembered:
-    """The receipt of a duplicate, with its twin as it was when the key was first used."""
-    twin = [version for version in chain if version.began <= earlier.sequence][-1]
-    change_id = earlier.change.id if earlier.ended else None
-    return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, change_id)
 
 
 def fingerprint(request: Remember) -> str | None:
@@ -333,7 +320,11 @@ async def _remember_independent(
     while pending:
         now = context.clock()  # one moment for all: within a batch, none is newer than another
         works = [plan_remember(items[at], context, now, twins.get(at), standing, unique) for at in pending]
-        is_concurrent = len(items) > 1 and any(_reads_store(items[at].request) for at in pending)
+        # Only planning that looks at other memories gains from running at once.
+        is_concurrent = len(items) > 1 and any(
+            one.id or one.idempotency_key or one.supersedes or one.derived_from
+            for one in (items[at].request for at in pending)
+        )
         plans = await (gather_results(works) if is_concurrent else catch_each(works))
         results = iter(await commit([one.plan for one in plans if isinstance(one, RememberPlan)], context))
         outcomes, pending = list(zip(pending, plans, strict=True)), []
@@ -341,7 +332,8 @@ async def _remember_independent(
             request = items[at].request
             answer = _build_answer(plan, next(results), context) if isinstance(plan, RememberPlan) else plan
             if isinstance(answer, Duplicate):
-                twins[at] = await _read_twin(answer, request, context)
+                records = await context.store.get(request.scope, [answer.existing])
+                twins[at] = records[0] if records else None  # it may be gone by now
             conflicts[at] += isinstance(answer, Conflict)
             if isinstance(answer, Conflict) and conflicts[at] < _ATTEMPTS and request.if_version is None:
                 pending.append(at)
@@ -355,17 +347,6 @@ def _name_secrets(answer: Remembered | Exception, item: SafeRequest) -> Remember
     if isinstance(answer, Exception):
         return answer
     return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in item.secrets))
-
-
-async def _read_twin(refusal: Duplicate, request: Remember, context: Context) -> Record | None:
-    """The memory that says the same; None when it is gone by now."""
-    records = await context.store.get(request.scope, [refusal.existing])
-    return records[0] if records else None
-
-
-def _reads_store(request: Remember) -> bool:
-    """Whether planning it takes a look at other memories."""
-    return bool(request.id or request.idempotency_key or request.supersedes or request.derived_from)
 
 
 class RememberPlan(NamedTuple):
