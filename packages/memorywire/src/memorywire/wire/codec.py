@@ -127,29 +127,26 @@ OPERATIONS: Mapping[str, Operation] = {
 
 T = TypeVar("T")
 
+_REQUESTS: Mapping[str, Any] = {name: operation.request for name, operation in OPERATIONS.items()}
 _PREVIEW = 200
 _OWNERS = frozenset({"agent_id", "user_id", "team"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    request: Request = decode_as(_request_type(operation), payload, tenant=tenant)
+    request: Request = decode_as(_REQUESTS[operation], payload, tenant=tenant)
     return request
 
 
 def decode_as(kind: Callable[..., T], payload: Mapping[str, Json], *, tenant: str) -> T:
     """The payload, which passed validation, as a request of this type."""
-    scope = Scope(agent=find_agent(payload), user=payload.get("user_id"), tenant=tenant)
+    team = payload.get("team")  # its memories belong to an agent of their own
+    agent = str(payload["agent_id"]) if team is None else f"team:{team}"
+    scope = Scope(agent=agent, user=payload.get("user_id"), tenant=tenant)
     values = _values(payload)
     if "scope" in values:
         values["owners"] = _decode_owners(values.pop("scope"), payload)
     return kind(scope=scope, **values)
-
-
-def find_agent(payload: Mapping[str, Json]) -> str:
-    """The agent whose memories a payload is about: those of a team belong to an agent of their own."""
-    team = payload.get("team")
-    return str(payload["agent_id"]) if team is None else f"team:{team}"
 
 
 def _decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
@@ -172,7 +169,7 @@ def decode_oversight(
     operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT
 ) -> Oversight:
     """The typed request of a person who oversees memory; without an agent it is about all of them."""
-    kind = _request_type(operation)
+    kind = _REQUESTS[operation]
     agent, user = payload.get("agent_id"), payload.get("user_id")
     values: dict[str, Any] = _values(payload)
     if "reach" in kind.__struct_fields__:
@@ -183,10 +180,6 @@ def decode_oversight(
         values["tenant"] = tenant
     request: Oversight = kind(**values)
     return request
-
-
-def _request_type(operation: str) -> Any:
-    return OPERATIONS[operation].request
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
