@@ -91,7 +91,8 @@ def _sum(signals: Mapping[str, float], weights: RankWeights) -> float:
 async def _build_answer(keys: Keys, request: Search, answer: Recalled, repeats: int) -> Searched:
     merging = request.dedup is not None and request.dedup.mode is DedupMode.MERGE
     others = sorted({id for hit in answer for id in hit.supporting}) if merging else []
-    twins = {record.id: entry_of(record) for record in await _records(keys, others)}
+    records = await keys.context.store.get(keys.owner.scope, others) if others else []
+    twins = {record.id: entry_of(record) for record in records}
     matches = tuple(_match(hit, twins) for hit in answer)
     return Searched(
         matches=matches,
@@ -101,10 +102,6 @@ async def _build_answer(keys: Keys, request: Search, answer: Recalled, repeats: 
         degraded=answer.degraded,
         recall_id=answer.recall_id,
     )
-
-
-async def _records(keys: Keys, ids: Sequence[str]) -> list[Record]:
-    return await keys.context.store.get(keys.owner.scope, ids) if ids else []
 
 
 def _match(hit: Hit, twins: Mapping[str, Entry]) -> Match:

@@ -7,6 +7,7 @@ lost a race is refused, and is tried again alone, in the turn of its key.
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -192,13 +193,12 @@ async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Result]:
         raise InvalidRequest("a key is named twice", field="entries", fix="name each key once")
     parts = [settings[at : at + MOST_TOGETHER] for at in range(0, len(settings), MOST_TOGETHER)]
     groups = await asyncio.gather(*(_keep_together(keys, part) for part in parts))
-    return [_raise_unless_problem(outcome) for group in groups for outcome in group]
-
-
-def _raise_unless_problem(outcome: _Outcome) -> Result:
-    if isinstance(outcome, Kept | MemorywireError):
-        return outcome
-    raise outcome
+    results: list[Result] = []
+    for outcome in chain.from_iterable(groups):
+        if not isinstance(outcome, Kept | MemorywireError):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 async def keep_alone(keys: Keys, setting: Setting) -> Kept:
@@ -390,7 +390,10 @@ async def _embed(keys: Keys, setting: Setting) -> tuple[bytes | None, str | None
     """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
     refuse_without_vectors(keys)
     try:
-        (vector,) = await keys.context.embedder.embed([_build_meaning(keys, setting)])
+        text = setting.text or ""
+        if setting.index is not Indexing.TEXT:
+            text = draft_record(_build_request(keys, setting)).meaning
+        (vector,) = await keys.context.embedder.embed([text])
     except DimensionMismatch:
         raise
     except EmbedderFailed as failure:
@@ -403,12 +406,6 @@ async def _embed(keys: Keys, setting: Setting) -> tuple[bytes | None, str | None
             fix="configure the embedder with the dimension it has",
         )
     return vector, None
-
-
-def _build_meaning(keys: Keys, setting: Setting) -> str:
-    if setting.index is Indexing.TEXT:
-        return setting.text or ""
-    return draft_record(_build_request(keys, setting)).meaning
 
 
 def refuse_without_vectors(keys: Keys) -> None:

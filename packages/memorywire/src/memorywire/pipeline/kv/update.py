@@ -102,17 +102,15 @@ def _prolong(current: Record, now: int) -> Record | None:
 async def reembed(keys: Keys) -> Reembedded:
     """See that every entry has a vector, but those that are kept out of searches; none is made twice."""
     refuse_without_vectors(keys)
-    bare = [record async for record in keys.every() if _lacks_vector(record)]
-    settings = [_again(record) for record in bare]
-    receipts = [await try_alone(keys, setting) for setting in settings]
-    pairs = zip(settings, receipts, strict=True)
-    failures = {setting.key: why for setting, receipt in pairs if (why := _shortfall(receipt)) is not None}
-    return Reembedded(entries=len(receipts) - len(failures), failed=failures)
-
-
-def _lacks_vector(record: Record) -> bool:
-    mark = record.metadata[MARK]
-    return not mark["embedded"] and mark.get("index") != Indexing.NONE
+    marks = [(record, record.metadata[MARK]) async for record in keys.every()]
+    bare = [one for one, mark in marks if not mark["embedded"] and mark.get("index") != Indexing.NONE]
+    failures: dict[str, str] = {}
+    for setting in map(_again, bare):
+        receipt = await try_alone(keys, setting)
+        why = receipt.detail if isinstance(receipt, MemorywireError) else receipt.embed_warning
+        if why is not None:
+            failures[setting.key] = why
+    return Reembedded(entries=len(bare) - len(failures), failed=failures)
 
 
 def _again(record: Record) -> Setting:
@@ -126,10 +124,6 @@ def _again(record: Record) -> Setting:
         if_version=entry.version,
         index=Indexing(mark.get("index", Indexing.ALL)),
     )
-
-
-def _shortfall(receipt: Kept | MemorywireError) -> str | None:
-    return receipt.detail if isinstance(receipt, MemorywireError) else receipt.embed_warning
 
 
 def _sum(number: float, by: float) -> float:
