@@ -29,7 +29,7 @@ from memorywire.policy.patterns import names
 from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store
 from memorywire.stores.remote.client import Link, locate
-from memorywire.stores.remote.store import RemoteStore
+from memorywire.stores.remote.store import open_remote
 from memorywire.stores.wrappers import with_breaker, with_timeout
 from memorywire.stores.wrappers.wrapper import with_name
 
@@ -331,7 +331,7 @@ async def open_backend(
     url = _with_key(definition, tenant, rules)
     if definition.kind in ("http", "https"):
         link = Link(locate(url), most_bytes=MOST_BYTES, resolve=_hosts(rules).resolve_public)
-        store: Store = await RemoteStore.opened(link, space)
+        store = await open_remote(link, space)
     elif definition.kind in POSTGRES:
         store = await open_store(await asyncio.to_thread(_hosts(rules).pin_address, url), space=space)
     else:

@@ -4,19 +4,15 @@ The token is one with the right to manage; `https://TOKEN@host?tenant=NAME` choo
 What is written here was judged here; the other side writes it down in its own ledger as well.
 """
 
-from typing import TYPE_CHECKING
-
 from memorywire.model.space import Space
-
-if TYPE_CHECKING:
-    from memorywire.stores.remote.store import RemoteStore
+from memorywire.stores.contract import Store
 
 __all__ = ["open_store"]
 
 
-async def open_store(url: str, *, space: Space) -> "RemoteStore":
+async def open_store(url: str, *, space: Space) -> Store:
     """The store behind this URL; its vectors are of `space`, or SpaceMismatch is raised."""
     from memorywire.stores.remote.client import Link, locate
-    from memorywire.stores.remote.store import RemoteStore
+    from memorywire.stores.remote.store import open_remote
 
-    return await RemoteStore.opened(Link(locate(url)), space)
+    return await open_remote(Link(locate(url)), space)

@@ -1,10 +1,10 @@
 """A store that asks another memorywire for everything, value by value."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable
+from itertools import chain
+from typing import Any, cast
 
 from memorywire.model.capabilities import Feature
-from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import (
     CapabilityUnsupported,
@@ -20,17 +20,19 @@ from memorywire.model.errors import (
     Unauthenticated,
     UnknownOperation,
 )
-from memorywire.model.query import Query, Scored, Where
-from memorywire.model.record import Json, Record, Scope
+from memorywire.model.query import Where
+from memorywire.model.record import Record
 from memorywire.model.space import Space
+from memorywire.stores.contract import Store
 from memorywire.stores.remote.client import Link
 from memorywire.stores.remote.protocol import COUNTER, HISTORIAN, PATH, TRACKER, VERBS, About
 
 NAME = "remote"
+_EVERYWHERE = ("write", "get", "count", "search", "duplicate", "health")
 
 
 class RemoteStore:
-    """The verbs that every store has."""
+    """The store at the other end of a link; `open_remote` adds the verbs that only pass a call on."""
 
     def __init__(self, link: Link, about: About) -> None:
         self._link = link
@@ -38,82 +40,35 @@ class RemoteStore:
         names = {feature.value for feature in Feature}
         self.features = frozenset(Feature(name) for name in about.features if name in names)
 
-    @staticmethod
-    async def opened(link: Link, space: Space) -> "RemoteStore":
-        """The store at the other end, able to do here what it can do there."""
-        about: About = await _ask(link, "about")
-        if about.space != space:
-            await link.close()
-            raise SpaceMismatch(
-                f"the other memorywire keeps vectors of {about.space}, not of {space}",
-                field="embedder",
-                fix="use the same embedder on both sides",
-            )
-        abilities = set(about.abilities)
-        bases = tuple(verbs for required, verbs in _ABILITIES if set(required) <= abilities)
-        kind: type[RemoteStore] = type("RemoteStore", (*bases, RemoteStore), {})
-        return kind(link, about)
-
-    async def write(self, change: Change) -> int:
-        sequence: int = await self._ask("write", change)
-        return sequence
-
-    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        return list(await self._ask("get", scope, tuple(ids)))
-
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        return list(await self._ask("find", where, after, limit))
-
-    async def count(self, where: Where) -> int:
-        count: int = await self._ask("count", where)
-        return count
-
-    async def search(self, query: Query, limit: int) -> list[Scored]:
-        return list(await self._ask("search", query, limit))
-
-    async def duplicate(self, record: Record, at: int) -> Record | None:
-        same: Record | None = await self._ask("duplicate", record, at)
-        return same
-
-    async def health(self) -> Mapping[str, Json]:
-        health: Mapping[str, Json] = await self._ask("health")
-        return health
+        return list(await _ask(self._link, "find", where, after, limit))
 
     async def close(self) -> None:
         await self._link.close()
 
-    async def _ask(self, verb: str, *arguments: object) -> Any:
-        return await _ask(self._link, verb, *arguments)
+
+def _build_verb(verb: str) -> Callable[..., Awaitable[Any]]:
+    async def pass_on(self: RemoteStore, *arguments: object) -> Any:
+        answer = await _ask(self._link, verb, *arguments)
+        return list(answer) if isinstance(answer, tuple) else answer
+
+    return pass_on
 
 
-class _Historian(RemoteStore):
-    async def history(self, scope: Scope, id: str) -> list[Version]:
-        return list(await self._ask("history", scope, id))
-
-    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
-        footprint: Footprint | None = await self._ask("footprint", scope, change_id)
-        return footprint
-
-    async def committed(self, scope: Scope, key: str) -> Footprint | None:
-        footprint: Footprint | None = await self._ask("committed", scope, key)
-        return footprint
-
-    async def changes(self, scope: Scope, limit: int) -> list[Change]:
-        return list(await self._ask("changes", scope, limit))
-
-
-class _Tracker(RemoteStore):
-    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        await self._ask("touch", scope, tuple(ids), at)
-
-
-class _Counter(RemoteStore):
-    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
-        counts: Sequence[int] = await self._ask("recalls", tuple(records))
-        return counts
-
-
-_ABILITIES = ((HISTORIAN, _Historian), (TRACKER, _Tracker), (COUNTER, _Counter))
+async def open_remote(link: Link, space: Space) -> Store:
+    """The store at the other end, able to do here what it can do there."""
+    about: About = await _ask(link, "about")
+    if about.space != space:
+        await link.close()
+        raise SpaceMismatch(
+            f"the other memorywire keeps vectors of {about.space}, not of {space}",
+            field="embedder",
+            fix="use the same embedder on both sides",
+        )
+    abilities = [names for names in (HISTORIAN, TRACKER, COUNTER) if set(names) <= set(about.abilities)]
+    verbs = (*_EVERYWHERE, *chain.from_iterable(abilities))
+    kind = type("RemoteStore", (RemoteStore,), {verb: _build_verb(verb) for verb in verbs})
+    return cast(Store, kind(link, about))
 
 
 _USUAL_FIX = "put a token with the right to manage into the URL: https://TOKEN@HOST"

@@ -106,11 +106,18 @@ class _DraftBuilder:
         self._close(line, State.ENDED)
 
     def put(self, put: Put) -> None:
-        record = put.record
-        self._continue(put)
+        record, before = put.record, self._find_line(put.record.id)
+        is_new = put.base is Base.NOTHING
+        if not self._change.scope.covers(record.scope) or (is_new and before is not None):
+            raise Conflict("the id is taken", field="id")
+        line = self._find_covered(record.id)
+        if not is_new and (line is None or line.state is State.ERASED or line.scope != record.scope):
+            raise Conflict("no memory has this id", field="id")
+        live, last = (False, 0) if line is None else (line.live, line.version)
+        if live != (put.base is Base.LIVE) or record.version != last + 1:
+            raise Conflict("the memory is no longer at this version", field="if_version")
         if put.unique:
             self._refuse_repetition(record)
-        before = self._find_line(record.id)
         self.lines[record.id] = Line(
             id=record.id,
             scope=record.scope,
@@ -130,20 +137,6 @@ class _DraftBuilder:
         update = replace(line, state=state, digest=None, key=None, handle=None, expires_at=None)
         self.lines[line.id] = replace(update, recalled_at=None) if state is State.ERASED else update
         self.puts.pop(line.id, None)
-
-    def _continue(self, put: Put) -> None:
-        record = put.record
-        in_scope = self._change.scope.covers(record.scope)
-        if not in_scope or (put.base is Base.NOTHING and self._find_line(record.id) is not None):
-            raise Conflict("the id is taken", field="id")
-        line = self._find_covered(record.id)
-        if put.base is Base.NOTHING:
-            line = None
-        elif line is None or line.state is State.ERASED or line.scope != record.scope:
-            raise Conflict("no memory has this id", field="id")
-        live, last = (False, 0) if line is None else (line.live, line.version)
-        if live != (put.base is Base.LIVE) or record.version != last + 1:
-            raise Conflict("the memory is no longer at this version", field="if_version")
 
     def _refuse_repetition(self, record: Record) -> None:
         digest = saying(record)

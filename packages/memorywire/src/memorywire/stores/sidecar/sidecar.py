@@ -61,18 +61,15 @@ class Sidecar:
             self._db.execute(_QUERIES["schema"])
             self._db.execute(f"PRAGMA user_version = {_EDITION}")
             self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._check_space(space)
-
-    def _check_space(self, space: Space) -> None:
-        stored = self._ask("about", key="space").get
-        if stored is None:
-            self._ask("say_about", key="space", value=str(space))
-        elif stored != str(space):
-            raise SpaceMismatch(
-                f"the store holds vectors of {stored}, not of {space}",
-                field="store",
-                fix="open it with the embedder it was made with, or begin another store",
-            )
+            stored = self._ask("about", key="space").get
+            if stored is None:
+                self._ask("say_about", key="space", value=str(space))
+            elif stored != str(space):
+                raise SpaceMismatch(
+                    f"the store holds vectors of {stored}, not of {space}",
+                    field="store",
+                    fix="open it with the embedder it was made with, or begin another store",
+                )
 
     def _ask(self, name: str, **values: Any) -> apsw.Cursor:
         return self._db.execute(_QUERIES[name], values)

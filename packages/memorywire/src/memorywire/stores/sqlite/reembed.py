@@ -42,16 +42,12 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
         try:
             bring_up_to_date(db, location, RetryPolicy())
             if read_space(db) in (None, space):
-                await asyncio.to_thread(_discard_progress, db)
+                with writing(db, RetryPolicy()):
+                    db.execute(QUERIES["reembed_done"])
                 return 0
             return await _Reembedding(db, space).work(embed, on_progress)
         finally:
             db.close()
-
-
-def _discard_progress(db: apsw.Connection) -> None:
-    with writing(db, RetryPolicy()):
-        db.execute(QUERIES["reembed_done"])
 
 
 class _Reembedding:
@@ -129,7 +125,16 @@ def _reindex(location: Location, on_progress: Progress) -> int:
             bring_up_to_date(db, location, retry_policy)
             if read_words_edition(db) >= EDITION:
                 return 0
-            count = _reindex_all(db, retry_policy, on_progress)
+            count = after = progress = 0
+            total = int(db.execute(QUERIES["reword_total"]).get)
+            while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():
+                rows = [(*index_terms(read_record(row)), read_position(row)) for row in batch]
+                with writing(db, retry_policy):
+                    before = db.total_changes()
+                    db.executemany(QUERIES["reword_keep"], rows)
+                    count += db.total_changes() - before
+                after, progress = read_position(batch[-1]), progress + len(batch)
+                on_progress(progress, max(progress, total))
             with writing(db, retry_policy):
                 if count:
                     db.execute(QUERIES["drop_packs"])
@@ -137,17 +142,3 @@ def _reindex(location: Location, on_progress: Progress) -> int:
             return count
         finally:
             db.close()
-
-
-def _reindex_all(db: apsw.Connection, retry_policy: RetryPolicy, on_progress: Progress) -> int:
-    count = after = progress = 0
-    total = int(db.execute(QUERIES["reword_total"]).get)
-    while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():
-        rows = [(*index_terms(read_record(row)), read_position(row)) for row in batch]
-        with writing(db, retry_policy):
-            before = db.total_changes()
-            db.executemany(QUERIES["reword_keep"], rows)
-            count += db.total_changes() - before
-        after, progress = read_position(batch[-1]), progress + len(batch)
-        on_progress(progress, max(progress, total))
-    return count
