@@ -284,18 +284,14 @@ def write_docstring(source: Source, node: ast.ClassDef | ast.FunctionDef) -> str
 
 
 def generate_memory() -> str:
-    memory, oversight, audit = Source.read("memory"), Source.read("oversight"), Source.read("audit")
+    memory, oversight = Source.read("memory"), Source.read("oversight")
     cls = memory.find_class("Memory")
     special = {"procedure", "events", "close", "kv", "layer", "harness"}
     imports, methods = Imports(), []
     own = {node.name: node for node in list_methods(cls)}
     init = next(one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
     imports.need(memory, init)
-    for source, part in (
-        (memory, cls),
-        (oversight, oversight.find_class("Overseeing")),
-        (audit, audit.find_class("Audited")),
-    ):
+    for source, part in ((memory, cls), (oversight, oversight.find_class("Overseeing"))):
         for node in list_methods(part):
             if node.name in special:
                 continue

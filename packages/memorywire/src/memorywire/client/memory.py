@@ -28,7 +28,6 @@ from memorywire.app import (
 )
 from memorywire.app.dispatch import dispatch
 from memorywire.app.settings import write_policy
-from memorywire.client.audit import Audited
 from memorywire.client.bulk import Result, remember_each
 from memorywire.client.options import (
     ExpireOptions,
@@ -81,7 +80,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 
-class Memory(Audited, Overseeing):
+class Memory(Overseeing):
     """Remember, recall, forget, merge and expire for one agent.
 
     >>> import asyncio

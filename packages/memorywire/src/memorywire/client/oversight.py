@@ -1,10 +1,15 @@
-"""The methods of a client for people who oversee a memory: reviews, rules, reasons, overviews."""
+"""The methods of a client for people who oversee a memory: reviews, rules, reasons, overviews, the ledger."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from memorywire.app.container import Container
 from memorywire.client.options import (
+    AuditOptions,
     DecideOptions,
     FacetOptions,
     FeedbackOptions,
@@ -14,7 +19,13 @@ from memorywire.client.options import (
     RecallsOptions,
     TrialOptions,
     VerbName,
+    moments,
 )
+from memorywire.journal.journal import Journal
+from memorywire.journal.ledger import Filters
+from memorywire.journal.signed_notes import parse_checkpoints
+from memorywire.journal.signer import Signer
+from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.oversight import (
     AgentList,
     FacetCounts,
@@ -27,12 +38,20 @@ from memorywire.model.oversight import (
 )
 from memorywire.model.proposal import Decided, ProposalPage, Reviewed
 from memorywire.model.record import Json
+from memorywire.pipeline.context import unsupported
+
+if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+    from memorywire.journal.audit import Examination
 
 A = TypeVar("A")
 
 
 class Overseeing(ABC):
     """The methods that people use, beside those of the agent."""
+
+    agent_id: str
+    user_id: str | None
+    tenant: str
 
     async def proposals(self, **options: Unpack[ProposalsOptions]) -> ProposalPage:
         """Return the proposals that wait for a decision, oldest first.
@@ -119,6 +138,98 @@ class Overseeing(ABC):
         """Undo, as one change, everything that a learned rule let pass, and switch the rule off."""
         return await self._ask(Reverted, "revert_rule", {"name": name})
 
+    async def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = 20,
+        **filters: Unpack[AuditOptions],
+    ) -> tuple[dict[str, Json], ...]:
+        """Return entries of the ledger, newest first; with `before`, those before that entry.
+
+        `subject` names a change, a proposal or a recall and returns all entries about it, without filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
+        """
+        wanted = self._filters(**filters)
+        if subject is not None:
+            refuse_filters("subject", filters)
+        for name, number in (("limit", limit), ("before", before)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
+        journal = await self._ledger()
+        if subject is None:
+            found = await journal.filter_entries(wanted, before=before, limit=limit)
+        else:
+            found = await journal.find_entries_about(self.tenant, subject)
+        return tuple(row.said for row in found)
+
+    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
+        """Check that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
+
+        `checkpoint` is the result of an earlier `audit_checkpoint`, kept elsewhere. With `state`, the ledger
+        is also replayed and compared with the database; `state.differences` lists the differences.
+        """
+        from memorywire.journal.audit import examine
+
+        journal = await self._ledger()
+        saved, unreadable = ((), 0) if checkpoint is None else parse_checkpoints(checkpoint)
+        if unreadable or (checkpoint is not None and not saved):
+            fix = "pass the result of audit_checkpoint unchanged"
+            raise InvalidRequest("this is not a checkpoint", field="checkpoint", fix=fix)
+        return await journal.audit(partial(examine, signer=journal.signer, saved=saved, state=state))
+
+    async def audit_checkpoint(self) -> str:
+        """Sign the ledger and return the checkpoint; keep it where the owner of the database cannot write."""
+        journal = await self._ledger()
+        _signer(journal)
+        note = await journal.sign()
+        if note is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        return note
+
+    async def audit_export(
+        self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
+    ) -> int:
+        """Write entries with their proofs as JSON lines and return the number of lines.
+
+        Writes the entries of the agent, or with `whole` all entries, which takes no filters.
+
+        Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
+        """
+        from memorywire.journal.audit import export_entries
+
+        if whole:
+            refuse_filters("whole", filters)
+        wanted = None if whole else self._filters(**filters)
+        await self.audit_checkpoint()
+        journal = await self._ledger()
+        signer = _signer(journal)
+        return await journal.audit(lambda db: _write(export_entries(db, signer, wanted), Path(path)))
+
+    def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
+        known = AuditOptions.__annotations__
+        for name in sorted(filters.keys() - known.keys()):
+            raise InvalidRequest(
+                f"{name} is not a field here", field=name, fix=f"there are: {', '.join(known)}"
+            )
+        named: dict[str, Any] = {"user_id": None, "all_agents": False, **moments(**filters)}
+        agent = None if named.pop("all_agents") else self.agent_id
+        user = named.pop("user_id")
+        return Filters(tenant=self.tenant, agent=agent, user=self.user_id if user is None else user, **named)
+
+    async def _ledger(self) -> Journal:
+        """Return the journal after it has written its buffers."""
+        journal = (await self._open()).journal
+        if journal is None:
+            raise unsupported("audit", "no journal is wired here")
+        await journal.settle()
+        return journal
+
+    @abstractmethod
+    async def _open(self) -> Container: ...
+
     @abstractmethod
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A: ...
 
@@ -132,3 +243,24 @@ class Overseeing(ABC):
         if options.get("all_agents"):
             del payload["agent_id"]
         return payload
+
+
+def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for filters that the option would ignore."""
+    for name in sorted(name for name, value in filters.items() if value not in (None, False)):
+        raise InvalidRequest(f"{option} takes no filters", field=name, fix=f"leave out {name}")
+
+
+def _signer(journal: Journal) -> Signer:
+    if journal.signer is None:
+        raise unsupported("audit", "a ledger that is in no file is not signed")
+    return journal.signer
+
+
+def _write(lines: Iterator[str], path: Path) -> int:
+    from memorywire.journal.audit import write_lines
+
+    try:
+        return write_lines(lines, path)
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}", field="path") from error

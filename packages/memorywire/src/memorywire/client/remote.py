@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app import DEFAULT_AGENT
-from memorywire.client.audit import refuse_filters
 from memorywire.client.bulk import Result
 from memorywire.client.kv import KeyValue, SearchOptions, SetOptions, owner_kind
 from memorywire.client.kv import Result as KeyResult
 from memorywire.client.layer import AddOptions, AskOptions, Layer
 from memorywire.client.memory import Memory, shorten_traceback
 from memorywire.client.options import AuditOptions, ScopeOption, moments
+from memorywire.client.oversight import refuse_filters
 from memorywire.client.sync import Memory as BlockingMemory
 from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Remembered
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities

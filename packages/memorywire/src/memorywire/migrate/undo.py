@@ -37,7 +37,12 @@ async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
     ours = frozenset(id for _, id in members)
     parts: dict[str, list[Put | End]] = {}
     moved: list[str] = []
-    for agent, ids in (await _list_memories(members, context, tenant)).items():
+    memories: dict[str, dict[str, None]] = {}  # that these changes began or ended, by agent
+    for agent, change_id in members:
+        footprint = await context.historian("undo").footprint(Scope(tenant=tenant, agent=agent), change_id)
+        versions = () if footprint is None else (*footprint.began, *footprint.ended)
+        memories.setdefault(agent, {}).update(dict.fromkeys(version.id for version in versions))
+    for agent, ids in memories.items():
         for id in ids:
             chain = await context.historian("undo").history(Scope(tenant=tenant, agent=agent), id)
             part = _build_part(chain, ours, context.clock())
@@ -58,18 +63,6 @@ async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
         moved=tuple(moved),
         change_ids=tuple(change_ids),
     )
-
-
-async def _list_memories(
-    members: Sequence[tuple[str, str]], context: Context, tenant: str
-) -> dict[str, dict[str, None]]:
-    """The memories that these changes began or ended, by agent, each once and in order."""
-    memories: dict[str, dict[str, None]] = {}
-    for agent, change_id in members:
-        footprint = await context.historian("undo").footprint(Scope(tenant=tenant, agent=agent), change_id)
-        versions = () if footprint is None else (*footprint.began, *footprint.ended)
-        memories.setdefault(agent, {}).update(dict.fromkeys(version.id for version in versions))
-    return memories
 
 
 def _build_part(chain: Sequence[Version], ours: frozenset[str], now: int) -> Put | End | None:

@@ -68,27 +68,20 @@ class View(Struct, frozen=True):
         return self.origins[piece] + at - self.starts[piece]
 
 
-def unmask(text: str) -> View | None:
-    """Without invisible characters, in one width and one script; None where no word is so disguised."""
-    if text.isascii() or not _compile_disguised().search(text):
-        return None
-    return _without_breaks([match.span() for match in _invisible().finditer(text)], text.translate(_faces()))
-
-
 def is_broken(text: str) -> bool:
     """Whether the text has more than one line, however it says so."""
     return "\n" in text or "\\n" in text
 
 
-def join_breaks(text: str) -> View | None:
-    """The lines joined, without what stands between their words; None for a single line."""
+def join_breaks(text: str) -> View:
+    """The lines joined, without what stands between their words."""
     gaps = []
     for match in _BREAK.finditer(text):
         start, end = match.span()
         while start and text[start - 1] in _BEFORE_BREAK:
             start -= 1
         gaps.append((start, end))
-    return _without_breaks(gaps, text) if gaps else None
+    return _cut_out(gaps, text)
 
 
 def unbroken(text: str) -> str:
@@ -97,7 +90,7 @@ def unbroken(text: str) -> str:
     return "".join([line.rstrip(_BEFORE_BREAK).lstrip(_AFTER_BREAK) for line in lines])
 
 
-def _without_breaks(gaps: Sequence[tuple[int, int]], text: str) -> View:
+def _cut_out(gaps: Sequence[tuple[int, int]], text: str) -> View:
     pieces, starts, origins = [], [], []
     at = length = 0
     for start, end in (*gaps, (len(text), len(text))):
@@ -302,11 +295,13 @@ class Redactor:
         spans = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
         if self._personal:
             spans += find_personal(text)
-        view = unmask(text)
-        if view is not None:
+        if not text.isascii() and _compile_disguised().search(text):
+            # Without invisible characters, in one width and one script.
+            gaps = [match.span() for match in _invisible().finditer(text)]
+            view = _cut_out(gaps, text.translate(_faces()))
             spans += map(view.back, (*self._certain(view.text), *self._likely(view.text)))
-        lines = join_breaks(text) if is_broken(text) and any(self._certain(unbroken(text))) else None
-        if lines is not None:
+        if is_broken(text) and any(self._certain(unbroken(text))):
+            lines = join_breaks(text)
             spans += _only_across(map(lines.back, self._certain(lines.text)), spans, len(text))
         return spans
 
