@@ -276,8 +276,8 @@ def test_a_policy_knows_what_its_rules_ask_and_which_can_speak_of_an_operation()
     assert told["merge"] == ["named", "any"]
     assert told["remember"] == told["undo"] == ["any"]
     assert policy.asked == {"operation", "unless", "caller", "tags"}
-    assert policy.speaks_of_recalls
-    assert not replace(policy, rules=()).speaks_of_recalls
+    assert policy.about["recall"]
+    assert not replace(policy, rules=()).about["recall"]
 
 
 def test_the_first_enabled_rule_that_matches_decides():

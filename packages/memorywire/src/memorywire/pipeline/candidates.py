@@ -14,7 +14,7 @@ from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError, StoreUnavailable
 from memorywire.model.query import Enough, Query, Scored, Where
-from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.record import DEMOTED_FACTOR, Record, Standing, Trust
 from memorywire.model.requests import Fusion, Recall
 from memorywire.pipeline.context import Context, NamelessVectors
 from memorywire.pipeline.transaction import find_primary
@@ -281,6 +281,11 @@ def _find_deferred_store(request: Recall, context: Context) -> SupportsDeferredQ
         if isinstance(store, SupportsDeferredQuery) and not apart and not isinstance(store, FallsBack)
         else None
     )
+
+
+def has_untrusted(candidates: Sequence[Scored]) -> bool:
+    """Whether any candidate is from an untrusted source."""
+    return any(candidate.record.trust is Trust.UNTRUSTED for candidate in candidates)
 
 
 async def search_stores(

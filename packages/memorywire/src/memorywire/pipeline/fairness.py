@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memorywire.model.answers import Verdict
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or, Query, Scored
 from memorywire.model.record import Record, Trust
-from memorywire.pipeline.candidates import SearchResult
+from memorywire.pipeline.candidates import SearchResult, has_untrusted
 from memorywire.policy.patterns import fold_case, source_group
 from memorywire.search.admit import Admission, compute_share
 from memorywire.search.token_budget import wording
@@ -46,11 +46,6 @@ class Balanced(Struct, frozen=True, kw_only=True):
     asked: SearchResult
     admission: Admission
     left_out: tuple[tuple[Scored, str], ...] = ()
-
-
-def has_untrusted(candidates: Sequence[Scored]) -> bool:
-    """Whether any candidate is from an untrusted source."""
-    return any(candidate.record.trust is Trust.UNTRUSTED for candidate in candidates)
 
 
 async def balance(

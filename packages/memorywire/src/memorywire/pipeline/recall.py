@@ -31,9 +31,15 @@ from memorywire.model.query import (
 )
 from memorywire.model.record import RECALLABLE, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
-from memorywire.pipeline.candidates import MEASURED, SearchResult, begin_embedding, search_stores
+from memorywire.pipeline.candidates import (
+    MEASURED,
+    SearchResult,
+    begin_embedding,
+    has_untrusted,
+    search_stores,
+)
 from memorywire.pipeline.context import Context, unsupported
-from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
+from memorywire.pipeline.fairness import Balanced, balance
 from memorywire.pipeline.plan import entry_about
 from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.rules import Operation, Verdict
@@ -66,7 +72,7 @@ async def check_permission(request: Recall, context: Context) -> None:
     if context.governance is None:
         return
     policy = await context.governance.rulebook.policy(request.scope.tenant)
-    if policy.speaks_of_recalls:
+    if policy.about[Operation.RECALL]:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
         case = Case(
             operation="recall",

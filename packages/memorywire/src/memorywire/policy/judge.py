@@ -238,11 +238,6 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
         """The judgements given so far."""
         return VerdictMemo(self.asked, any(rule.learned for rule in self.rules if rule.enabled))
 
-    @property
-    def speaks_of_recalls(self) -> bool:
-        """Whether any rule names them."""
-        return bool(self.about[Operation.RECALL])
-
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """A verdict, the rule that gave it, whether that was learned, and a reason that repeats no content."""
