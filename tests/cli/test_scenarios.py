@@ -11,7 +11,7 @@ import pytest
 from memorywire.model.errors import MemorywireError
 from memorywire.wire import spec
 from tests.cli.shell import Shell
-from tests.spec.scenario import Ticker, run
+from tests.spec.scenario import HandClock, run
 
 pytestmark = pytest.mark.long
 
@@ -32,7 +32,7 @@ class Told(MemorywireError):
 
 
 def converse(name: str, shell: Shell) -> None:
-    clock = Ticker(0)
+    clock = HandClock(0)
     policy = spec.scenarios()[name].get("policy", "open")
 
     def call(operation: str, payload: dict[str, Any]) -> Any:

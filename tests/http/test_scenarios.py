@@ -8,11 +8,11 @@ import pytest
 from memorywire.wire import spec
 from tests.cli.test_scenarios import Told
 from tests.http.server import Client, serving
-from tests.spec.scenario import Ticker, run
+from tests.spec.scenario import HandClock, run
 from tests.spec.schemas import faults
 
 
-def converse(name: str, client: Client, clock: Ticker) -> None:
+def converse(name: str, client: Client, clock: HandClock) -> None:
     def call(operation: str, payload: dict[str, Any]) -> Any:
         reply = client.post(f"/v0/{operation}", payload)
         assert reply.status < 500, reply.body
@@ -33,19 +33,19 @@ def _of_the_wire(problem: dict[str, str], operation: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[Client, Ticker]]:
-    clock = Ticker(0)
+def shared() -> Iterator[tuple[Client, HandClock]]:
+    clock = HandClock(0)
     with serving(clock=clock) as server:
         yield server.client, clock
 
 
 @pytest.mark.parametrize("name", spec.scenarios())
-def test_scenario(name: str, shared: tuple[Client, Ticker]):
+def test_scenario(name: str, shared: tuple[Client, HandClock]):
     scenario = spec.scenarios()[name]
     if "policy" not in scenario:
         client, clock = shared
         converse(name, Client(client.url, headers={"Memorywire-Tenant": name}), clock)
         return
-    clock = Ticker(scenario["clock"])
+    clock = HandClock(scenario["clock"])
     with serving(policy=scenario["policy"], clock=clock) as server:
         converse(name, server.client, clock)

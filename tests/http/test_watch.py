@@ -16,7 +16,7 @@ from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
 from memorywire.server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving, written_line
-from tests.spec.scenario import Ticker
+from tests.spec.scenario import HandClock
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
@@ -83,12 +83,12 @@ def figures(client: Client) -> dict[str, float]:
 
 
 @pytest.fixture
-def clock() -> Ticker:
-    return Ticker(1_700_000_000_000)
+def clock() -> HandClock:
+    return HandClock(1_700_000_000_000)
 
 
 @pytest.fixture
-def own(clock: Ticker) -> Iterator[Server]:
+def own(clock: HandClock) -> Iterator[Server]:
     """A server that nobody has asked anything yet."""
     with serving(policy="balanced", clock=clock, mounts=lambda container: [mcp_mount(container)]) as running:
         yield running
@@ -105,7 +105,7 @@ def test_times_are_kept_by_operation_and_store(own: Server):
     assert found['memorywire_request_seconds_count{operation="remember"}'] == 2
 
 
-def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
+def test_what_waits_is_counted_with_its_age(own: Server, clock: HandClock):
     own.client.remember("held until somebody looks", approval_required=True)
     change = Change(id="c", scope=Scope(agent="a"), operation="remember", at=clock())
     owed = Act(outbox=(OutboxEntry(store="elsewhere", change=change, at=clock()),))

@@ -16,7 +16,7 @@ from memorywire.wire import spec
 from memorywire.wire.codec import encode
 from tests.cli.test_scenarios import Told
 from tests.mcp.clients import a_house, server_of, text
-from tests.spec.scenario import Ticker, run
+from tests.spec.scenario import HandClock, run
 
 
 async def by_tool(container: Container, operation: str, payload: dict[str, Any]) -> Any:
@@ -42,7 +42,7 @@ def applies(operation: str, payload: Any) -> bool:
 
 @pytest.mark.parametrize("name", spec.scenarios())
 def test_scenario(name: str):
-    clock, scenario = Ticker(0), spec.scenarios()[name]
+    clock, scenario = HandClock(0), spec.scenarios()[name]
     used = [applies(step["operation"], step["payload"]) for step in scenario["steps"]]
 
     with asyncio.Runner() as runner:

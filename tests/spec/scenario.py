@@ -1,5 +1,6 @@
-"""The runner of scenarios, under the name that the tests of every door know it by."""
+"""The runner of the scenarios, as tests of every transport use it."""
 
-from memorywire.testing.scenario import Ticker, matches, run
+from memorywire.testing.samples import HandClock
+from memorywire.testing.scenario import matches, run
 
-__all__ = ["Ticker", "matches", "run"]
+__all__ = ["HandClock", "matches", "run"]

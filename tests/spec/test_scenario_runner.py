@@ -6,7 +6,7 @@ import pytest
 
 from memorywire.model.errors import NotFound
 
-from .scenario import Ticker, matches, run
+from .scenario import HandClock, matches, run
 
 HOLDING = [
     ({}, {"a": 1}),
@@ -64,7 +64,7 @@ def _story(*steps: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_saved_values_are_substituted_and_the_clock_moves() -> None:
-    clock = Ticker(0)
+    clock = HandClock(0)
     first = {"operation": "echo", "payload": {"x": [{"id": "m1"}]}, "save": {"it": "x.0.id"}}
     second = {"operation": "echo", "advance_ms": 5, "payload": {"y": "${it}"}, "expect": {"y": "m1"}}
     run(_story(first, second), _echo, clock)
@@ -83,4 +83,4 @@ def test_saved_values_are_substituted_and_the_clock_moves() -> None:
 )
 def test_a_step_that_goes_otherwise_fails_the_run(step: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match="story, step 1"):
-        run(_story(step), _echo, Ticker(0))
+        run(_story(step), _echo, HandClock(0))

@@ -9,7 +9,7 @@ import pytest
 from memorywire import Memory
 from memorywire.wire import spec
 
-from .scenario import Ticker, run
+from .scenario import HandClock, run
 from .schemas import faults
 
 STORES = {"memory": "memory://", "sqlite": "sqlite:///{folder}/memories.db"}
@@ -19,7 +19,7 @@ STORES = {"memory": "memory://", "sqlite": "sqlite:///{folder}/memories.db"}
 @pytest.mark.parametrize("store", STORES)
 def test_scenario(name: str, store: str, tmp_path: Path) -> None:
     """Proves G-7."""
-    clock = Ticker(0)
+    clock = HandClock(0)
     with asyncio.Runner() as runner:
         url = STORES[store].format(folder=tmp_path)
         memory = Memory(stores=[url], policy=spec.scenarios()[name].get("policy", "open"), clock=clock)

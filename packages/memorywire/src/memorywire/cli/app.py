@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
+from memorywire.cli.inputs import option
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import NotFound
 
@@ -17,13 +16,8 @@ if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show 
 
 T = TypeVar("T")
 
-agents_option = click.option(
-    "--agents",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="PATTERN",
-    help="Agents by name; * is any characters; repeatable.",
+agents_option = option(
+    "--agents PATTERN", "Agents by name; * is any characters; repeatable.", multiple=True, default=("*",)
 )
 
 

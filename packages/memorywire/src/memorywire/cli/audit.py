@@ -1,7 +1,7 @@
 """`memorywire audit`: show, verify and export the ledger."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -10,7 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, scoped, shared, without_scope
-from memorywire.cli.inputs import PAST, limit_option, parse_past
+from memorywire.cli.inputs import EXISTING_FILE, PAST, add_options, limit_option, option, parse_past
 from memorywire.cli.ledger_file import open_ledger, other_tenants, tenants_note
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
@@ -18,7 +18,6 @@ from memorywire.model.record import Json
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
-    from memorywire.client.remote import BlockingClient
     from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Filters
     from memorywire.journal.signed_notes import Checkpoint, Verifier
@@ -31,33 +30,27 @@ _MOST_DIFFERENCES = 50
 _LOOKED_AT = 1_000
 _NAMED = ("operation", "kind", "actor")
 
-_Command = Callable[..., None]
-
 
 @click.group("audit")
 def audit_command() -> None:
     """Show, verify and export the signed ledger of operations."""
 
 
-def _filters(command: _Command) -> _Command:
-    options = (
-        click.option("--operation", metavar="NAME", help="Only this operation, such as recall."),
-        click.option("--kind", metavar="NAME", help="Only this outcome, such as committed or refused."),
-        click.option("--actor", metavar="NAME", help="Only operations of this caller."),
-        click.option("--memory", metavar="ID", help="Only entries about this memory."),
-        click.option("--since", type=parse_past, metavar="WHEN", help=f"Only since this time: {PAST}."),
-        click.option("--until", type=parse_past, metavar="WHEN", help="Only before this time."),
-        click.option("--all-agents", is_flag=True, help="Entries of all agents."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_filters = add_options(
+    option("--operation NAME", "Only this operation, such as recall."),
+    option("--kind NAME", "Only this outcome, such as committed or refused."),
+    option("--actor NAME", "Only operations of this caller."),
+    option("--memory ID", "Only entries about this memory."),
+    option("--since WHEN", f"Only since this time: {PAST}.", type=parse_past),
+    option("--until WHEN", "Only before this time.", type=parse_past),
+    option("--all-agents", "Entries of all agents."),
+)
 
 
 @audit_command.command("log")
 @_filters
-@click.option("--subject", metavar="ID", help="Only entries about this change, proposal or recall.")
-@click.option("--before", type=int, metavar="N", help="Only entries before this one.")
+@option("--subject ID", "Only entries about this change, proposal or recall.")
+@option("--before N", "Only entries before this one.", type=int)
 @limit_option(default=_PAGE)
 @shared
 def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **criteria: Json) -> None:
@@ -86,26 +79,22 @@ def _entries(
             rows = ledger_file.read(lambda db: ledger.find_entries_about(db, cli.tenant, subject))
             return _of_agent(cli, [row.said for row in rows])
         filters = _build_filters(cli, **criteria)
-        return [
-            row.said
-            for row in ledger_file.read(
-                lambda db: ledger.filter_entries(db, filters, before=before, limit=limit)
-            )
-        ]
+        rows = ledger_file.read(lambda db: ledger.filter_entries(db, filters, before=before, limit=limit))
+        return [row.said for row in rows]
 
 
 @audit_command.command("verify")
-@click.option(
+@option(
     "--checkpoint",
-    "kept",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "A saved checkpoint that the ledger must agree with; repeatable.",
+    name="kept",
+    type=EXISTING_FILE,
     multiple=True,
-    help="A saved checkpoint that the ledger must agree with; repeatable.",
 )
-@click.option("--contents", is_flag=True, help="Also compare the memories of the agent with the ledger.")
-@click.option("--state", is_flag=True, help="Replay the ledger and compare the result with the data.")
-@click.option("--key", metavar="KEY", help="The public key to trust, instead of the stored one.")
-@click.option("--export", "file", type=click.File(encoding="utf-8"), help="Verify this export instead.")
+@option("--contents", "Also compare the memories of the agent with the ledger.")
+@option("--state", "Replay the ledger and compare the result with the data.")
+@option("--key KEY", "The public key to trust, instead of the stored one.")
+@option("--export", "Verify this export instead.", name="file", type=click.File(encoding="utf-8"))
 @shared
 def verify(
     cli: CliContext, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
@@ -126,7 +115,9 @@ def verify(
     keys = [] if key is None else [parse_verifier(key)]
     saved = [checkpoint for path in kept for checkpoint in _read_saved(path)]
     if file is None and cli.server is not None and not (contents or keys):
-        answer = _verify_server(cli.client(cli.server), kept, state=state)
+        checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
+        with cli.client(cli.server) as client:
+            answer = _examination_answer(client.audit_verify(checkpoint=checkpoints or None, state=state))
     elif file is None:
         answer = _examine(cli, saved, keys, contents=contents, state=state)
     else:
@@ -140,7 +131,7 @@ def verify(
 
 
 @audit_command.command("checkpoint")
-@click.option("--rotate-key", is_flag=True, help="Continue with a new key, which the old key signs.")
+@option("--rotate-key", "Continue with a new key, which the old key signs.")
 @without_scope
 def checkpoint(cli: CliContext, rotate_key: bool) -> None:
     """Sign the ledger and print the checkpoint.
@@ -159,7 +150,7 @@ def checkpoint(cli: CliContext, rotate_key: bool) -> None:
 
 @audit_command.command("prove")
 @click.argument("entry", type=int)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to FILE.")
+@option("--output FILE", "Write the proof to FILE.", type=click.Path(path_type=Path))
 @scoped("tenant")
 def prove(cli: CliContext, entry: int, output: Path | None) -> None:
     """Print a proof that ENTRY is in the signed ledger.
@@ -183,8 +174,8 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
 
 @audit_command.command("export")
 @_filters
-@click.option("--whole", is_flag=True, help="The whole ledger with its chain, of all agents.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE.")
+@option("--whole", "The whole ledger with its chain, of all agents.")
+@option("--output FILE", "Write to FILE.", type=click.Path(path_type=Path))
 @shared
 def export(cli: CliContext, whole: bool, output: Path | None, **criteria: Json) -> None:
     """Export ledger entries as JSON lines with their proofs.
@@ -249,37 +240,18 @@ def _examine(
         changed_ids = [
             id for page in pages for id in ledger_file.read(partial(find_contradicted, records=page))
         ]
+    return _examination_answer(report, changed_ids)
+
+
+def _examination_answer(report: "Examination", changed_ids: Sequence[str] = ()) -> Answer:
     answer = _report_answer(report.report, None if report.key is None else str(report.key))
-    return {
-        **answer,
-        "ok": report.ok and not changed_ids,
-        "unreadable": report.unreadable,
-        "changed": changed_ids,
-        **_state_answer(report),
-    }
-
-
-def _state_answer(report: "Examination") -> Answer:
-    if report.state is None:
-        return {}
-    differences = [asdict(one) for one in report.state.differences]
-    sizes = {"versions": report.state.versions, "rows": report.state.rows}
-    return {"state": {"ok": report.state.ok, **sizes, "differences": differences}}
-
-
-def _verify_server(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Answer:
-    """Return the report of a server about its ledger, compared with saved checkpoints."""
-    checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
-    with server as client:
-        report = client.audit_verify(checkpoint=checkpoints or None, state=state)
-    answer = _report_answer(report.report, None if report.key is None else str(report.key))
-    return {
-        **answer,
-        "ok": report.ok,
-        "unreadable": report.unreadable,
-        "changed": [],
-        **_state_answer(report),
-    }
+    answer |= {"ok": report.ok and not changed_ids, "unreadable": report.unreadable}
+    answer["changed"] = list(changed_ids)
+    if report.state is not None:
+        differences = [asdict(one) for one in report.state.differences]
+        sizes = {"versions": report.state.versions, "rows": report.state.rows}
+        answer["state"] = {"ok": report.state.ok, **sizes, "differences": differences}
+    return answer
 
 
 def _load_pages(cli: CliContext) -> "Iterator[Page]":
@@ -294,6 +266,7 @@ def _load_pages(cli: CliContext) -> "Iterator[Page]":
 
 def _report_answer(report: "Report", key: str | None) -> Answer:
     fault = report.fault
+    place = None if fault is None else {"entry": fault.entry, "until": fault.until, "reason": fault.reason}
     return {
         "ok": report.ok,
         "entries": report.entries,
@@ -303,9 +276,7 @@ def _report_answer(report: "Report", key: str | None) -> Answer:
         "origin": report.origin,
         "root": report.root.hex(),
         "key": key,
-        "fault": None
-        if fault is None
-        else {"entry": fault.entry, "until": fault.until, "reason": fault.reason},
+        "fault": place,
     }
 
 
@@ -315,11 +286,8 @@ def _render_verdict(answer: Answer) -> Iterator[str]:
         yield f"not a complete export of a ledger: {clean(fault['reason'])}"
         return
     if fault is not None:
-        place = (
-            f"entry {fault['entry']}"
-            if fault["until"] is None
-            else f"entries {fault['entry']} to {fault['until']}"
-        )
+        last = fault["until"]
+        place = f"entry {fault['entry']}" if last is None else f"entries {fault['entry']} to {last}"
         yield f"the ledger is broken: {place}: {clean(fault['reason'])}"
         count = counted(answer["entries"], "entry")
         yield f"verified before it: {count}, {answer['sealed']} of them signed"
@@ -364,8 +332,7 @@ def _log_lines(answer: Answer, cli: CliContext, limit: int, **criteria: Json) ->
             yield from tenants_note(other_tenants(cli))
         return
     headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "WHAT"]
-    rows = [_row(entry) for entry in answer["entries"]]
-    yield from format_table(headers, rows, elastic="WHAT")
+    yield from format_table(headers, map(_row, answer["entries"]))
     if answer["next"]:
         options = {**criteria, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
         yield f"older entries with: {cli.suggest('audit', 'log', *_options(options))}"
@@ -389,17 +356,11 @@ def _options(options: Mapping[str, Json]) -> Iterator[str]:
             yield from () if value is True else (str(value),)
 
 
-def _row(entry: dict[str, Json]) -> list[str]:
+def _row(entry: dict[str, Json]) -> list[Json]:
     versions = [f"{one['id']} v{one['version']}" for one in entry.get("commitments", ())]
-    return [
-        str(entry["seq"]),
-        format_time(entry["at"]),
-        entry["operation"],
-        entry["kind"],
-        entry["actor"],
-        entry.get("subject", ""),
-        ", ".join(versions) or clean("; ".join(_details(entry.get("details", {})))),
-    ]
+    what = ", ".join(versions) or "; ".join(_details(entry.get("details", {})))
+    names = [entry[name] for name in ("operation", "kind", "actor")]
+    return [entry["seq"], format_time(entry["at"]), *names, entry.get("subject"), what]
 
 
 def _details(details: Mapping[str, Json]) -> Iterator[str]:
@@ -422,7 +383,5 @@ def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None
     from memorywire.journal.audit import write_lines
 
     count = write_lines(lines, output)
-    cli.show(
-        {"output": str(output), "lines": count},
-        lambda answer: [f"wrote {counted(count, 'line')} to {output}"],
-    )
+    line = f"wrote {counted(count, 'line')} to {output}"
+    cli.show({"output": str(output), "lines": count}, lambda answer: [line])

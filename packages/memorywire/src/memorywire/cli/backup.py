@@ -8,6 +8,7 @@ import click
 
 from memorywire.cli.app import find_file
 from memorywire.cli.context import Answer, CliContext, without_scope
+from memorywire.cli.inputs import option
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import counted
@@ -65,7 +66,7 @@ def _copy_summary(answer: Answer) -> str:
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace an existing store, which is renamed.")
+@option("--replace", "Replace an existing store, which is renamed.")
 @without_scope
 def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
     """Restore the store from the backup FILE.

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import file_option, parse_json_lines
+from memorywire.cli.inputs import file_option, option, parse_json_lines
 from memorywire.cli.terminal import Progress, format_table
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -147,12 +147,11 @@ _A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
 
 @click.command("calibrate")
 @file_option('{"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}')
-@click.option(
-    "--lookalikes",
+@option(
+    "--lookalikes [FILE]",
+    "Fit the dedup threshold instead, to the pairs of FILE or to the built-in ones.",
     is_flag=False,
     flag_value=SHIPPED,
-    metavar="[FILE]",
-    help="Fit the dedup threshold instead, to the pairs of FILE or to the built-in ones.",
 )
 @shared
 def calibrate_command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:

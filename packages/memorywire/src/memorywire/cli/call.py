@@ -6,6 +6,7 @@ import sys
 import click
 
 from memorywire.cli.context import CliContext, shared
+from memorywire.cli.inputs import option
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -15,7 +16,7 @@ from memorywire.wire.spec import schemas
 @click.command("call")
 @click.argument("operation")
 @click.argument("payload", required=False, metavar="[JSON]")
-@click.option("--clock", type=int, hidden=True, help="The time of the request, in epoch ms.")
+@option("--clock", "The time of the request, in epoch ms.", type=int, hidden=True)
 @shared
 def call_command(cli: CliContext, operation: str, payload: str | None, clock: int | None) -> None:
     """Send one wire request as JSON and print the response.

@@ -6,7 +6,7 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, shared, store_names
 from memorywire.cli.ids import resolve_change_id
-from memorywire.cli.inputs import limit_option
+from memorywire.cli.inputs import limit_option, option
 from memorywire.cli.recall import format_content
 from memorywire.cli.terminal import clean, format_table, format_time, shorten, style
 from memorywire.model.errors import CapabilityUnsupported, Forbidden, NotFound
@@ -30,7 +30,7 @@ def changes_command(cli: CliContext, limit: int) -> None:
 
 @click.command("undo")
 @click.argument("change_id", metavar="[CHANGE]", required=False)
-@click.option("--last", is_flag=True, help="Undo the newest change that is not undone yet.")
+@option("--last", "Undo the newest change that is not undone yet.")
 @shared
 def undo_command(cli: CliContext, change_id: str | None, last: bool) -> None:
     """Undo a change.

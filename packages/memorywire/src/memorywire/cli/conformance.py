@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memorywire.cli.inputs import EXISTING_FILE, option
 from memorywire.cli.problems import problems
 from memorywire.cli.terminal import Progress
 from memorywire.model.errors import InvalidRequest
@@ -30,23 +31,17 @@ def _form(name: str, what: str) -> click.Option:
 
 @click.command("conformance")
 @click.argument("store", metavar="URL")
-@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="The random seed.")
-@click.option(
-    "--lives", type=click.IntRange(0), default=3, metavar="N", help="The number of random histories."
+@option("--seed N", "The random seed.", type=click.IntRange(0), default=1, show_default=False)
+@option("--lives N", "The number of random histories.", type=click.IntRange(0), default=3, show_default=False)
+@option(
+    "--check WORD", "Only contract checks with this in their name; repeatable.", name="checks", multiple=True
 )
-@click.option(
-    "--check",
-    "checks",
-    multiple=True,
-    metavar="WORD",
-    help="Only contract checks with this in their name; repeatable.",
-)
-@click.option(
+@option(
     "--exempt",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML file with the checks to skip, and the reasons.",
+    "A TOML file with the checks to skip, and the reasons.",
+    type=EXISTING_FILE,
 )
-@click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also write a badge as SVG.")
+@option("--badge", "Also write a badge as SVG.", type=click.Path(dir_okay=False, path_type=Path))
 def conformance_command(
     store: str,
     seed: int,

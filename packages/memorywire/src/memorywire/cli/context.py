@@ -13,6 +13,7 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memorywire.cli.inputs import EXISTING_FILE, add_options, option
 from memorywire.cli.problems import problems
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
@@ -34,17 +35,17 @@ _UNDOABLE = ("sqlite:", "graph:", "memory:", "postgresql:", "postgres:")
 """Stores that can always undo. Of others the capabilities are asked before an undo is suggested."""
 
 _SCOPE = {
-    "agent": click.option("--agent", metavar="ID", help="The agent whose memory is used."),
-    "user": click.option("--user", metavar="ID", help="Only this user of the agent; default: all users."),
-    "tenant": click.option("--tenant", metavar="NAME", help="The tenant, if several share a store."),
+    "agent": option("--agent ID", "The agent whose memory is used."),
+    "user": option("--user ID", "Only this user of the agent; default: all users."),
+    "tenant": option("--tenant NAME", "The tenant, if several share a store."),
 }
-_STORE = click.option("--store", "stores", multiple=True, metavar="URL", help="The store to use; repeatable.")
+_STORE = option("--store URL", "The store to use; repeatable.", name="stores", multiple=True)
 _OUTPUT = (
-    click.option("--json", "as_json", is_flag=True, help="Print the wire response as one JSON document."),
-    click.option(
+    option("--json", "Print the wire response as one JSON document.", name="as_json"),
+    option(
         "--config",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="The settings file to read instead of the default one.",
+        "The settings file to read instead of the default one.",
+        type=EXISTING_FILE,
     ),
 )
 
@@ -112,10 +113,10 @@ class CliContext(Struct, frozen=True, kw_only=True):
 
     def memory(self, clock: Clock = system_clock, *, caller: str = PERSON) -> "Memory":
         """Return the memory of the settings, or of the server, where the token names the caller."""
-        memory = self.memories.get((caller, clock))
-        if memory is None:
-            memory = self.memories[caller, clock] = self.cleanup.enter_context(self._open(clock, caller))
-        return memory
+        key = (caller, clock)
+        if key not in self.memories:
+            self.memories[key] = self.cleanup.enter_context(self._open(clock, caller))
+        return self.memories[key]
 
     def _open(self, clock: Clock, caller: str) -> "Memory":
         if self.server is not None:
@@ -157,7 +158,9 @@ class CliContext(Struct, frozen=True, kw_only=True):
         return memory.call(operation, self.payload(**fields))
 
     def payload(self, **fields: Json) -> Answer:
-        return {**self.scope(), **{name: value for name, value in fields.items() if _is_set(value)}}
+        """Return the request of this scope; without fields that are not set. Zero is a value."""
+        given = {name: value for name, value in fields.items() if value is not None and value is not False}
+        return {**self.scope(), **{name: value for name, value in given.items() if value != []}}
 
     def scope(self) -> Answer:
         user = {} if self.settings.user is None else {"user_id": self.settings.user}
@@ -231,12 +234,11 @@ def scoped(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     The others are refused: an option that is accepted and ignored would make the answer cover more
     memories than the caller asked for.
     """
-    options = (_STORE, *(_SCOPE[name] for name in names), *_OUTPUT)
-    return partial(_add_context, options)
+    return partial(_add_context, add_options(_STORE, *(_SCOPE[name] for name in names), *_OUTPUT))
 
 
 def _add_context(
-    options: Sequence[Callable[..., Callable[..., None]]], function: Callable[..., None]
+    decorate: Callable[[Callable[..., None]], Callable[..., None]], function: Callable[..., None]
 ) -> Callable[..., None]:
     @wraps(function)
     def run(
@@ -251,19 +253,19 @@ def _add_context(
     ) -> None:
         with problems(as_json=as_json), ExitStack() as cleanup:
             scope = {"agent": agent, "user": user, "tenant": tenant, "config": config}
+            options = [("--store", url) for url in stores]
+            options += [(f"--{name}", str(value)) for name, value in scope.items() if value is not None]
             cli = CliContext(
                 read_settings=cache(partial(_load_settings, config, stores, agent, user)),
                 as_json=as_json,
                 server=None if stores else os.environ.get("MEMORYWIRE_URL") or None,
-                options=_list_options(stores, scope),
+                options=tuple(word for pair in options for word in pair),
                 tenant_option=tenant,
                 cleanup=cleanup,
             )
             function(cli, **rest)
 
-    for option in reversed(options):
-        option(run)
-    return run
+    return decorate(run)
 
 
 def _load_settings(
@@ -279,17 +281,6 @@ def _load_settings(
         agent=settings.agent if agent is None else agent,
         user=settings.user if user is None else user,
     )
-
-
-def _list_options(stores: tuple[str, ...], others: Mapping[str, Json]) -> tuple[str, ...]:
-    options = [("--store", url) for url in stores]
-    options += [(f"--{name}", str(value)) for name, value in others.items() if value is not None]
-    return tuple(word for option in options for word in option)
-
-
-def _is_set(value: Json) -> bool:
-    """Return whether an option was given; zero is a value."""
-    return value is not None and value is not False and value != []
 
 
 def store_names(outcomes: Iterable[Mapping[str, Json] | str]) -> str:

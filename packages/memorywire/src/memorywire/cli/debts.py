@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, without_scope
+from memorywire.cli.inputs import option
 from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import format_table, format_time
@@ -22,7 +23,7 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.argument("action", type=click.Choice([_LIST, _PAY, _WRITE_OFF]), default=_LIST)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("--why", metavar="TEXT", help="The reason for a write-off, which the ledger records.")
+@option("--why TEXT", "The reason for a write-off, which the ledger records.")
 @without_scope
 def debts_command(
     cli: CliContext, action: str, change_id: str | None, name: str | None, why: str | None

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from memorywire import __version__
 from memorywire.cli.app import find_file, store_exists
 from memorywire.cli.context import Answer, CliContext, without_scope
+from memorywire.cli.inputs import option
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import clean, mask_secrets
 from memorywire.model.clock import system_clock
@@ -116,7 +117,7 @@ _ROOM = 16 * 1024 * 1024  # free bytes: the write-ahead log alone may need as mu
 
 
 @click.command("doctor")
-@click.option("--url", metavar="URL", help="Check this server instead; its token is in MEMORYWIRE_TOKEN.")
+@option("--url URL", "Check this server instead; its token is in MEMORYWIRE_TOKEN.")
 @without_scope
 def doctor_command(cli: CliContext, url: str | None) -> None:
     """Check the installation, the settings and the data.

@@ -5,16 +5,16 @@ Typed options come before the table `[dream]` of the settings file.
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 from msgspec.structs import replace
 
 from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, shared
-from memorywire.cli.inputs import parse_json_lines
+from memorywire.cli.inputs import EXISTING_FILE, add_options, option, parse_json_lines
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.consolidation import OFF
 from memorywire.model.errors import InvalidRequest
@@ -24,11 +24,9 @@ from memorywire.model.text import counted
 if TYPE_CHECKING:
     from memorywire.app import Container
     from memorywire.consolidate.probes import Probe
-    from memorywire.model.consolidation import ConsolidationSettings, Limits, Retention, Spending
+    from memorywire.model.consolidation import ConsolidationSettings
     from memorywire.pipeline.context import Context
 
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _KINDS = ", ".join(MemoryType)
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -67,64 +65,40 @@ def _parse_time_of_day(
     return minutes
 
 
-_RUN_OPTIONS = (
-    click.option(
-        "--keep",
+run_options = add_options(
+    option(
+        "--keep KIND=DAYS",
+        "Archive unused memories of a type after so many days; 0: never; repeatable.",
         multiple=True,
         callback=_parse_by_kind,
-        metavar="KIND=DAYS",
-        help="Archive unused memories of a type after so many days; 0: never; repeatable.",
     ),
-    click.option(
-        "--most",
+    option(
+        "--most KIND=N",
+        "The most memories of a type for each user; 0: no limit; repeatable.",
         multiple=True,
         callback=_parse_by_kind,
-        metavar="KIND=N",
-        help="The most memories of a type for each user; 0: no limit; repeatable.",
     ),
-    click.option(
-        "--pin", "pins", multiple=True, metavar="TAG", help="Keep memories with this tag; repeatable."
-    ),
-    click.option("--max-changes", type=click.IntRange(1), metavar="N", help="Change at most N memories."),
-    click.option(
-        "--max-ratio", type=click.FloatRange(0, 1), metavar="SHARE", help="Change at most this share."
-    ),
-    click.option("--max-seconds", type=click.FloatRange(0), metavar="N", help="Start no step after that."),
-    click.option("--model", metavar="URL|off", help="The model that writes summaries and procedures."),
-    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="The most tokens of the model."),
-    click.option("--price", type=click.FloatRange(0), metavar="P", help="The price of a million tokens."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="P", help="The most it may cost."),
+    option("--pin TAG", "Keep memories with this tag; repeatable.", name="pins", multiple=True),
+    option("--max-changes N", "Change at most N memories.", type=click.IntRange(1)),
+    option("--max-ratio SHARE", "Change at most this share.", type=click.FloatRange(0, 1)),
+    option("--max-seconds N", "Start no step after that.", type=click.FloatRange(0)),
+    option("--model URL|off", "The model that writes summaries and procedures."),
+    option("--max-tokens N", "The most tokens of the model.", type=click.IntRange(0)),
+    option("--price P", "The price of a million tokens.", type=click.FloatRange(0)),
+    option("--max-cost P", "The most it may cost.", type=click.FloatRange(0)),
 )
-_BACKGROUND_OPTIONS = (
-    click.option(
-        "--promote",
+background_options = add_options(
+    option(
+        "--promote SECONDS|off",
+        "How often session notes are promoted; default: the settings.",
         callback=_parse_seconds,
-        metavar="SECONDS|off",
-        help="How often session notes are promoted; default: the settings.",
     ),
-    click.option(
-        "--night",
+    option(
+        "--night HH:MM|off",
+        "When the daily consolidation runs, in UTC; default: the settings.",
         callback=_parse_time_of_day,
-        metavar="HH:MM|off",
-        help="When the daily consolidation runs, in UTC; default: the settings.",
     ),
 )
-
-
-def run_options(command: F) -> F:
-    """Add the options of a run: retention, limits and budget."""
-    return _add_options(_RUN_OPTIONS, command)
-
-
-def background_options(command: F) -> F:
-    """Add the options of background work in a server."""
-    return _add_options(_BACKGROUND_OPTIONS, command)
-
-
-def _add_options(options: Sequence[Callable[[F], F]], command: F) -> F:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def override_background(settings: "ConsolidationSettings", **values: Any) -> "ConsolidationSettings":
@@ -136,38 +110,26 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 
 def override_settings(settings: "ConsolidationSettings", values: dict[str, Any]) -> "ConsolidationSettings":
     """Return the settings of a run; typed options come first."""
-    return replace(
-        settings,
-        retention=_override_retention(settings.retention, values),
-        limits=_override_limits(settings.limits, values),
-        spending=_override_spending(settings.spending, values),
-        model=values["model"] or settings.model,
-    )
-
-
-def _override_retention(default: "Retention", values: dict[str, Any]) -> "Retention":
     from memorywire.app.settings import by_kind
 
+    def select(**names: str) -> dict[str, Any]:
+        return {name: values[option] for name, option in names.items() if values[option] is not None}
+
+    retention = settings.retention
     return replace(
-        default,
-        days=by_kind(default.days, values["keep"]),
-        most=by_kind(default.most, values["most"]),
-        pins=default.pins | set(values["pins"]),
+        settings,
+        retention=replace(
+            retention,
+            days=by_kind(retention.days, values["keep"]),
+            most=by_kind(retention.most, values["most"]),
+            pins=retention.pins | set(values["pins"]),
+        ),
+        limits=replace(
+            settings.limits, **select(changes="max_changes", ratio="max_ratio", seconds="max_seconds")
+        ),
+        spending=replace(settings.spending, **select(tokens="max_tokens", price="price", cost="max_cost")),
+        model=values["model"] or settings.model,
     )
-
-
-def _override_limits(default: "Limits", values: dict[str, Any]) -> "Limits":
-    return replace(
-        default, **_select(values, changes="max_changes", ratio="max_ratio", seconds="max_seconds")
-    )
-
-
-def _override_spending(default: "Spending", values: dict[str, Any]) -> "Spending":
-    return replace(default, **_select(values, tokens="max_tokens", price="price", cost="max_cost"))
-
-
-def _select(values: dict[str, Any], **names: str) -> dict[str, Any]:
-    return {name: values[option] for name, option in names.items() if values[option] is not None}
 
 
 @click.command("rules")
@@ -240,30 +202,21 @@ _run = click.argument("run", metavar="RUN")
 
 
 @click.group("dream", invoke_without_command=True)
-@click.option("--night", is_flag=True, help="Run every pass once; the default.")
-@click.option(
-    "--session",
-    "log",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="LOG",
-    help="Read rules and facts from a session log: JSON lines with role and content.",
+@option("--night", "Run every pass once; the default.")
+@option(
+    "--session LOG",
+    "Read rules and facts from a session log: JSON lines with role and content.",
+    name="log",
+    type=EXISTING_FILE,
 )
-@click.option("--watch", is_flag=True, help="Promote session notes to long-term memory, until interrupted.")
-@click.option(
-    "--every",
-    type=click.FloatRange(min=0.1),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How often --watch runs.",
-)
-@click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
+@option("--watch", "Promote session notes to long-term memory, until interrupted.")
+@option("--every SECONDS", "How often --watch runs.", type=click.FloatRange(min=0.1), default=60.0)
+@option("--dry-run", "Show what would be done and change nothing.")
 @run_options
-@click.option(
-    "--probes",
+@option(
+    "--probes FILE",
+    'Lines of {"query": ..., "ids": [...]} whose recall must not fall; default: the latest recalls.',
     type=click.File("rb"),
-    metavar="FILE",
-    help='Lines of {"query": ..., "ids": [...]} whose recall must not fall; default: the latest recalls.',
 )
 @shared
 def dream_command(
@@ -415,21 +368,17 @@ def _step_table(steps: list[Answer]) -> list[str]:
     if not steps:
         return []
     rows = [[step["pass"], ", ".join(step["ids"]), step.get("kept", ""), step["why"]] for step in steps]
-    return format_table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows, elastic="WHY")
+    return format_table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows)
 
 
 def _render_runs(answer: Answer) -> list[str]:
-    if not answer["runs"]:
-        return ["no runs yet"]
     rows = [
-        [
-            format_time(run["at"]),
-            run["run"],
-            f"undone by {run['undone_by']}" if "undone_by" in run else run["reason"],
-        ]
+        [format_time(run["at"]), run["run"], run["reason"]]
+        if "undone_by" not in run
+        else [format_time(run["at"]), run["run"], f"undone by {run['undone_by']}"]
         for run in answer["runs"]
     ]
-    return format_table(["AT", "RUN", "WHAT"], rows, elastic="WHAT")
+    return format_table(["AT", "RUN", "WHAT"], rows, empty="no runs yet")
 
 
 def _render_whole_run(answer: Answer) -> Iterator[str]:

@@ -11,6 +11,7 @@ import click
 from memorywire.cli.app import open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.hints import note_unknown_user
+from memorywire.cli.inputs import option
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.terminal import Progress
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
@@ -28,19 +29,16 @@ _SHOWN = 10
 
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--format",
-    "format_",
+    "The format; markdown and okf write a folder.",
+    name="format_",
     type=click.Choice(FORMATS),
     default="bundle",
-    show_default=True,
-    help="The format; markdown and okf write a folder.",
 )
-@click.option(
-    "--with-vectors", is_flag=True, help="Include the vectors, so that an import need not create them."
-)
-@click.option("--with-ledger", is_flag=True, help="Include the ledger, and imported ledgers.")
-@click.option("--replace", is_flag=True, help="Overwrite an existing file.")
+@option("--with-vectors", "Include the vectors, so that an import need not create them.")
+@option("--with-ledger", "Include the ledger, and imported ledgers.")
+@option("--replace", "Overwrite an existing file.")
 @shared
 def export_command(
     cli: CliContext, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool

@@ -9,7 +9,7 @@ import click
 from memorywire.cli.context import PERSON, Answer, CliContext, scoped, shared, store_names
 from memorywire.cli.hints import note_filter_doubts
 from memorywire.cli.ids import resolve_memory_ids
-from memorywire.cli.inputs import TYPES, parse_json_object
+from memorywire.cli.inputs import TYPES, option, parse_json_object
 from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import load_contents
@@ -31,18 +31,17 @@ _WIDTH = 60
 
 @click.command("forget")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--filter",
-    "filter_",
+@option(
+    "--filter JSON",
+    "All memories that match; with IDs, only those of them that match.",
+    name="filter_",
     type=parse_json_object,
-    metavar="JSON",
-    help="All memories that match; with IDs, only those of them that match.",
 )
-@click.option("--hard", "hard_delete", is_flag=True, help="Erase the content everywhere; cannot be undone.")
-@click.option("--reason", metavar="TEXT", help="The reason, which the change records.")
-@click.option("--dry-run", is_flag=True, help="Show what would be forgotten and change nothing.")
-@click.option("--max-affected", type=int, metavar="N", help="Refuse to forget more than N.")
-@click.option("--yes", is_flag=True, help="Do not ask before applying a filter or erasing.")
+@option("--hard", "Erase the content everywhere; cannot be undone.", name="hard_delete")
+@option("--reason TEXT", "The reason, which the change records.")
+@option("--dry-run", "Show what would be forgotten and change nothing.")
+@option("--max-affected N", "Refuse to forget more than N.", type=int)
+@option("--yes", "Do not ask before applying a filter or erasing.")
 @shared
 def forget_command(
     cli: CliContext,
@@ -135,9 +134,9 @@ _BATCH = 1_000
 
 @click.command("erase")
 @click.argument("person", metavar="USER")
-@click.option("--reason", metavar="TEXT", help="The reason, which stays: do not name the person in it.")
-@click.option("--dry-run", is_flag=True, help="Show what would be erased and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("--reason TEXT", "The reason, which stays: do not name the person in it.")
+@option("--dry-run", "Show what would be erased and change nothing.")
+@option("--yes", "Do not ask for confirmation.")
 @scoped("agent", "tenant")
 def erase_command(cli: CliContext, person: str, reason: str | None, dry_run: bool, yes: bool) -> None:
     """Erase all memories of USER, for good.
@@ -249,14 +248,14 @@ _DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
 
 
 @click.command("expire")
-@click.option("--older-than-days", type=int, metavar="N", help="Created at least N days ago.")
-@click.option("--type", "type_", type=TYPES, help="Of this memory type.")
-@click.option("--confidence-below", type=float, metavar="0..1", help="With a lower confidence.")
-@click.option("--no-recall-in-days", type=int, metavar="N", help="Not recalled in the last N days.")
-@click.option("--action", type=_ACTIONS, help="What to do with them; default: forget.")
-@click.option("--dry-run", is_flag=True, help="Show what would happen and change nothing.")
-@click.option("--max-affected", type=int, metavar="N", help="Refuse to change more than N.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation on a terminal.")
+@option("--older-than-days N", "Created at least N days ago.", type=int)
+@option("--type", "Of this memory type.", name="type_", type=TYPES)
+@option("--confidence-below 0..1", "With a lower confidence.", type=float)
+@option("--no-recall-in-days N", "Not recalled in the last N days.", type=int)
+@option("--action", "What to do with them; default: forget.", type=_ACTIONS)
+@option("--dry-run", "Show what would happen and change nothing.")
+@option("--max-affected N", "Refuse to change more than N.", type=int)
+@option("--yes", "Do not ask for confirmation on a terminal.")
 @shared
 def expire_command(
     cli: CliContext,
@@ -311,8 +310,8 @@ _STRATEGIES = click.Choice([strategy.value for strategy in Strategy])
 @click.command("merge")
 @click.argument("canonical")
 @click.argument("duplicates", nargs=-1, required=True, metavar="DUPLICATE...")
-@click.option("--strategy", type=_STRATEGIES, help="What the result contains; default: keep_canonical.")
-@click.option("--if-version", type=int, metavar="N", help="Only if CANONICAL is at version N.")
+@option("--strategy", "What the result contains; default: keep_canonical.", type=_STRATEGIES)
+@option("--if-version N", "Only if CANONICAL is at version N.", type=int)
 @shared
 def merge_command(cli: CliContext, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
     """Merge every DUPLICATE into CANONICAL.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.inputs import option
 from memorywire.integrations.coding.hosts import (
     Briefing,
     Call,
@@ -36,7 +37,7 @@ _KEPT_DAYS = 30
 
 
 @click.command("hook")
-@click.option("--work", is_flag=True, help="Process the session logs that the hooks have copied.")
+@option("--work", "Process the session logs that the hooks have copied.")
 @shared
 def hook_command(cli: CliContext, work: bool) -> None:
     """Answer a hook of Claude Code, Codex or Cursor.

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import TYPES, decode_text
+from memorywire.cli.inputs import TYPES, decode_text, option
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.terminal import Progress
 from memorywire.model.answers import Remembered, Status
@@ -47,37 +47,33 @@ SOURCES = (
     "memorywire-0",
 )
 
-on_conflict_option = click.option(
+on_conflict_option = option(
     "--on-conflict",
+    "What to do if an id exists already.",
     type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
     default="skip",
-    show_default=True,
-    help="What to do if an id exists already.",
 )
 
 
 @click.command("import")
 @click.argument("what", metavar="[FILE|URL]", required=False)
-@click.option(
-    "--from",
-    "kind",
-    metavar="FORMAT",
+@option(
+    "--from FORMAT",
+    f"What it is: {', '.join(SOURCES)}, or a format that another package adds.",
+    name="kind",
     default="auto",
-    show_default=True,
     shell_complete=lambda ctx, param, text: [name for name in SOURCES if name.startswith(text)],
-    help=f"What it is: {', '.join(SOURCES)}, or a format that another package adds.",
 )
 @on_conflict_option
-@click.option(
-    "--remap",
+@option(
+    "--remap WHO=NEW",
+    "Rename agents or users: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
     multiple=True,
-    metavar="WHO=NEW",
-    help="Rename agents or users: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be imported and lost; write nothing.")
-@click.option("--without-ledger", is_flag=True, help="Do not import the ledger of a bundle.")
-@click.option("--trusted", is_flag=True, help="Trust its sources, and a bundle with an unknown key.")
-@click.option("--undo", "undo", metavar="BATCH", help="Undo an import.")
+@option("--dry-run", "Show what would be imported and lost; write nothing.")
+@option("--without-ledger", "Do not import the ledger of a bundle.")
+@option("--trusted", "Trust its sources, and a bundle with an unknown key.")
+@option("--undo BATCH", "Undo an import.", name="undo")
 @shared
 def import_command(
     cli: CliContext,
@@ -274,10 +270,10 @@ def _line_problem(line: int, error: MemorywireError) -> Answer:
 
 @click.command("import-lines")
 @click.argument("file", type=click.File("rb"))
-@click.option("--type", "type_", type=TYPES, default="semantic", show_default=True, help="The memory type.")
-@click.option("--source", metavar="TEXT", help="Where the memories come from.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for every line; repeatable.")
-@click.option("--session", "session_id", metavar="ID", help="The session they come from.")
+@option("--type", "The memory type.", name="type_", type=TYPES, default="semantic")
+@option("--source TEXT", "Where the memories come from.")
+@option("--tag TAG", "A tag for every line; repeatable.", name="tags", multiple=True)
+@option("--session ID", "The session they come from.", name="session_id")
 @shared
 def import_lines_command(
     cli: CliContext,

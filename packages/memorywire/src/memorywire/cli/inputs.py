@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from io import IOBase
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
@@ -24,6 +25,7 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_8
 PAST = "epoch ms, ISO 8601 (UTC without a zone), or a span such as `7d` or `7d ago`"
 FUTURE = "epoch ms, ISO 8601 (UTC without a zone), or a span from now such as `7d`"
 TYPES = click.Choice([kind.value for kind in MemoryType])
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class TextCommand(click.Command):
@@ -69,12 +71,35 @@ class TextCommand(click.Command):
         return options, text
 
 
+def option(declaration: str, help: str, *, name: str | None = None, **settings: Any) -> Callable[[F], F]:
+    """As `click.option`, declared as it is typed: `--limit N`. A default is shown in the help.
+
+    Without a metavariable, a type and a default it is a flag.
+    """
+    flag, _, metavar = declaration.partition(" ")
+    names = [flag] if name is None else [flag, name]
+    if not metavar and "type" not in settings and "default" not in settings:
+        settings["is_flag"] = True
+    settings.setdefault("show_default", "default" in settings)
+    return click.option(*names, metavar=metavar or None, help=help, **settings)
+
+
+def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several options, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def limit_option(*, default: int | None = None, most: int | None = None) -> Callable[[F], F]:
     """The option `--limit`, also `-k`, of commands that list results."""
-    kind = click.IntRange(1, most)
     return click.option(
         *("-k", "--limit", "limit"),
-        type=kind,
+        type=click.IntRange(1, most),
         default=default,
         show_default=default is not None,
         metavar="N",
@@ -108,7 +133,7 @@ def parse_json_object(text: str) -> dict[str, Json]:
 def file_option(form: str) -> Callable[[F], F]:
     """The option `--file`, for a file with one such JSON object a line."""
     text = f"Read lines of {form}; `-` is standard input."
-    return click.option("--file", type=click.File("rb"), default="-", metavar="FILE", help=text)
+    return option("--file FILE", text, type=click.File("rb"), default="-", show_default=False)
 
 
 def parse_json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:

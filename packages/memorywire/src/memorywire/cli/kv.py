@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import TextCommand, limit_option, top_k_option
+from memorywire.cli.inputs import TextCommand, limit_option, option, top_k_option
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
 from memorywire.model.kv import SHARED, OwnerKind
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from memorywire.client.blocking_contracts import BlockingKeyValue
     from memorywire.client.sync import Memory
 
-of = click.option(
+of = option(
     "--of",
+    "The owner of the keys: the agent, the user (for all agents), or the tenant.",
     type=click.Choice(["agent", "user", "tenant"]),
     default="agent",
-    show_default=True,
-    help="The owner of the keys: the agent, the user (for all agents), or the tenant.",
 )
 
 
@@ -49,16 +48,11 @@ def get(cli: CliContext, key: str, of: str) -> None:
 @kv_command.command("set")
 @click.argument("key")
 @click.argument("value")
-@click.option("--text", "as_text", is_flag=True, help="VALUE is text, even if it is valid JSON.")
-@click.option("--ttl", type=click.FloatRange(min=0), metavar="SECONDS", help="Expire after so many seconds.")
-@click.option("--embed", is_flag=True, help="Index the value for search.")
-@click.option("--embed-text", metavar="TEXT", help="Text to index for search as well.")
-@click.option(
-    "--if-version",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Only if the key is at version N; 0: if it is new.",
-)
+@option("--text", "VALUE is text, even if it is valid JSON.", name="as_text")
+@option("--ttl SECONDS", "Expire after so many seconds.", type=click.FloatRange(min=0))
+@option("--embed", "Index the value for search.")
+@option("--embed-text TEXT", "Text to index for search as well.")
+@option("--if-version N", "Only if the key is at version N; 0: if it is new.", type=click.IntRange(0))
 @of
 @shared
 def set_(
@@ -121,7 +115,7 @@ def delete(cli: CliContext, key: str, of: str) -> None:
 @kv_command.command("list")
 @click.argument("prefix", default="")
 @limit_option(default=100, most=1000)
-@click.option("--after", metavar="KEY", help="Start after this key.")
+@option("--after KEY", "Start after this key.")
 @of
 @shared
 def list_(cli: CliContext, prefix: str, limit: int, after: str | None, of: str) -> None:
@@ -136,9 +130,9 @@ def list_(cli: CliContext, prefix: str, limit: int, after: str | None, of: str) 
 
 @kv_command.command("search", cls=TextCommand)
 @click.argument("query")
-@click.option("--prefix", default="", metavar="TEXT", help="Only keys with this prefix.")
+@option("--prefix TEXT", "Only keys with this prefix.", default="", show_default=False)
 @top_k_option
-@click.option("--dedup", type=click.Choice(["drop", "merge", "keep"]), help="What to do with repetitions.")
+@option("--dedup", "What to do with repetitions.", type=click.Choice(["drop", "merge", "keep"]))
 @of
 @shared
 def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | None, of: str) -> None:

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared, without_scope
-from memorywire.cli.inputs import TextCommand, file_option, parse_json_lines, top_k_option
+from memorywire.cli.inputs import TextCommand, file_option, option, parse_json_lines, top_k_option
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Kind
@@ -23,8 +23,8 @@ def layer_command() -> None:
 
 @layer_command.command("add")
 @file_option('{"role": ..., "content": ..., "name": ..., "at": ...}')
-@click.option("--verbatim", is_flag=True, help="Store every message as it is, instead of extracting facts.")
-@click.option("--session", metavar="ID", help="The session of the messages.")
+@option("--verbatim", "Store every message as it is, instead of extracting facts.")
+@option("--session ID", "The session of the messages.")
 @shared
 def add(cli: CliContext, file: BinaryIO, verbatim: bool, session: str | None) -> None:
     """Add the messages of FILE, one JSON object a line."""
@@ -50,12 +50,12 @@ def event(cli: CliContext, event_id: str) -> None:
 @layer_command.command("recall", cls=TextCommand)
 @click.argument("query")
 @top_k_option
-@click.option(
+@option(
     "--source",
-    "sources",
+    "Only this kind of memory; repeatable; default: all.",
+    name="sources",
     multiple=True,
     type=click.Choice(_KINDS),
-    help="Only this kind of memory; repeatable; default: all.",
 )
 @shared
 def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) -> None:

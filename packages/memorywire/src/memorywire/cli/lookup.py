@@ -9,7 +9,7 @@ import click
 from memorywire.cli.context import Answer, CliContext, scoped, shared
 from memorywire.cli.hints import note_empty_scope, note_filter_doubts
 from memorywire.cli.ids import resolve_memory_id, resolve_recall_id
-from memorywire.cli.inputs import TYPES, limit_option, parse_json_object
+from memorywire.cli.inputs import TYPES, limit_option, option, parse_json_object
 from memorywire.cli.recall import format_content, has_special_trust
 from memorywire.cli.terminal import clean, clean_lines, format_entries, format_table, format_time
 from memorywire.model.record import Json
@@ -33,12 +33,12 @@ def get_command(cli: CliContext, id_: str) -> None:
 
 
 @click.command("list")
-@click.option("--type", "types", type=TYPES, multiple=True, help="Only this memory type; repeatable.")
-@click.option("--filter", "filter_", type=parse_json_object, metavar="JSON", help="Only memories that match.")
-@click.option("--include-archived", is_flag=True, help="List archived memories too.")
+@option("--type", "Only this memory type; repeatable.", name="types", type=TYPES, multiple=True)
+@option("--filter JSON", "Only memories that match.", name="filter_", type=parse_json_object)
+@option("--include-archived", "List archived memories too.")
 @limit_option(default=None, most=_LONGEST_PAGE)
-@click.option("--after", metavar="ID", help="Start after this id.")
-@click.option("--all", "everything", is_flag=True, help="List all pages.")
+@option("--after ID", "Start after this id.")
+@option("--all", "List all pages.", name="everything")
 @shared
 def list_command(
     cli: CliContext,

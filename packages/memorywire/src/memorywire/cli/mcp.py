@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from memorywire.cli.app import open_app
 from memorywire.cli.context import CliContext, shared
 from memorywire.cli.hints import require_extra
+from memorywire.cli.inputs import option
 from memorywire.cli.terminal import mask_secrets
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:  # the engine is loaded by the first request
 
 
 @click.command("mcp")
-@click.option("--print-config", is_flag=True, help="Print the settings for common clients.")
-@click.option("--no-ask", is_flag=True, help="Never ask about held changes through the client.")
+@option("--print-config", "Print the settings for common clients.")
+@option("--no-ask", "Never ask about held changes through the client.")
 @shared
 def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     """Serve the memory of one agent over MCP (stdio).

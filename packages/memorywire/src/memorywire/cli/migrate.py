@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from memorywire.cli.app import find_file, open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.import_ import on_conflict_option
+from memorywire.cli.inputs import option
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.terminal import Progress, mask_secrets
@@ -21,7 +22,7 @@ from memorywire.model.text import counted
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
 @on_conflict_option
-@click.option("--dry-run", is_flag=True, help="Show what would be lost; write nothing.")
+@option("--dry-run", "Show what would be lost; write nothing.")
 @shared
 def migrate_command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
     """Copy memories from store SRC to store DST.

@@ -7,19 +7,19 @@ import click
 
 from memorywire.cli.app import agents_option, run_in_journal
 from memorywire.cli.context import PERSON, Answer, CliContext, without_scope
-from memorywire.cli.inputs import FUTURE, parse_future
+from memorywire.cli.inputs import FUTURE, option, parse_future
 from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.clock import system_clock
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
-    from memorywire.journal.operators import Issued, Operator, Registry, Token
+    from memorywire.journal.operators import Issued, Registry
 
 T = TypeVar("T")
 
 _ROLES = ("reader", "writer", "agent", "reviewer", "admin")
-_expires = click.option(
-    "--expires", "expires_at", type=parse_future, metavar="WHEN", help=f"When the token expires: {FUTURE}."
+_expires = option(
+    "--expires WHEN", f"When the token expires: {FUTURE}.", name="expires_at", type=parse_future
 )
 
 
@@ -36,14 +36,12 @@ def operator_command() -> None:
 
 @operator_command.command("add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(_ROLES), required=True, help="What the operator may do.")
-@click.option(
-    "--tenants",
+@option("--role", "What the operator may do.", type=click.Choice(_ROLES), required=True)
+@option(
+    "--tenants PATTERN",
+    "Tenants by name; * is any characters; repeatable.",
     multiple=True,
     default=(DEFAULT_TENANT,),
-    show_default=True,
-    metavar="PATTERN",
-    help="Tenants by name; * is any characters; repeatable.",
 )
 @agents_option
 @_expires
@@ -67,25 +65,22 @@ def add(
 
     operator = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
     issue = _run(cli, lambda registry: registry.add(operator, expires_at=expires_at))
-    cli.show(_token_answer(issue), _render_token)
+    _show_token(cli, issue)
 
 
 @operator_command.command("rotate")
 @click.argument("name")
-@click.option(
-    "--overlap",
+@option(
+    "--overlap MINUTES",
+    "How long the previous tokens stay valid.",
     type=click.IntRange(0, 7 * 24 * 60),
     default=0,
-    show_default=True,
-    metavar="MINUTES",
-    help="How long the previous tokens stay valid.",
 )
-@click.option(
-    "--expires",
-    "expires_at",
+@option(
+    "--expires WHEN",
+    f"When it expires: {FUTURE}, or `never`; default: as the previous token.",
+    name="expires_at",
     type=_parse_expiry,
-    metavar="WHEN",
-    help=f"When it expires: {FUTURE}, or `never`; default: as the previous token.",
 )
 @without_scope
 def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> None:
@@ -95,7 +90,7 @@ def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> 
     """
     overlap_ms = overlap * 60_000
     issue = _run(cli, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
-    cli.show(_token_answer(issue), _render_token)
+    _show_token(cli, issue)
 
 
 @operator_command.command("revoke")
@@ -113,7 +108,22 @@ def revoke(cli: CliContext, name: str) -> None:
 def list_(cli: CliContext) -> None:
     """List the operators, and when their tokens were used."""
     operators = _run(cli, lambda registry: registry.known())
-    answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in operators]}
+    # Digests of tokens are not shown.
+    token_fields = ("id", "made_at", "expires_at", "used_at", "revoked_at")
+    answer: Answer = {
+        "operators": [
+            {
+                "name": operator.name,
+                "role": operator.role.value,
+                "tenants": list(operator.tenants),
+                "agents": list(operator.agents),
+                "made_at": operator.made_at,
+                "revoked_at": operator.revoked_at,
+                "tokens": [{name: getattr(token, name) for name in token_fields} for token in tokens],
+            }
+            for operator, tokens in operators
+        ]
+    }
     cli.show(answer, _render_operators)
 
 
@@ -125,15 +135,10 @@ def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     )
 
 
-def _token_answer(issue: "Issued") -> Answer:
+def _show_token(cli: CliContext, issue: "Issued") -> None:
     token = issue.token
-    fields = {
-        "operator": token.operator,
-        "token_id": token.id,
-        "token": issue.secret,
-        "expires_at": token.expires_at,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    answer = {"operator": token.operator, "token_id": token.id, "token": issue.secret}
+    cli.show(answer | ({} if token.expires_at is None else {"expires_at": token.expires_at}), _render_token)
 
 
 def _render_token(answer: Answer) -> Iterator[str]:
@@ -141,27 +146,6 @@ def _render_token(answer: Answer) -> Iterator[str]:
     yield f"  this is the token of {answer['operator']}; it is shown only once, so store it safely"
     if "expires_at" in answer:
         yield f"  it expires at {format_time(answer['expires_at'])}"
-
-
-def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
-    return {
-        "name": operator.name,
-        "role": operator.role.value,
-        "tenants": list(operator.tenants),
-        "agents": list(operator.agents),
-        "made_at": operator.made_at,
-        "revoked_at": operator.revoked_at,
-        "tokens": [
-            {
-                "id": token.id,
-                "made_at": token.made_at,
-                "expires_at": token.expires_at,
-                "used_at": token.used_at,
-                "revoked_at": token.revoked_at,
-            }
-            for token in tokens
-        ],
-    }
 
 
 def format_tokens(tokens: list[Answer], now: int) -> str:
@@ -175,18 +159,12 @@ def format_tokens(tokens: list[Answer], now: int) -> str:
 
 
 def _render_operators(answer: Answer) -> list[str]:
-    if not answer["operators"]:
-        return ["no operators; the local user needs no token"]
-    rows = [
-        [
-            operator["name"],
-            operator["role"],
-            " ".join(operator["tenants"]),
-            " ".join(operator["agents"]),
-            "revoked" if operator["revoked_at"] else format_tokens(operator["tokens"], system_clock()),
-            format_time(max((token["used_at"] or 0 for token in operator["tokens"]), default=0) or None),
-        ]
-        for operator in answer["operators"]
-    ]
+    rows = []
+    for one in answer["operators"]:
+        tokens = "revoked" if one["revoked_at"] else format_tokens(one["tokens"], system_clock())
+        used_at = format_time(max((token["used_at"] or 0 for token in one["tokens"]), default=0) or None)
+        rows.append(
+            [one["name"], one["role"], " ".join(one["tenants"]), " ".join(one["agents"]), tokens, used_at]
+        )
     headers = ["name", "role", "tenants", "agents", "tokens", "last used"]
-    return format_table(headers, rows, elastic="agents")
+    return format_table(headers, rows, elastic="agents", empty="no operators; the local user needs no token")

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from memorywire.cli.context import Answer, CliContext, scoped, shared, without_scope
-from memorywire.cli.inputs import parse_json_object
+from memorywire.cli.inputs import EXISTING_FILE, option, parse_json_object
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.text import counted
 
 _OWN = ("name", "verdict", "enabled", "note", "learned")
-_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_file = click.argument("file", type=EXISTING_FILE)
 _name = click.argument("name", metavar="RULE")
 
 
@@ -50,7 +50,7 @@ def check(cli: CliContext, file: Path) -> None:
 
 @policy_command.command("test")
 @click.argument("rule", metavar="RULE")
-@click.option("--days", type=int, metavar="N", help="How many days back; default: 30.")
+@option("--days N", "How many days back; default: 30.", type=int)
 @shared
 def test(cli: CliContext, rule: str, days: int | None) -> None:
     """Show what RULE would have done in the past.
@@ -64,8 +64,8 @@ def test(cli: CliContext, rule: str, days: int | None) -> None:
 
 @policy_command.command("set")
 @_file
-@click.option("--if-edition", type=int, metavar="N", help="Only if edition N is active; 0: none.")
-@click.option("--none", "drop_all", is_flag=True, help="Remove all rules: FILE has none.")
+@option("--if-edition N", "Only if edition N is active; 0: none.", type=int)
+@option("--none", "Remove all rules: FILE has none.", name="drop_all")
 @scoped("tenant")
 def set_(cli: CliContext, file: Path, if_edition: int | None, drop_all: bool) -> None:
     """Activate the [[rule]] tables of FILE in place of the current ones.

@@ -6,6 +6,7 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.ids import resolve_memory_id
+from memorywire.cli.inputs import option
 from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.errors import InvalidRequest
 from memorywire.procedures.draw import mermaid, svg
@@ -15,9 +16,7 @@ _DRAWINGS = {"mermaid": mermaid, "svg": svg}
 _TRUTHS = {"true": True, "false": False}
 
 _id = click.argument("id_", metavar="ID")
-_facts = click.option(
-    "--fact", "facts", multiple=True, metavar="NAME=true|false", help="A fact for conditions; repeatable."
-)
+_facts = option("--fact NAME=true|false", "A fact for conditions; repeatable.", name="facts", multiple=True)
 
 
 @click.group("procedure")
@@ -86,13 +85,8 @@ def history(cli: CliContext, id_: str) -> None:
 
 @procedure_command.command("draw")
 @_id
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(list(_DRAWINGS)),
-    default="mermaid",
-    show_default=True,
-    help="The format of the diagram.",
+@option(
+    "--as", "The format of the diagram.", name="form", type=click.Choice(list(_DRAWINGS)), default="mermaid"
 )
 @shared
 def draw(cli: CliContext, id_: str, form: str) -> None:

@@ -11,6 +11,7 @@ from memorywire.cli.inputs import (
     PAST,
     TYPES,
     TextCommand,
+    option,
     parse_json_object,
     parse_min_relevance,
     parse_past,
@@ -35,33 +36,29 @@ _ROUNDING = 1e-6
 @click.command("recall", cls=TextCommand)
 @click.argument("query", required=False)
 @click.option("-k", "--limit", "--k", "k", type=int, metavar="N", help="Return at most N; default: 5.")
-@click.option("--type", "types", type=TYPES, multiple=True, help="Only this memory type; repeatable.")
-@click.option("--filter", "filter_", type=parse_json_object, metavar="JSON", help="Only memories that match.")
-@click.option("--scope", type=_SCOPES, help="Whose memories; default: the user's, or all without --user.")
-@click.option("--team", metavar="NAME", help="The team whose memories to search, with --scope team.")
-@click.option("--fresher-than-days", type=int, metavar="N", help="Only memories of the last N days.")
-@click.option(
-    "--min-relevance",
+@option("--type", "Only this memory type; repeatable.", name="types", type=TYPES, multiple=True)
+@option("--filter JSON", "Only memories that match.", name="filter_", type=parse_json_object)
+@option("--scope", "Whose memories; default: the user's, or all without --user.", type=_SCOPES)
+@option("--team NAME", "The team whose memories to search, with --scope team.")
+@option("--fresher-than-days N", "Only memories of the last N days.", type=int)
+@option(
+    "--min-relevance auto|off|0..1",
+    "The relevance floor: less relevant memories are not returned.",
     type=parse_min_relevance,
-    metavar="auto|off|0..1",
-    help="The relevance floor: less relevant memories are not returned.",
 )
-@click.option("--as-of", type=parse_past, metavar="WHEN", help=f"Search memory as it was then: {PAST}.")
-@click.option("--include-archived", is_flag=True, help="Search archived memories too.")
-@click.option("--hops", type=int, metavar="0..3", help="Follow links this far.")
-@click.option(
-    "--fusion", type=_FUSIONS, help="How to join the answers of several stores; legs: within one store."
-)
-@click.option("--max-tokens", type=int, metavar="N", help="Only hits whose content fits into N tokens.")
-@click.option(
-    "--rank",
+@option("--as-of WHEN", f"Search memory as it was then: {PAST}.", type=parse_past)
+@option("--include-archived", "Search archived memories too.")
+@option("--hops 0..3", "Follow links this far.", type=int)
+@option("--fusion", "How to join the answers of several stores; legs: within one store.", type=_FUSIONS)
+@option("--max-tokens N", "Only hits whose content fits into N tokens.", type=int)
+@option(
+    "--rank JSON",
+    'Weights, e.g. {"recency": 1, "half_life_days": 7}; also semantic, source, frequency.',
     type=parse_json_object,
-    metavar="JSON",
-    help='Weights, e.g. {"recency": 1, "half_life_days": 7}; also semantic, source, frequency.',
 )
-@click.option("--dedup", type=_DEDUP, help="What to do with hits that repeat a better one.")
-@click.option("--dedup-threshold", type=float, metavar="0..1", help="How similar they are; default: 0.95.")
-@click.option("--explain", is_flag=True, help="Show the signals of every score, and the near misses.")
+@option("--dedup", "What to do with hits that repeat a better one.", type=_DEDUP)
+@option("--dedup-threshold 0..1", "How similar they are; default: 0.95.", type=float)
+@option("--explain", "Show the signals of every score, and the near misses.")
 @shared
 def recall_command(
     cli: CliContext,

@@ -7,16 +7,16 @@ import click
 from msgspec import to_builtins
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.inputs import PAST, parse_past
+from memorywire.cli.inputs import PAST, option, parse_past
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.terminal import clean, format_table
 from memorywire.model.text import counted
 
 
 @click.command("recover")
-@click.option("--source", required=True, metavar="PATTERN", help="The source; `*` is any characters.")
-@click.option("--since", type=parse_past, required=True, metavar="WHEN", help=f"Since this time: {PAST}.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@option("--source PATTERN", "The source; `*` is any characters.", required=True)
+@option("--since WHEN", f"Since this time: {PAST}.", type=parse_past, required=True)
+@option("--dry-run", "Show what would change, and change nothing.")
 @shared
 def recover_command(cli: CliContext, source: str, since: int, dry_run: bool) -> None:
     """Remove the effects of a bad source.
@@ -59,8 +59,8 @@ _FINDINGS = 1
 
 
 @click.command("scan")
-@click.option("--fix", is_flag=True, help="Propose a version without the secret for each finding.")
-@click.option("--yes", is_flag=True, help="With --fix: write it instead of proposing it.")
+@option("--fix", "Propose a version without the secret for each finding.")
+@option("--yes", "With --fix: write it instead of proposing it.")
 @shared
 def scan_command(cli: CliContext, fix: bool, yes: bool) -> None:
     """Find secrets and instructions in stored memories.

@@ -9,6 +9,7 @@ import click
 
 from memorywire.cli.app import as_sqlite
 from memorywire.cli.context import Answer, CliContext, without_scope
+from memorywire.cli.inputs import option
 from memorywire.cli.terminal import Progress, mask_secrets
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import counted
@@ -17,9 +18,9 @@ _TOKEN = 4  # characters, about
 
 
 @click.command("reembed")
-@click.option("--to", "embedder", metavar="EMBEDDER", help="The new embedder; default: the configured one.")
-@click.option("--dry-run", is_flag=True, help="Show the number, time and cost; change nothing.")
-@click.option("--price", type=click.FloatRange(0), metavar="AMOUNT", help="The price of a million tokens.")
+@option("--to EMBEDDER", "The new embedder; default: the configured one.", name="embedder")
+@option("--dry-run", "Show the number, time and cost; change nothing.")
+@option("--price AMOUNT", "The price of a million tokens.", type=click.FloatRange(0))
 @without_scope
 def reembed_command(cli: CliContext, embedder: str | None, dry_run: bool, price: float | None) -> None:
     """Create new vectors for a new embedder.

@@ -11,6 +11,7 @@ from memorywire.cli.inputs import (
     PAST,
     TYPES,
     TextCommand,
+    option,
     parse_future,
     parse_json_object,
     parse_past,
@@ -26,35 +27,33 @@ _TRUSTS = click.Choice([level.value for level in Trust])
 
 @click.command("remember", cls=TextCommand)
 @click.argument("content", required=False)
-@click.option("--type", "type_", type=TYPES, default="semantic", show_default=True, help="The memory type.")
-@click.option("--structured", is_flag=True, help="CONTENT is a JSON object (only for procedural memories).")
-@click.option("--team", metavar="NAME", help="Store it for this team instead of the agent alone.")
-@click.option("--source", metavar="TEXT", help="Where the memory comes from.")
-@click.option("--confidence", type=float, metavar="0..1", help="The confidence; default: 1.")
-@click.option("--metadata", type=parse_json_object, metavar="JSON", help="A JSON object for filters.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; repeatable.")
-@click.option("--session", "session_id", metavar="ID", help="The session it comes from.")
-@click.option("--occurred-at", type=parse_past, metavar="WHEN", help=f"When it happened: {PAST}.")
-@click.option("--expires-at", type=parse_future, metavar="WHEN", help=f"When it expires: {FUTURE}.")
-@click.option("--id", "id_", metavar="ID", help="The id of the new memory, or of the memory to replace.")
-@click.option(
-    "--if-version",
+@option("--type", "The memory type.", name="type_", type=TYPES, default="semantic")
+@option("--structured", "CONTENT is a JSON object (only for procedural memories).")
+@option("--team NAME", "Store it for this team instead of the agent alone.")
+@option("--source TEXT", "Where the memory comes from.")
+@option("--confidence 0..1", "The confidence; default: 1.", type=float)
+@option("--metadata JSON", "A JSON object for filters.", type=parse_json_object)
+@option("--tag TAG", "A tag; repeatable.", name="tags", multiple=True)
+@option("--session ID", "The session it comes from.", name="session_id")
+@option("--occurred-at WHEN", f"When it happened: {PAST}.", type=parse_past)
+@option("--expires-at WHEN", f"When it expires: {FUTURE}.", type=parse_future)
+@option("--id ID", "The id of the new memory, or of the memory to replace.", name="id_")
+@option(
+    "--if-version N",
+    "Replace memory --id if it is at version N; fields that are not given again are dropped.",
     type=int,
-    metavar="N",
-    help="Replace memory --id if it is at version N; fields that are not given again are dropped.",
 )
-@click.option("--supersedes", multiple=True, metavar="ID", help="A memory that it replaces; repeatable.")
-@click.option("--idempotency-key", metavar="KEY", help="A retry with the same key returns the first receipt.")
-@click.option("--derived-from", multiple=True, metavar="ID", help="A memory it was made from; repeatable.")
-@click.option("--trust", type=_TRUSTS, help="The trust, if it is lower than that of the source.")
-@click.option("--kind", type=_KINDS, help="The kind of fact, if the built-in reader is not to decide.")
-@click.option("--slot", metavar="NAME", help="What --kind is about, e.g. diet, home, employer.")
-@click.option("--approval-required", is_flag=True, help="Hold it until a person approves it.")
-@click.option(
-    "--privacy-intent",
+@option("--supersedes ID", "A memory that it replaces; repeatable.", multiple=True)
+@option("--idempotency-key KEY", "A retry with the same key returns the first receipt.")
+@option("--derived-from ID", "A memory it was made from; repeatable.", multiple=True)
+@option("--trust", "The trust, if it is lower than that of the source.", type=_TRUSTS)
+@option("--kind", "The kind of fact, if the built-in reader is not to decide.", type=_KINDS)
+@option("--slot NAME", "What --kind is about, e.g. diet, home, employer.")
+@option("--approval-required", "Hold it until a person approves it.")
+@option(
+    "--privacy-intent JSON",
+    'A rule for this memory, e.g. {"verdict": "refuse", "contains_secret": true}.',
     type=parse_json_object,
-    metavar="JSON",
-    help='A rule for this memory, e.g. {"verdict": "refuse", "contains_secret": true}.',
 )
 @shared
 def remember_command(

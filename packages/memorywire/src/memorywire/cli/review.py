@@ -9,7 +9,7 @@ import click
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.forget import ask_erase_word
 from memorywire.cli.ids import resolve_memory_id, resolve_proposal_id
-from memorywire.cli.inputs import parse_json_object, read_text
+from memorywire.cli.inputs import option, parse_json_object, read_text
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import format_content
@@ -137,16 +137,12 @@ _SAMPLE = 5
 
 _ids = click.argument("ids", nargs=-1, metavar="[PROPOSAL]...")
 _id = click.argument("id_", metavar="PROPOSAL")
-_reason = click.option("--reason", metavar="TEXT", help="The reason, which the decision records.")
-_seen = click.option(
-    "--seen", metavar="DIGEST", help="What was looked at, as `show` printed it; else nothing is decided."
-)
-_all = click.option(
-    "--all", "everything", is_flag=True, help="Everything that waits, or with --rule matches."
-)
-_rule = click.option("--rule", metavar="NAME", help="With --all: only proposals of this rule.")
-_yes = click.option("--yes", is_flag=True, help="Do not ask before applying --all.")
-_confirm_word = click.option("--confirm", metavar="WORD", help="The word `erase`, to approve an erase.")
+_reason = option("--reason TEXT", "The reason, which the decision records.")
+_seen = option("--seen DIGEST", "What was looked at, as `show` printed it; else nothing is decided.")
+_all = option("--all", "Everything that waits, or with --rule matches.", name="everything")
+_rule = option("--rule NAME", "With --all: only proposals of this rule.")
+_yes = option("--yes", "Do not ask before applying --all.")
+_confirm_word = option("--confirm WORD", "The word `erase`, to approve an erase.")
 
 
 @click.group("review")
@@ -158,8 +154,8 @@ def review_command() -> None:
 
 
 @review_command.command("list")
-@click.option("--state", "states", type=_STATES, multiple=True, help="Only these states; default: waiting.")
-@click.option("--rule", metavar="NAME", help="Only proposals of this rule.")
+@option("--state", "Only these states; default: waiting.", name="states", type=_STATES, multiple=True)
+@option("--rule NAME", "Only proposals of this rule.")
 @shared
 def list_(cli: CliContext, states: tuple[str, ...], rule: str | None) -> None:
     """List waiting proposals, oldest first."""
@@ -199,7 +195,7 @@ def show(cli: CliContext, id_: str) -> None:
 
 @review_command.command("approve")
 @_ids
-@click.option("--forget", "target", metavar="MEMORY", help="Also forget this similar memory.")
+@option("--forget MEMORY", "Also forget this similar memory.", name="target")
 @_seen
 @_reason
 @_all

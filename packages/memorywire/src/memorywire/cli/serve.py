@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, without_scope
 from memorywire.cli.dream import background_options, override_background
+from memorywire.cli.inputs import option
 from memorywire.cli.problems import UsageHint
 from memorywire.model.text import install_hint
 
@@ -95,55 +96,40 @@ def _load_installed() -> Iterator[Mountable]:
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=8377,
-    show_default=True,
-    help="The port; 0: any free port.",
-)
-@click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A host name of the server; repeatable."
-)
-@click.option(
-    "--rate",
+@option("--host ADDRESS", "The address.", default="127.0.0.1")
+@option("--port", "The port; 0: any free port.", type=click.IntRange(0, 65_535), default=8377)
+@option("--allow-host NAME", "A host name of the server; repeatable.", name="hosts", multiple=True)
+@option(
+    "--rate N",
+    "The most requests per second of one caller.",
     type=click.FloatRange(min=0, min_open=True),
     default=200.0,
-    show_default=True,
-    metavar="N",
-    help="The most requests per second of one caller.",
 )
-@click.option(
-    "--max-body",
+@option(
+    "--max-body BYTES",
+    "The largest request body.",
     type=click.IntRange(1024, 16 * 1024 * 1024),
     default=1024 * 1024,
-    show_default=True,
-    metavar="BYTES",
-    help="The largest request body.",
 )
-@click.option(
-    "--max-connections",
+@option(
+    "--max-connections N",
+    "The most connections; one address gets half of them.",
     type=click.IntRange(2),
     default=1024,
-    show_default=True,
-    metavar="N",
-    help="The most connections; one address gets half of them.",
 )
-@click.option(
-    "--proxy",
-    "proxies",
+@option(
+    "--proxy ADDRESS",
+    "A trusted reverse proxy, whose X-Forwarded-For names the client; repeatable.",
+    name="proxies",
     multiple=True,
-    metavar="ADDRESS",
-    help="A trusted reverse proxy, whose X-Forwarded-For names the client; repeatable.",
 )
-@click.option("--oidc-issuer", metavar="URL", help="Also accept tokens of this OpenID Connect provider.")
-@click.option("--oidc-audience", metavar="NAME", help="The audience of the tokens.")
-@click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
+@option("--oidc-issuer URL", "Also accept tokens of this OpenID Connect provider.")
+@option("--oidc-audience NAME", "The audience of the tokens.")
+@option("--oidc-keys FILE|URL", "The public keys of the provider, as JWKS.")
 @add_mount_options
 @background_options
-@click.option("--demo", is_flag=True, help="Serve made-up demo data to try the console.")
-@click.option("--quiet", is_flag=True, help="Do not log requests to standard error.")
+@option("--demo", "Serve made-up demo data to try the console.")
+@option("--quiet", "Do not log requests to standard error.")
 @without_scope
 def serve_command(
     cli: CliContext,

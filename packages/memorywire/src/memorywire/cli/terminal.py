@@ -4,9 +4,8 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
 import click
@@ -59,17 +58,30 @@ def terminal_width() -> int | None:
 
 
 def format_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str, width: int | None = _TERMINAL
+    headers: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    elastic: str | None = None,
+    width: int | None = _TERMINAL,
+    empty: str | None = None,
 ) -> list[str]:
-    """Return aligned columns; the elastic one is cut so that lines fit the width, if there is one."""
+    """Return aligned columns, or the text `empty` if there are no rows.
+
+    The elastic column (default: the last) is cut so that lines fit the width, if there is one.
+    """
     width = terminal_width() if width == _TERMINAL else width
-    cells = [list(headers), *([clean(cell) for cell in row] for row in rows)]
+    texts = [[clean("" if cell is None else str(cell)) for cell in row] for row in rows]
+    if not texts and empty is not None:
+        return [empty]
+    cells = [list(headers), *texts]
     sizes = [max(count_columns(row[i]) for row in cells) for i in range(len(headers))]
-    elastic_at = headers.index(elastic)
+    elastic_at = len(headers) - 1 if elastic is None else headers.index(elastic)
     if width is not None:
         others = sum(sizes) - sizes[elastic_at] + len(_GAP) * (len(sizes) - 1)
         sizes[elastic_at] = min(sizes[elastic_at], max(width - others, _NARROWEST))
-    heading, *lines = (_format_line(row, sizes) for row in cells)
+    heading, *lines = (
+        _GAP.join(_pad(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip() for row in cells
+    )
     return [style(heading, bold=True), *lines]
 
 
@@ -83,9 +95,9 @@ def format_entries(
     """
     width = terminal_width() if width == _TERMINAL else width
     if width is None:
-        return format_table(headers, rows, elastic=headers[-1], width=None)
+        return format_table(headers, rows, width=None)
     short = [[*row[:lead], row[-1]] for row in rows]
-    heading, *lines = format_table([*headers[:lead], headers[-1]], short, elastic=headers[-1], width=width)
+    heading, *lines = format_table([*headers[:lead], headers[-1]], short, width=width)
     below = ["  " + _GAP.join(clean(cell) for cell in row[lead:-1]) for row in rows]
     return [heading, *(line for pair in zip(lines, below, strict=True) for line in pair)]
 
@@ -101,10 +113,6 @@ def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _format_line(row: Sequence[str], sizes: Sequence[int]) -> str:
-    return _GAP.join(_pad(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip()
-
-
 def _pad(cell: str, size: int) -> str:
     cell = shorten(cell, size)
     return cell + " " * (size - count_columns(cell))
@@ -112,16 +120,14 @@ def _pad(cell: str, size: int) -> str:
 
 def shorten(text: str, size: int) -> str:
     """Return the text, cut to so many columns."""
-    return text if count_columns(text) <= size else _cut(text, size - 1) + "…"
-
-
-def _cut(text: str, size: int) -> str:
+    if count_columns(text) <= size:
+        return text
     width = 0
     for position, character in enumerate(text):
         width += _character_width(character)
-        if width > size:
-            return text[:position]
-    return text
+        if width > size - 1:
+            return text[:position] + "…"
+    return text + "…"
 
 
 class Progress:
@@ -136,9 +142,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -146,15 +150,13 @@ class Progress:
     def update(self, done: float, note: str = "", *, of: int | None = None) -> None:
         """Draw the progress; `of` is the total, if it became known only now."""
         self._total = self._total if of is None else of
-        line = f"{self._label} {self._bar(done)} {note}".rstrip()
+        bar = ""
+        if self._total:
+            share = min(done / self._total, 1.0)
+            full = round(share * 24)
+            bar = f"[{'#' * full}{'.' * (24 - full)}] {share:4.0%}"
+        line = f"{self._label} {bar} {note}".rstrip()
         if self._shown and line != self._drawn:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
             self._drawn = line
-
-    def _bar(self, done: float) -> str:
-        if not self._total:
-            return ""
-        share = min(done / self._total, 1.0)
-        full = round(share * 24)
-        return f"[{'#' * full}{'.' * (24 - full)}] {share:4.0%}"

@@ -1,8 +1,8 @@
 """`memorywire webhook`: URLs to which a server sends events."""
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -14,7 +14,9 @@ from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.journal.journal import Journal
-    from memorywire.journal.webhooks import Letter, Webhook
+    from memorywire.journal.webhooks import Webhooks
+
+T = TypeVar("T")
 
 
 @click.group("webhook")
@@ -33,13 +35,11 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
     with require_extra("server"):
         from memorywire.server.background import check_address, new_secret
     from memorywire.journal.webhooks import Webhook
+    from memorywire.model.ids import IdMint
 
     check_address(url)
 
-    async def work(journal: "Journal") -> Webhook:
-        from memorywire.journal.webhooks import Webhooks
-        from memorywire.model.ids import IdMint
-
+    async def work(webhooks: "Webhooks", journal: "Journal") -> Webhook:
         webhook = Webhook(
             id=IdMint(system_clock)(),
             url=url,
@@ -49,10 +49,10 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
             made_at=system_clock(),
             position=await journal.read_last_sequence(),
         )
-        await Webhooks(journal).add(webhook, actor=PERSON)
+        await webhooks.add(webhook, actor=PERSON)
         return webhook
 
-    webhook = run_in_journal(cli.local_settings, work)
+    webhook = _run(cli, work)
     cli.show({"id": webhook.id, "url": mask_secrets(webhook.url), "secret": webhook.secret}, _render_added)
 
 
@@ -60,15 +60,19 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
     """List the webhooks, with their progress and errors."""
-
-    async def work(journal: "Journal") -> "list[Webhook]":
-        from memorywire.journal.webhooks import Webhooks
-
-        return await Webhooks(journal).list_all()
-
-    webhooks = run_in_journal(cli.local_settings, work)
     documents = [
-        _webhook_answer(webhook) for webhook in webhooks if cli.tenant_option in (None, webhook.tenant)
+        {
+            "id": webhook.id,
+            "url": mask_secrets(webhook.url),
+            "tenant": webhook.tenant,
+            "agents": list(webhook.agents),
+            "told": webhook.position,
+            "tries": webhook.tries,
+            "error": webhook.error,
+            "given_up": webhook.buried,
+        }
+        for webhook in _run(cli, lambda webhooks, _: webhooks.list_all())
+        if cli.tenant_option in (None, webhook.tenant)
     ]
     cli.show({"webhooks": documents}, _render_webhooks)
 
@@ -78,21 +82,10 @@ def list_(cli: CliContext) -> None:
 @scoped("tenant")
 def letters(cli: CliContext, id: str) -> None:
     """Show the events that were not delivered, and why."""
-
-    async def work(journal: "Journal") -> "list[Letter]":
-        from memorywire.journal.webhooks import Webhooks
-
-        await _check_tenant(journal, id, cli.tenant_option)
-        return await Webhooks(journal).list_dead_letters(id)
-
-    found = run_in_journal(cli.local_settings, work)
-    answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
-    cli.show(
-        answer,
-        lambda answer: [
-            f"{one['event']}  {format_time(one['at'])}  {clean(one['error'])}" for one in answer["letters"]
-        ],
-    )
+    dead = _run(cli, lambda webhooks, _: webhooks.list_dead_letters(id), id)
+    answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in dead]}
+    lines = [f"{one.event}  {format_time(one.at)}  {clean(one.error)}" for one in dead]
+    cli.show(answer, lambda answer: lines)
 
 
 @webhook_command.command("remove")
@@ -100,24 +93,25 @@ def letters(cli: CliContext, id: str) -> None:
 @scoped("tenant")
 def remove(cli: CliContext, id: str) -> None:
     """Remove a webhook."""
-
-    async def work(journal: "Journal") -> None:
-        from memorywire.journal.webhooks import Webhooks
-
-        await _check_tenant(journal, id, cli.tenant_option)
-        await Webhooks(journal).remove(id, tenant=cli.tenant, actor=PERSON, at=system_clock())
-
-    run_in_journal(cli.local_settings, work)
+    remove = {"tenant": cli.tenant, "actor": PERSON}
+    _run(cli, lambda webhooks, _: webhooks.remove(id, **remove, at=system_clock()), id)
     cli.show({"id": id, "removed": True}, lambda answer: [f"removed {answer['id']}"])
 
 
-async def _check_tenant(journal: "Journal", id: str, tenant: str | None) -> None:
-    """Raise NotFound if the webhook belongs to another tenant than the typed one."""
-    from memorywire.journal.webhooks import Webhooks
+def _run(cli: CliContext, work: "Callable[[Webhooks, Journal], Awaitable[T]]", id: str | None = None) -> T:
+    """Run the work on the webhooks; raises NotFound if webhook `id` is of another tenant than --tenant."""
 
-    webhooks = {webhook.id: webhook.tenant for webhook in await Webhooks(journal).list_all()}
-    if tenant is not None and webhooks.get(id) != tenant:
-        raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix="see: memorywire webhook list")
+    async def act(journal: "Journal") -> T:
+        from memorywire.journal.webhooks import Webhooks
+
+        webhooks, tenant = Webhooks(journal), cli.tenant_option
+        owners = {} if id is None else {one.id: one.tenant for one in await webhooks.list_all()}
+        if id is not None and tenant is not None and owners.get(id) != tenant:
+            fix = "see: memorywire webhook list"
+            raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix=fix)
+        return await work(webhooks, journal)
+
+    return run_in_journal(cli.local_settings, act)
 
 
 def _render_added(answer: Answer) -> Iterator[str]:
@@ -126,33 +120,9 @@ def _render_added(answer: Answer) -> Iterator[str]:
     yield f"  the webhook is {answer['id']}"
 
 
-def _webhook_answer(webhook: "Webhook") -> Answer:
-    return {
-        "id": webhook.id,
-        "url": mask_secrets(webhook.url),
-        "tenant": webhook.tenant,
-        "agents": list(webhook.agents),
-        "told": webhook.position,
-        "tries": webhook.tries,
-        "error": webhook.error,
-        "given_up": webhook.buried,
-    }
-
-
 def _render_webhooks(answer: Answer) -> list[str]:
-    if not answer["webhooks"]:
-        return ["no webhooks"]
-    rows = [
-        [
-            one["id"],
-            one["url"],
-            one["tenant"],
-            " ".join(one["agents"]),
-            str(one["told"]),
-            str(one["given_up"]),
-            one["error"] or "",
-        ]
-        for one in answer["webhooks"]
-    ]
-    headers = ["id", "url", "tenant", "agents", "told", "given up", "error"]
-    return format_table(headers, rows, elastic="error")
+    names = ("id", "url", "tenant", "agents", "told", "given_up", "error")
+    rows = [[one[name] for name in names] for one in answer["webhooks"]]
+    for row in rows:
+        row[3] = " ".join(row[3])
+    return format_table([name.replace("_", " ") for name in names], rows, empty="no webhooks")

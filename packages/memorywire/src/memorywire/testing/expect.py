@@ -1,18 +1,22 @@
-"""Assertions for checks; their messages name the expected and the actual value."""
+"""Assertions for checks, whose messages name the expected and the actual value; and what a check requires."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from linecache import getline
 from pathlib import Path
 from traceback import extract_tb
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
+from memorywire.model.capabilities import Feature
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
 from memorywire.stores.contract import Store, SupportsHistory, Tracker
 
 T = TypeVar("T")
 E = TypeVar("E", bound=MemorywireError)
+C = TypeVar("C", bound=Callable[..., Awaitable[None]])
 
 _CHARS_SHOWN = 500
 _ITEMS_SHOWN = 10
@@ -23,6 +27,27 @@ _HELPER_FILES = frozenset({"expect.py", "report.py", "run.py", "samples.py"})
 
 class Broken(Exception):
     """The store violates the contract; the message says what it did."""
+
+
+def requires(*features: Feature, ability: type | None = None) -> Callable[[C], C]:
+    """Mark a check that applies only to stores with these features, or with this optional protocol."""
+
+    def mark(check: C) -> C:
+        check.__dict__["requirements"] = {"requires": frozenset(features)} | (
+            {} if ability is None else {"ability": ability}
+        )
+        return check
+
+    return mark
+
+
+def find_checks(module: ModuleType) -> list[Callable[..., Any]]:
+    """Return the public coroutine functions that a module defines, in order."""
+    return [
+        run
+        for name, run in vars(module).items()
+        if iscoroutinefunction(run) and run.__module__ == module.__name__ and not name.startswith("_")
+    ]
 
 
 def same(actual: object, wanted: object) -> None:
@@ -73,6 +98,12 @@ def refused(error: type[E], *, field: str | None = None) -> Iterator[list[E]]:
             same(refusal.field, field)
         return
     raise Broken(f"expected {error.__name__}, but the store agreed")
+
+
+async def must_refuse(request: Awaitable[object], error: type[E], *, field: str | None = None) -> None:
+    """The request must fail with this error, naming this field."""
+    with refused(error, field=field):
+        await request
 
 
 def place(error: BaseException) -> str:

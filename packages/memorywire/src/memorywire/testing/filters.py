@@ -20,6 +20,7 @@ from memorywire.testing.samples import (
     everything,
     ids,
     keep,
+    keep_new,
     records,
     user_of,
 )
@@ -30,10 +31,8 @@ async def _finds(store: Store, scope: Scope, wanted: list[Record], **conditions:
     where = everything(scope, **conditions)
     same(ids(await store.find(where)), by_id(wanted))
     same(await store.count(where), len(wanted))
-    same(
-        sorted(ids(await store.search(a_query(scope, "kettle", a_vector(1), **conditions), 100))),
-        by_id(wanted),
-    )
+    hits = await store.search(a_query(scope, "kettle", a_vector(1), **conditions), 100)
+    same(sorted(ids(hits)), by_id(wanted))
 
 
 async def find_is_ordered_by_id(store: Store) -> None:
@@ -76,16 +75,14 @@ async def a_page_begins_behind_any_id(store: Store) -> None:
 
 
 async def a_memory_is_dead_from_the_moment_it_expires(store: Store) -> None:
-    record = a_record(a_scope(), expires_at=NOW + 10)
-    await keep(store, record, vector=a_vector(1))
+    record = await keep_new(store, expires_at=NOW + 10, vector=a_vector(1))
     await _finds(store, record.scope, [record], alive_at=NOW + 9)
     await _finds(store, record.scope, [], alive_at=NOW + 10)
     await _finds(store, record.scope, [], alive_at=NOW + 11)
 
 
 async def a_memory_without_an_end_outlives_every_moment(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record, vector=a_vector(1))
+    record = await keep_new(store, vector=a_vector(1))
     await _finds(store, record.scope, [record], alive_at=2**53)
 
 
@@ -128,28 +125,12 @@ async def confidence_below_is_strict(store: Store) -> None:
 async def all_conditions_must_hold(store: Store) -> None:
     scope = a_scope()
     match = {"type": MemoryType.EPISODIC, "confidence": 0.2, "created_at": NOW - 9, "metadata": {"a": 1}}
-    misses: list[dict[str, object]] = [
-        {"type": MemoryType.SEMANTIC},
-        {"confidence": 0.9},
-        {"created_at": NOW},
-        {"metadata": {}},
-    ]
+    misses = {"type": MemoryType.SEMANTIC, "confidence": 0.9, "created_at": NOW, "metadata": {}}
     expected = a_record(scope, "kettle", **match)
-    await keep(
-        store,
-        expected,
-        *(a_record(scope, f"kettle {miss}", **(match | miss)) for miss in misses),
-        vector=a_vector(1),
-    )
-    await _finds(
-        store,
-        scope,
-        [expected],
-        types=frozenset({MemoryType.EPISODIC}),
-        confidence_below=0.5,
-        created_until=NOW - 1,
-        filter=compare("metadata.a", "eq", 1),
-    )
+    others = [a_record(scope, f"not by {name}", **{**match, name: value}) for name, value in misses.items()]
+    await keep(store, expected, *others, vector=a_vector(1))
+    limits = {"types": frozenset({MemoryType.EPISODIC}), "confidence_below": 0.5, "created_until": NOW - 1}
+    await _finds(store, scope, [expected], **limits, filter=compare("metadata.a", "eq", 1))
 
 
 async def _read_pages(store: Store, scope: Scope, size: int, **conditions: object) -> list[str]:
@@ -157,10 +138,8 @@ async def _read_pages(store: Store, scope: Scope, size: int, **conditions: objec
     page = await store.find(everything(scope, **conditions), limit=size)
     while page:
         # Else a store whose pages overlap would be asked for ever.
-        holds(
-            not visible or page[0].id > visible[-1],
-            f"the page behind {visible[-1:]} begins with {page[0].id}",
-        )
+        is_next = not visible or page[0].id > visible[-1]
+        holds(is_next, f"the page behind {visible[-1:]} begins with {page[0].id}")
         visible += ids(page)
         page = await store.find(everything(scope, **conditions), after=visible[-1], limit=size)
     return visible
@@ -169,11 +148,7 @@ async def _read_pages(store: Store, scope: Scope, size: int, **conditions: objec
 async def _selects(store: Store, condition: Filter, yes: list[Record], no: list[Record]) -> None:
     """find, count and search give exactly the `yes` records; all of them are of one agent."""
     await keep(store, *yes, *no, vector=a_vector(1))
-    agent = user_of(yes[0].scope, None)
-    same(ids(await store.find(everything(agent, filter=condition))), by_id(yes))
-    same(await store.count(everything(agent, filter=condition)), len(yes))
-    query = a_query(agent, "kettle", a_vector(1), filter=condition)
-    same(sorted(ids(await store.search(query, 100))), by_id(yes))
+    await _finds(store, user_of(yes[0].scope, None), yes, filter=condition)
 
 
 async def _metadata(store: Store, condition: Filter, yes: Iterable[Json], no: Iterable[Json]) -> None:

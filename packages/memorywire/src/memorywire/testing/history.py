@@ -1,10 +1,11 @@
 """Checks of history, of reading the past, and of erasure."""
 
+from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, EndReason, Put
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import historian, holds, present, refused, same
+from memorywire.testing.expect import historian, holds, must_refuse, present, requires, same
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -19,6 +20,7 @@ from memorywire.testing.samples import (
     everything,
     ids,
     keep,
+    keep_new,
     records,
     revised,
     revising,
@@ -26,6 +28,7 @@ from memorywire.testing.samples import (
 )
 
 
+@requires(Feature.HISTORY)
 async def every_version_is_in_the_history(store: Store) -> None:
     record = a_record(a_scope())
     second = revised(record, content="the kettle is red")
@@ -45,6 +48,7 @@ async def every_version_is_in_the_history(store: Store) -> None:
     same([version.record for version in versions], [record, second, third])
 
 
+@requires(Feature.HISTORY)
 async def every_reason_to_end_is_kept(store: Store) -> None:
     scope = a_scope()
     reasons = [reason for reason in EndReason if reason is not EndReason.ERASED]
@@ -56,6 +60,7 @@ async def every_reason_to_end_is_kept(store: Store) -> None:
         same((version.reason, version.record), (reason, record))
 
 
+@requires(Feature.HISTORY)
 async def an_end_names_what_took_its_place(store: Store) -> None:
     scope = a_scope()
     old, twin = records(scope, 2)
@@ -72,9 +77,9 @@ async def an_end_names_what_took_its_place(store: Store) -> None:
     same(await store.find(everything(scope)), [new])
 
 
+@requires(Feature.HISTORY)
 async def a_restored_memory_has_a_gap_in_its_history(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record)
+    record = await keep_new(store)
     await end(store, record)
     await store.write(a_change(record.scope, Put(record=revised(record), base=Base.ENDED)))
     first, second = await historian(store).history(record.scope, record.id)
@@ -82,6 +87,7 @@ async def a_restored_memory_has_a_gap_in_its_history(store: Store) -> None:
     holds(present(first.ended, "the end") < second.began, "the second version began before the first ended")
 
 
+@requires(Feature.HISTORY)
 async def what_never_was_has_no_history(store: Store) -> None:
     books = historian(store)
     scope = a_scope()
@@ -91,6 +97,7 @@ async def what_never_was_has_no_history(store: Store) -> None:
     same(await books.changes(scope, 5), [])
 
 
+@requires(Feature.HISTORY)
 async def a_footprint_tells_what_a_change_did(store: Store) -> None:
     scope = a_scope()
     old, other, new, untouched = records(scope, 4)
@@ -118,6 +125,7 @@ async def a_footprint_tells_what_a_change_did(store: Store) -> None:
     same({v.id: v.record for v in footprint.ended}, {r.id: r for r in (old, other)})
 
 
+@requires(Feature.HISTORY)
 async def changes_are_listed_newest_first(store: Store) -> None:
     memories = records(a_scope(), 4)
     made = [await keep(store, record) for record in memories]
@@ -125,6 +133,7 @@ async def changes_are_listed_newest_first(store: Store) -> None:
     same([change.id for change in listing], [change.id for change in made[:0:-1]])
 
 
+@requires(Feature.HISTORY)
 async def a_user_sees_its_own_changes_and_the_agent_all(store: Store) -> None:
     agent = a_scope()
     made = []
@@ -149,6 +158,7 @@ async def _a_short_life(store: Store) -> tuple[Record, Record]:
     return record, second
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def the_past_shows_what_was_current_then(store: Store) -> None:
     first, second = await _a_short_life(store)
     moments = {9: [], 10: [first], 19: [first], 20: [second], 29: [second], 30: [], 99: []}
@@ -158,6 +168,7 @@ async def the_past_shows_what_was_current_then(store: Store) -> None:
         same(await store.count(where), len(expected))
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def the_past_is_searched_with_its_own_words(store: Store) -> None:
     first, second = await _a_short_life(store)
     for moment, expected, text, vector in (
@@ -170,6 +181,7 @@ async def the_past_is_searched_with_its_own_words(store: Store) -> None:
         holds(hit.signals["text"] > 0 and hit.signals["vector"] > 0.9, f"the signals are {hit.signals}")
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def the_past_keeps_its_scope_and_its_filters(store: Store) -> None:
     agent = a_scope()
     ana, ben = (a_record(user_of(agent, user), f"kettle of {user}") for user in ("ana", "ben"))
@@ -182,22 +194,23 @@ async def the_past_keeps_its_scope_and_its_filters(store: Store) -> None:
     same(await store.search(a_query(stranger, "kettle", as_of=NOW), 5), [])
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def the_past_has_its_own_clock_for_expiry(store: Store) -> None:
-    record = a_record(a_scope(), expires_at=NOW + 50)
-    await keep(store, record)
+    record = await keep_new(store, expires_at=NOW + 50)
     same(await store.find(everything(record.scope, as_of=NOW, alive_at=NOW)), [record])
     same(await store.find(everything(record.scope, as_of=NOW, alive_at=NOW + 50)), [])
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def another_agents_clock_does_not_move_my_past(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record, at=NOW + 20)
+    record = await keep_new(store, at=NOW + 20)
     await keep(store, a_record(a_scope()), at=NOW)
     await keep(store, a_record(Scope(agent=record.scope.agent, tenant="tenant of nobody")), at=NOW)
     same(await store.find(everything(record.scope, as_of=NOW + 10)), [])
     same(await store.find(everything(record.scope, as_of=NOW + 20)), [record])
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def a_clock_that_went_back_hides_nothing_later(store: Store) -> None:
     first, second = records(a_scope(), 2)
     await keep(store, first, at=NOW + 20)
@@ -207,6 +220,7 @@ async def a_clock_that_went_back_hides_nothing_later(store: Store) -> None:
     same(ids(await store.find(everything(first.scope, as_of=NOW + 20))), by_id([first, second]))
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def a_change_stamped_too_early_leaves_the_past_as_it_was(store: Store) -> None:
     """A change by a clock that was far behind does not bring today's state into the time between."""
     old, new, stray = records(a_scope(), 3)
@@ -218,6 +232,7 @@ async def a_change_stamped_too_early_leaves_the_past_as_it_was(store: Store) -> 
     same(ids(await store.find(everything(old.scope, as_of=NOW + 50))), by_id([old, new, stray]))
 
 
+@requires(Feature.AS_OF, Feature.HISTORY)
 async def the_past_shows_one_version_when_a_clock_went_back_and_forth(store: Store) -> None:
     first = a_record(a_scope(), "zebra")
     second = revised(first, content="kettle")
@@ -237,6 +252,7 @@ async def _erase(store: Store, *erased: Record, scope: Scope | None = None, at: 
     return change
 
 
+@requires(Feature.AS_OF, Feature.HARD_DELETE, Feature.HISTORY)
 async def an_erased_memory_is_gone_from_every_reader(store: Store) -> None:
     record, other = records(a_scope(), 2)
     scope = record.scope
@@ -250,6 +266,7 @@ async def an_erased_memory_is_gone_from_every_reader(store: Store) -> None:
         same(ids(await store.search(query, 10)), [other.id])
 
 
+@requires(Feature.HARD_DELETE, Feature.HISTORY)
 async def history_shows_that_it_was_not_what_it_said(store: Store) -> None:
     record = a_record(a_scope())
     first = await keep(store, record)
@@ -264,6 +281,7 @@ async def history_shows_that_it_was_not_what_it_said(store: Store) -> None:
     same([version.record for version in footprint.began], [None])
 
 
+@requires(Feature.HARD_DELETE, Feature.HISTORY, Feature.IDEMPOTENCY)
 async def a_request_is_forgotten_with_what_it_said(store: Store) -> None:
     record = a_record(a_scope())
     change = a_change(record.scope, beginning(record), key="k", fingerprint="hash of the content")
@@ -274,18 +292,18 @@ async def a_request_is_forgotten_with_what_it_said(store: Store) -> None:
     same((footprint.change.id, footprint.change.fingerprint), (change.id, None))
 
 
+@requires(Feature.HARD_DELETE, Feature.HISTORY)
 async def an_ended_memory_can_be_erased(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record)
+    record = await keep_new(store)
     await end(store, record)
     await _erase(store, record)
     (version,) = await historian(store).history(record.scope, record.id)
     same((version.record, version.reason), (None, EndReason.ERASED))
 
 
+@requires(Feature.HARD_DELETE)
 async def an_erased_id_never_comes_back(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record)
+    record = await keep_new(store)
     await _erase(store, record)
     attempts = (
         beginning(record),
@@ -293,11 +311,11 @@ async def an_erased_id_never_comes_back(store: Store) -> None:
         Put(record=revised(record), base=Base.LIVE),
     )
     for put in attempts:
-        with refused(Conflict, field="id"):
-            await store.write(a_change(record.scope, put))
+        await must_refuse(store.write(a_change(record.scope, put)), Conflict, field="id")
     same(await store.get(record.scope, [record.id]), [])
 
 
+@requires(Feature.HARD_DELETE)
 async def erased_words_may_be_said_again(store: Store) -> None:
     record, again = a_record(scope := a_scope()), a_record(scope)
     await keep(store, record)
@@ -307,27 +325,26 @@ async def erased_words_may_be_said_again(store: Store) -> None:
     same(await store.find(everything(scope)), [again])
 
 
+@requires(Feature.HARD_DELETE, Feature.HISTORY)
 async def erasing_twice_is_fine(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record)
+    record = await keep_new(store)
     await _erase(store, record)
     await _erase(store, record)
     same(len(await historian(store).history(record.scope, record.id)), 1)
 
 
+@requires(Feature.HARD_DELETE)
 async def strangers_cannot_erase(store: Store) -> None:
-    record = a_record(a_scope(user="ana"))
-    await keep(store, record)
+    record = await keep_new(store, a_scope(user="ana"))
     elsewhere = Scope(agent=record.scope.agent, user="ana", tenant="tenant of nobody")
     for scope in (a_scope(), user_of(record.scope, "ben"), elsewhere):
         await _erase(store, record, scope=scope)
     same(await store.get(record.scope, [record.id]), [record])
 
 
+@requires(Feature.HARD_DELETE)
 async def a_conflict_beside_it_stops_an_erasure(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record)
+    record = await keep_new(store)
     change = a_change(record.scope, beginning(record), erase=(record.id,))
-    with refused(Conflict):
-        await store.write(change)
+    await must_refuse(store.write(change), Conflict)
     same(await store.get(record.scope, [record.id]), [record])

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Record, Scope
@@ -19,7 +20,16 @@ from memorywire.stores.contract import (
     SupportsPeek,
     Tracker,
 )
-from memorywire.testing.expect import close_to, historian, holds, refused, same, tracker
+from memorywire.testing.expect import (
+    close_to,
+    historian,
+    holds,
+    must_refuse,
+    refused,
+    requires,
+    same,
+    tracker,
+)
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -56,6 +66,7 @@ async def _idle(store: Store, scope: Scope, since: int) -> list[str]:
     return results
 
 
+@requires(Feature.RECALL_TRACKING)
 async def a_recalled_memory_is_not_idle(store: Store) -> None:
     recalled, idle = _old(scope := a_scope(), 2)
     await keep(store, recalled, idle)
@@ -65,12 +76,14 @@ async def a_recalled_memory_is_not_idle(store: Store) -> None:
     same(await _idle(store, scope, NOW), sorted([recalled.id, idle.id]))
 
 
+@requires(Feature.RECALL_TRACKING)
 async def being_written_counts_as_use(store: Store) -> None:
     fresh, (old,) = a_record(scope := a_scope()), _old(scope, 1)
     await keep(store, fresh, old)
     same(await _idle(store, scope, NOW - 1), [old.id])
 
 
+@requires(Feature.RECALL_TRACKING)
 async def readers_see_when_a_memory_was_recalled(store: Store) -> None:
     (record,) = _old(a_scope(), 1)
     await keep(store, record)
@@ -81,6 +94,7 @@ async def readers_see_when_a_memory_was_recalled(store: Store) -> None:
     same(results.recalled_at, NOW)
 
 
+@requires(Feature.RECALL_TRACKING)
 async def a_new_version_keeps_the_last_recall(store: Store) -> None:
     (record,) = _old(a_scope(), 1)
     await keep(store, record)
@@ -89,6 +103,7 @@ async def a_new_version_keeps_the_last_recall(store: Store) -> None:
     same(await _idle(store, record.scope, NOW - 1), [])
 
 
+@requires(Feature.RECALL_TRACKING)
 async def strangers_do_not_count_as_readers(store: Store) -> None:
     (record,) = _old(a_scope(user="ana"), 1)
     await keep(store, record)
@@ -99,6 +114,7 @@ async def strangers_do_not_count_as_readers(store: Store) -> None:
     same(await _idle(store, record.scope, NOW - 1), [record.id])
 
 
+@requires(Feature.RECALL_TRACKING)
 async def touching_what_is_not_there_is_fine(store: Store) -> None:
     scope = a_scope()
     await tracker(store).touch(scope, ["no such id"], NOW)
@@ -106,6 +122,7 @@ async def touching_what_is_not_there_is_fine(store: Store) -> None:
     same(await _idle(store, scope, NOW), [])
 
 
+@requires(Feature.RECALL_TRACKING)
 async def touching_makes_no_new_version(store: Store) -> None:
     (record,) = _old(a_scope(), 1)
     await keep(store, record)
@@ -129,6 +146,7 @@ class _Counting(Store, Tracker, RecallCounter): ...
 class _Chronicling(Store, SupportsHistory, SupportsChangeLog): ...
 
 
+@requires(ability=SupportsBulkWrite)
 async def changes_written_together_are_each_kept(store: _Gathering) -> None:
     memories = records(a_scope(), 20)
     scope = memories[0].scope
@@ -141,6 +159,7 @@ async def changes_written_together_are_each_kept(store: _Gathering) -> None:
     same(await store.write_many(changes), sequences)
 
 
+@requires(ability=SupportsBulkWrite)
 async def what_one_of_many_may_not_do_concerns_it_alone(store: _Gathering) -> None:
     claims, first, second = records(a_scope(), 3)
     scope = claims.scope
@@ -159,6 +178,7 @@ async def what_one_of_many_may_not_do_concerns_it_alone(store: _Gathering) -> No
     await keep(store, second)
 
 
+@requires(ability=SupportsPeek)
 async def a_glance_tells_what_get_would_tell(store: _Glancing) -> None:
     scope = a_scope()
     plain = a_record(scope, "kettle", expires_at=NOW + 5)
@@ -176,6 +196,7 @@ async def a_glance_tells_what_get_would_tell(store: _Glancing) -> None:
     same(await store.glance(Scope(agent=scope.agent, tenant=a_name("tenant")), request, "mark"), [])
 
 
+@requires(ability=SupportsListing)
 async def owners_are_those_of_the_tenant(store: _Surveying) -> None:
     tenant = a_name("tenant")
     ana, ben, cleo = (Scope(tenant=tenant, agent=name) for name in ("ana", "ben", "cleo"))
@@ -189,6 +210,7 @@ async def owners_are_those_of_the_tenant(store: _Surveying) -> None:
     same(await store.owners(a_name("tenant")), [])
 
 
+@requires(ability=SupportsListing)
 async def the_newest_come_page_by_page_inside_the_scope(store: _Surveying) -> None:
     scope = a_scope()
     mine, hers = records(scope, 5), a_record(user_of(scope, "zoe"))
@@ -202,6 +224,7 @@ async def the_newest_come_page_by_page_inside_the_scope(store: _Surveying) -> No
     same(await store.newest(everything(Scope(agent=scope.agent, tenant=a_name("tenant"))), None, 4), [])
 
 
+@requires(ability=RecallCounter)
 async def recalls_are_counted(store: _Counting) -> None:
     often, never = records(a_scope(), 2)
     await keep(store, often, never)
@@ -212,6 +235,7 @@ async def recalls_are_counted(store: _Counting) -> None:
     same(list(await store.recalls(results)), [2, 0])
 
 
+@requires(ability=SupportsChangeLog)
 async def the_past_is_handed_out_in_order_to_its_agent_alone(store: _Chronicling) -> None:
     tenant = a_name("tenant")
     ana, ben = (Scope(tenant=tenant, agent=name) for name in ("ana", "ben"))
@@ -232,6 +256,7 @@ async def the_past_is_handed_out_in_order_to_its_agent_alone(store: _Chronicling
     same(dict(await store.known(a_name("tenant"), [begun.id])), {})
 
 
+@requires(ability=SupportsChangeLog)
 async def every_version_keeps_its_own_vector(store: _Chronicling) -> None:
     record: Record = a_record(a_scope())
     second = revised(record, content="second")
@@ -257,6 +282,7 @@ async def _opened(opener: Opener) -> AsyncIterator[Store]:
         await store.close()
 
 
+@requires(Feature.DURABLE)
 async def what_was_written_is_there_when_opened_again(opener: Opener) -> None:
     memories = records(a_scope(), 5)
     scope = memories[0].scope
@@ -269,6 +295,7 @@ async def what_was_written_is_there_when_opened_again(opener: Opener) -> None:
         same(sorted(ids(await store.search(a_query(scope, "kettle", a_vector(1)), 10))), by_id(memories))
 
 
+@requires(Feature.DURABLE)
 async def what_was_revised_is_as_it_was_left_when_opened_again(opener: Opener) -> None:
     record = a_record(a_scope())
     async with _opened(opener) as store:
@@ -280,6 +307,7 @@ async def what_was_revised_is_as_it_was_left_when_opened_again(opener: Opener) -
             await store.write(a_change(record.scope, revising(record, content="stale")))
 
 
+@requires(Feature.DURABLE)
 async def what_has_ended_does_not_come_back_when_opened_again(opener: Opener) -> None:
     record = a_record(a_scope())
     async with _opened(opener) as store:
@@ -289,10 +317,10 @@ async def what_has_ended_does_not_come_back_when_opened_again(opener: Opener) ->
         same(await store.get(record.scope, [record.id]), [])
         same(await store.count(everything(record.scope)), 0)
         same(ids(await store.search(a_query(record.scope, "kettle", a_vector(1)), 10)), [])
-        with refused(Conflict, field="id"):
-            await keep(store, record)
+        await must_refuse(keep(store, record), Conflict, field="id")
 
 
+@requires(Feature.DURABLE)
 async def a_change_is_known_again_when_opened_again(opener: Opener) -> None:
     before, first, second = records(a_scope(), 3)
     async with _opened(opener) as store:
@@ -305,6 +333,7 @@ async def a_change_is_known_again_when_opened_again(opener: Opener) -> None:
         holds(later > sequence, f"commit {later} is told after commit {sequence}, but is not greater")
 
 
+@requires(Feature.DURABLE, Feature.HISTORY)
 async def a_past_is_kept_when_opened_again(opener: Opener) -> None:
     record = a_record(a_scope())
     async with _opened(opener) as store:
@@ -318,6 +347,7 @@ async def a_past_is_kept_when_opened_again(opener: Opener) -> None:
         )
 
 
+@requires(Feature.DURABLE, Feature.HARD_DELETE)
 async def what_was_erased_does_not_come_back_when_opened_again(opener: Opener) -> None:
     record = a_record(a_scope())
     async with _opened(opener) as store:
@@ -326,5 +356,4 @@ async def what_was_erased_does_not_come_back_when_opened_again(opener: Opener) -
     async with _opened(opener) as store:
         same(await store.get(record.scope, [record.id]), [])
         same(ids(await store.search(a_query(record.scope, "kettle", a_vector(1)), 10)), [])
-        with refused(Conflict, field="id"):
-            await keep(store, record)
+        await must_refuse(keep(store, record), Conflict, field="id")

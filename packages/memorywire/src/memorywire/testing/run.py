@@ -36,24 +36,23 @@ async def examine(
     for number, check in enumerate(checks):
         watch(number, len(checks))
         name, result = await _examine(open_store, check)
-        results.append(_apply_exemption(result, exempt or {}))
+        reason = (exempt or {}).get(check.name)
+        if reason is not None and result.mark is Mark.PASSED:
+            stale = f"passes, so it needs no exemption: {reason}"
+            result = Result(check=check.name, mark=Mark.FAILED, detail=stale)
+        elif reason is not None and result.mark is Mark.FAILED:
+            result = Result(check=check.name, mark=Mark.EXEMPT, detail=reason)
+        results.append(result)
     return Report(store=name, results=tuple(results))
-
-
-def _apply_exemption(result: Result, exempt: Mapping[str, str]) -> Result:
-    if result.check not in exempt or result.mark is Mark.SKIPPED:
-        return result
-    if result.mark is Mark.PASSED:
-        stale = f"passes, so it needs no exemption: {exempt[result.check]}"
-        return Result(check=result.check, mark=Mark.FAILED, detail=stale)
-    return Result(check=result.check, mark=Mark.EXEMPT, detail=exempt[result.check])
 
 
 async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Result]:
     """The name of the store and the result of the check."""
     store = await open_store()
     try:
-        missing = _list_missing(store, check)
+        missing = ", ".join(sorted(check.requires - store.features))
+        if isinstance(check, Check) and check.ability and not isinstance(store, check.ability):
+            missing = f"the methods of {check.ability.__name__}"
         if missing:
             return store.name, Result(check=check.name, mark=Mark.SKIPPED, detail=f"needs {missing}")
         if isinstance(check, Check):
@@ -63,33 +62,20 @@ async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Res
     return store.name, await attempt(check.name, partial(check.run, open_store))
 
 
-def _list_missing(store: Store, check: Check | Lasting) -> str:
-    """The protocol or features that the store lacks for this check; empty if it lacks none."""
-    if isinstance(check, Check) and check.ability and not isinstance(store, check.ability):
-        return f"the methods of {check.ability.__name__}"
-    return ", ".join(sorted(check.requires - store.features))
-
-
-_OWN_EXEMPTIONS = "exemptions.toml"
-
-
 def load_exemptions(scheme: str, own: Path | None = None) -> Mapping[str, str]:
     """The exemptions for a scheme: ours, and those of the file `own`.
 
     Raises InvalidRequest for an unknown check or an exemption without a reason.
     """
-    defaults = (files(__package__) / _OWN_EXEMPTIONS).read_text(encoding="utf-8")
-    results = dict(_parse_exemptions(defaults, scheme, _OWN_EXEMPTIONS))
-    if own is not None:
-        results |= _parse_exemptions(_read_text(own), scheme, own.name)
-    return results
-
-
-def _read_text(file: Path) -> str:
+    defaults = files(__package__) / "exemptions.toml"
+    results = _parse_exemptions(defaults.read_text(encoding="utf-8"), scheme, defaults.name)
+    if own is None:
+        return results
     try:
-        return file.read_text(encoding="utf-8")
+        text = own.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"cannot read {file}", field="exempt") from error
+        raise InvalidRequest(f"cannot read {own}", field="exempt") from error
+    return {**results, **_parse_exemptions(text, scheme, own.name)}
 
 
 def _parse_exemptions(text: str, scheme: str, name: str) -> Mapping[str, str]:

@@ -92,6 +92,21 @@ async def keep(store: Store, *kept: Record, vector: bytes | None = None, at: int
     return change
 
 
+async def keep_new(
+    store: Store,
+    scope: Scope | None = None,
+    content: str | Mapping[str, Json] = "the kettle is blue",
+    *,
+    vector: bytes | None = None,
+    at: int = NOW,
+    **fields: Any,
+) -> Record:
+    """Write one record, of a new agent unless a scope is given, and return it."""
+    record = a_record(a_scope() if scope is None else scope, content, **fields)
+    await keep(store, record, vector=vector, at=at)
+    return record
+
+
 async def end(store: Store, *records: Record, at: int = NOW) -> Change:
     """Forget records of one scope in one change."""
     change = a_change(records[0].scope, *(ending(record) for record in records), at=at)
@@ -117,6 +132,16 @@ def ids(found: Iterable[Record] | Iterable[Scored]) -> list[str]:
 
 def by_id(kept: Sequence[Record]) -> list[str]:
     return sorted(record.id for record in kept)
+
+
+class HandClock:
+    """A clock that moves only when it is set."""
+
+    def __init__(self, now: int = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
 
 
 class WordEmbedder:

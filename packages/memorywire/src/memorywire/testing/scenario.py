@@ -5,7 +5,7 @@ docs/spec/scenarios.md describes the format.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
@@ -13,7 +13,7 @@ from memorywire.model.record import Json
 from memorywire.stores.remote.client import Link, locate
 from memorywire.testing.expect import Broken
 from memorywire.testing.report import Mark, Report, Result, attempt
-from memorywire.testing.samples import a_name
+from memorywire.testing.samples import HandClock, a_name
 from memorywire.wire import spec
 
 Call: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -23,44 +23,35 @@ class Differs(AssertionError):
     """An answer is not what the scenario says."""
 
 
-class Ticker:
-    """A clock that only moves when it is set."""
-
-    def __init__(self, now: int) -> None:
-        self.now = now
-
-    def __call__(self) -> int:
-        return self.now
-
-
-def run(scenario: Mapping[str, Any], call: Call, clock: Ticker) -> None:
+def run(scenario: Mapping[str, Any], call: Call, clock: HandClock) -> None:
     """Run every step, moving `clock` as the scenario says; raises Differs with the step that differs."""
     clock.now = scenario["clock"]
     saved: dict[str, Any] = {}
     for number, step in enumerate(scenario["steps"], 1):
         clock.now += step.get("advance_ms", 0)
         place = f"{scenario['name']}, step {number} ({step['operation']})"
-        answer, problem = _call(call, step["operation"], substitute(step["payload"], saved))
+        answer = problem = None
+        try:
+            answer = call(step["operation"], substitute(step["payload"], saved))
+        except MemorywireError as error:
+            problem = error.problem()
         difference = _find_difference(substitute(step, saved), answer, problem)
         if difference is not None:
             raise Differs(f"{place}: {difference}")
         for name, path in step.get("save", {}).items():
-            saved[name] = _follow_path(answer, path)
-
-
-def _call(call: Call, operation: str, payload: dict[str, Any]) -> tuple[Any, Any]:
-    try:
-        return call(operation, payload), None
-    except MemorywireError as error:
-        return None, error.problem()
+            saved[name] = reduce(
+                lambda inner, key: inner[int(key)] if isinstance(inner, list) else inner[key],
+                path.split("."),
+                answer,
+            )
 
 
 def _find_difference(step: Mapping[str, Any], answer: Any, problem: Any) -> str | None:
-    if "expect_problem" in step:
-        if problem is None:
-            return f"expected problem {step['expect_problem']}, got the answer {answer}"
-        return mismatch(step["expect_problem"], problem, "problem")
-    return f"unexpected problem {problem}" if problem else mismatch(step.get("expect", {}), answer)
+    if "expect_problem" not in step:
+        return f"unexpected problem {problem}" if problem else mismatch(step.get("expect", {}), answer)
+    if problem is None:
+        return f"expected problem {step['expect_problem']}, got the answer {answer}"
+    return mismatch(step["expect_problem"], problem, "problem")
 
 
 def substitute(value: Any, saved: Mapping[str, Any]) -> Any:
@@ -104,31 +95,22 @@ def mismatch(fragment: Any, value: Any, path: str = "answer") -> str | None:
 
 
 def _matcher(name: str, wanted: Any, value: Any, path: str) -> str | None:
+    items = value if isinstance(value, list) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     tests: Mapping[str, Callable[[], bool]] = {
         "$any": lambda: value is not _MISSING,
         "$absent": lambda: value is _MISSING,
-        "$length": lambda: isinstance(value, list) and len(value) == wanted,
-        "$contains": lambda: isinstance(value, list) and any(matches(wanted, inner) for inner in value),
-        "$gte": lambda: _is_number(value) and value >= wanted,
-        "$lte": lambda: _is_number(value) and value <= wanted,
+        "$length": lambda: items is not None and len(items) == wanted,
+        "$contains": lambda: any(matches(wanted, inner) for inner in items or ()),
+        "$gte": lambda: is_number and value >= wanted,
+        "$lte": lambda: is_number and value <= wanted,
     }
-    holds = tests[name]()
     text = "missing" if value is _MISSING else repr(value)
-    return None if holds else f"{path} is {text}, expected {name} {wanted!r}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return None if tests[name]() else f"{path} is {text}, expected {name} {wanted!r}"
 
 
 def _find_first(differences: Iterable[str | None]) -> str | None:
     return next((difference for difference in differences if difference is not None), None)
-
-
-def _follow_path(answer: Any, path: str) -> Any:
-    for step in path.split("."):
-        answer = answer[int(step)] if isinstance(answer, list) else answer[step]
-    return answer
 
 
 GROUP = "wire"
@@ -172,11 +154,12 @@ async def _examine_scenario(name: str, scenario: dict[str, Json], link: Link) ->
     def call(operation: str, payload: dict[str, Json]) -> dict[str, Json]:
         request = asyncio.run_coroutine_threadsafe(link.post(f"/v0/{operation}", payload), loop)
         answer: dict[str, Json] = request.result()
-        _check_schema(operation, answer)
+        for fault in spec.shape(f"{operation}.response").faults(answer):
+            raise Broken(f"the answer to {operation} breaks its schema: {fault}")
         return answer
 
     own = _make_unique(scenario, a_name("")[1:9])
-    return await attempt(name, partial(asyncio.to_thread, run, own, call, Ticker(0)), GROUP)
+    return await attempt(name, partial(asyncio.to_thread, run, own, call, HandClock(0)), GROUP)
 
 
 def _find_need(scenario: dict[str, Json]) -> str | None:
@@ -207,15 +190,10 @@ def _list_values(document: Json) -> Iterator[Json]:
 
 def _make_unique(scenario: dict[str, Json], mark: str) -> dict[str, Json]:
     """The scenario with a mark on each of its agents and ids."""
-    names = {name for step in scenario["steps"] for name in _list_names(step["payload"])}
+    payloads = [step["payload"] for step in scenario["steps"] if isinstance(step["payload"], dict)]
+    values = {value for payload in payloads for key, value in payload.items() if key in _OWN}
+    names = {name for name in values if isinstance(name, str) and name and not name.startswith("${")}
     return {**scenario, "steps": _mark_names(scenario["steps"], names, mark)}
-
-
-def _list_names(payload: Json) -> Iterator[str]:
-    if isinstance(payload, dict):
-        for key, value in payload.items():
-            if key in _OWN and isinstance(value, str) and value and not value.startswith("${"):
-                yield value
 
 
 def _mark_names(document: Json, names: set[str], mark: str) -> Json:
@@ -224,8 +202,3 @@ def _mark_names(document: Json, names: set[str], mark: str) -> Json:
     if isinstance(document, list):
         return [_mark_names(value, names, mark) for value in document]
     return f"{document}-{mark}" if isinstance(document, str) and document in names else document
-
-
-def _check_schema(operation: str, answer: Json) -> None:
-    for fault in spec.shape(f"{operation}.response").faults(answer):
-        raise Broken(f"the answer to {operation} breaks its schema: {fault}")

@@ -1,9 +1,10 @@
 """Checks of isolation: tenants, agents and users in one store see only their own memories."""
 
+from memorywire.model.capabilities import Feature
 from memorywire.model.errors import Conflict
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import close_to, historian, refused, same
+from memorywire.testing.expect import close_to, historian, must_refuse, refused, requires, same
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -18,6 +19,7 @@ from memorywire.testing.samples import (
     everything,
     ids,
     keep,
+    keep_new,
     records,
     revising,
     user_of,
@@ -38,16 +40,14 @@ async def _sees(store: Store, scope: Scope, wanted: list[Record], asked: list[Re
 
 
 async def another_tenant_sees_nothing(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record, vector=a_vector(1))
+    record = await keep_new(store, vector=a_vector(1))
     stranger = Scope(agent=record.scope.agent, tenant=a_name("tenant"))
     await _sees(store, stranger, [], [record])
     await _sees(store, record.scope, [record], [record])
 
 
 async def another_agent_sees_nothing(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record, vector=a_vector(1))
+    record = await keep_new(store, vector=a_vector(1))
     for agent in (a_name("agent"), record.scope.agent[:-1], record.scope.agent.upper(), "%"):
         await _sees(store, Scope(agent=agent), [], [record])
     await _sees(store, record.scope, [record], [record])
@@ -71,6 +71,7 @@ async def a_request_without_user_sees_all_of_the_agent(store: Store) -> None:
     await _sees(store, agent, memories, memories)
 
 
+@requires(Feature.HISTORY)
 async def history_is_hidden_from_strangers(store: Store) -> None:
     record = a_record(a_scope(user="ana"))
     change = await keep(store, record)
@@ -83,27 +84,22 @@ async def history_is_hidden_from_strangers(store: Store) -> None:
 
 
 async def strangers_cannot_revise(store: Store) -> None:
-    record = a_record(a_scope(user="ana"))
-    await keep(store, record)
+    record = await keep_new(store, a_scope(user="ana"))
     for scope in _strangers(record.scope):
         theirs = a_record(scope, "stolen", id=record.id)
-        with refused(Conflict, field="id"):
-            await store.write(a_change(scope, revising(theirs)))
+        await must_refuse(store.write(a_change(scope, revising(theirs))), Conflict, field="id")
     same(await store.get(record.scope, [record.id]), [record])
 
 
 async def strangers_cannot_end(store: Store) -> None:
-    record = a_record(a_scope(user="ana"))
-    await keep(store, record)
+    record = await keep_new(store, a_scope(user="ana"))
     for scope in _strangers(record.scope):
-        with refused(Conflict, field="id"):
-            await store.write(a_change(scope, ending(record)))
+        await must_refuse(store.write(a_change(scope, ending(record))), Conflict, field="id")
     same(await store.get(record.scope, [record.id]), [record])
 
 
 async def strangers_learn_nothing_from_a_refusal(store: Store) -> None:
-    record = a_record(a_scope(user="ana"))
-    await keep(store, record)
+    record = await keep_new(store, a_scope(user="ana"))
     stranger = a_scope()
     answer = []
     for id in (record.id, a_name("unknown")):
@@ -125,8 +121,7 @@ async def a_memory_cannot_move_to_another_user(store: Store) -> None:
 async def a_change_cannot_begin_what_it_does_not_cover(store: Store) -> None:
     agent = a_scope()
     record = a_record(user_of(agent, "ben"))
-    with refused(Conflict, field="id"):
-        await store.write(a_change(user_of(agent, "ana"), beginning(record)))
+    await must_refuse(store.write(a_change(user_of(agent, "ana"), beginning(record))), Conflict, field="id")
     same(await store.count(everything(agent)), 0)
 
 
@@ -142,8 +137,7 @@ async def the_same_id_may_live_in_two_tenants(store: Store) -> None:
 
 
 async def an_id_belongs_to_one_agent_of_a_tenant(store: Store) -> None:
-    mine = a_record(a_scope(user="ana"))
-    await keep(store, mine)
+    mine = await keep_new(store, a_scope(user="ana"))
     for _ in range(_OTHERS):
         theirs = a_record(a_scope(), "something else", id=mine.id)
         with refused(Conflict, field="id") as refusals:

@@ -2,12 +2,13 @@
 
 import math
 
+from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Put
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, MemoryType, Record, Scope, Standing
 from memorywire.search.relevance import evidence, idf, relevance, saturation
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import close_to, holds, same
+from memorywire.testing.expect import close_to, holds, requires, same
 from memorywire.testing.samples import (
     NOW,
     a_change,
@@ -20,6 +21,7 @@ from memorywire.testing.samples import (
     compare,
     ids,
     keep,
+    keep_new,
     records,
     revising,
 )
@@ -38,6 +40,7 @@ async def _find_best(store: Store, scope: Scope, text: str) -> Scored:
     return hit
 
 
+@requires(Feature.VECTOR)
 async def nearer_vectors_rank_higher(store: Store) -> None:
     scope = a_scope()
     leanings = {"here": (1, 0), "near": (1, 0.2), "off": (1, 1), "far": (0.1, 1), "across": (-1, 0)}
@@ -50,6 +53,7 @@ async def nearer_vectors_rank_higher(store: Store) -> None:
         close_to(hit.signals["vector"], cosine)
 
 
+@requires(Feature.VECTOR)
 async def a_new_vector_replaces_the_old_one(store: Store) -> None:
     record, other = records(a_scope(), 2)
     await keep(store, record, other, vector=a_vector(1))
@@ -60,15 +64,16 @@ async def a_new_vector_replaces_the_old_one(store: Store) -> None:
     close_to(results[0].signals["vector"], 1)
 
 
+@requires(Feature.VECTOR)
 async def a_vector_is_carried_over_when_asked(store: Store) -> None:
-    record = a_record(a_scope())
-    await keep(store, record, vector=a_vector(1, 2))
+    record = await keep_new(store, vector=a_vector(1, 2))
     memories = revising(record, confidence=0.5)
     await store.write(a_change(record.scope, Put(record=memories.record, base=Base.LIVE, like=1)))
     (hit,) = await store.search(a_query(record.scope, "", a_vector(1, 2)), 10)
     close_to(hit.signals["vector"], 1)
 
 
+@requires(Feature.FTS, Feature.VECTOR)
 async def a_memory_without_vector_is_found_by_its_words(store: Store) -> None:
     scope = a_scope()
     wordy, plain = a_record(scope, "zebra crossing"), a_record(scope, "kettle")
@@ -78,6 +83,7 @@ async def a_memory_without_vector_is_found_by_its_words(store: Store) -> None:
     same(results[0].signals["vector"], 0.0)
 
 
+@requires(Feature.FTS)
 async def words_alone_find(store: Store) -> None:
     scope, memories = await _remember_all(store, "the zebra ran", "a blue kettle", "rain in May")
     hit = await _find_best(store, scope, "blue kettles")
@@ -85,6 +91,7 @@ async def words_alone_find(store: Store) -> None:
     same(hit.signals["vector"], 0.0)
 
 
+@requires(Feature.VECTOR)
 async def a_vector_alone_finds(store: Store) -> None:
     scope = a_scope()
     near, far = records(scope, 2)
@@ -94,6 +101,7 @@ async def a_vector_alone_finds(store: Store) -> None:
     same([hit.signals["text"] for hit in results], [0.0, 0.0])
 
 
+@requires(Feature.FTS, Feature.VECTOR)
 async def words_and_meaning_add_up(store: Store) -> None:
     scope = a_scope()
     both, meaning, words = a_record(scope, "zebra"), a_record(scope, "kettle"), a_record(scope, "a zebra")
@@ -104,6 +112,7 @@ async def words_and_meaning_add_up(store: Store) -> None:
     holds(results[0].score > max(hit.score for hit in results[1:]), "two signals are worth no more than one")
 
 
+@requires(Feature.FTS, Feature.VECTOR)
 async def a_score_is_the_relevance_of_its_signals(store: Store) -> None:
     scope = a_scope()
     memories = [a_record(scope, "zebra crossing"), a_record(scope, "zebra"), a_record(scope, "kettle")]
@@ -115,6 +124,7 @@ async def a_score_is_the_relevance_of_its_signals(store: Store) -> None:
         holds(all(math.isfinite(value) for value in hit.signals.values()), "a signal is not finite")
 
 
+@requires(Feature.FTS)
 async def the_text_share_is_scope_local_bm25(store: Store) -> None:
     scope, memories = await _remember_all(store, "zebra crossing", "zebra zebra kettle", "rain")
     weights = {"zebra": idf(3, 2), "crossing": idf(3, 1)}
@@ -129,6 +139,7 @@ async def the_text_share_is_scope_local_bm25(store: Store) -> None:
         close_to(hit.signals["text"], score[hit.record.id] / sum(weights.values()))
 
 
+@requires(Feature.FTS)
 async def rare_words_weigh_more(store: Store) -> None:
     common = [f"kettle number {n}" for n in range(8)]
     scope, memories = await _remember_all(store, *common, "a zebra")
@@ -136,18 +147,21 @@ async def rare_words_weigh_more(store: Store) -> None:
     same(hit.record, memories[-1])
 
 
+@requires(Feature.FTS)
 async def a_word_is_found_in_any_form(store: Store) -> None:
     scope, memories = await _remember_all(store, "She was RUNNING to the cafés", "nothing here")
     for text in ("run", "Cafe", "CAFÉS", "runs"):
         same((await _find_best(store, scope, text)).record, memories[0])
 
 
+@requires(Feature.FTS)
 async def a_query_of_common_words_earns_no_text_share(store: Store) -> None:
     scope, _ = await _remember_all(store, "the kettle", "and the rain")
     results = await store.search(a_query(scope, "the and of"), 10)
     same([hit.signals["text"] for hit in results], [0.0, 0.0])
 
 
+@requires(Feature.FTS)
 async def a_query_of_signs_is_just_words(store: Store) -> None:
     scope, memories = await _remember_all(store, "the kettle is blue", "rain")
     for text in (
@@ -163,6 +177,7 @@ async def a_query_of_signs_is_just_words(store: Store) -> None:
     same((await _find_best(store, scope, '("kettle" OR *')).record, memories[0])
 
 
+@requires(Feature.FTS)
 async def unspaced_scripts_are_found_by_their_parts(store: Store) -> None:
     scope, memories = await _remember_all(store, "東京で会議があります", "大阪は雨です", "서울에서 만났다")
     same((await _find_best(store, scope, "会議")).record, memories[0])
@@ -170,6 +185,7 @@ async def unspaced_scripts_are_found_by_their_parts(store: Store) -> None:
     same((await _find_best(store, scope, "서울")).record, memories[2])
 
 
+@requires(Feature.FTS)
 async def identifiers_are_found_whole_and_by_their_parts(store: Store) -> None:
     scope, memories = await _remember_all(
         store, "call getUserName first", "set MAX_RETRY_COUNT to 3", "rain in May"
@@ -180,6 +196,7 @@ async def identifiers_are_found_whole_and_by_their_parts(store: Store) -> None:
         same((await _find_best(store, scope, text)).record, memories[1])
 
 
+@requires(Feature.FTS)
 async def compound_identifiers_are_words_of_their_own(store: Store) -> None:
     texts = {
         "2.14.0": ("release 2.14.0 is out", "release 14.0.2 is out", "release 0.2.14 is out"),
@@ -193,6 +210,7 @@ async def compound_identifiers_are_words_of_their_own(store: Store) -> None:
         same((await _find_best(store, scope, f"what about {query}?")).record, memories[-1])
 
 
+@requires(Feature.FTS)
 async def a_memory_worded_as_the_query_comes_first(store: Store) -> None:
     scope = a_scope()
     asked = a_record(scope, "The cat is black", created_at=NOW - 9)
@@ -206,6 +224,7 @@ async def a_memory_worded_as_the_query_comes_first(store: Store) -> None:
     holds(all("exact" not in hit.signals for hit in results), "other words are taken for the same")
 
 
+@requires(Feature.FTS)
 async def only_turns_lend_to_each_other(store: Store) -> None:
     for metadata, is_turn in (
         ({"role": "user"}, True),
@@ -225,6 +244,7 @@ async def only_turns_lend_to_each_other(store: Store) -> None:
         same("own" in kettle.signals, is_turn)
 
 
+@requires(Feature.FTS)
 async def the_newest_memory_of_a_state_comes_first(store: Store) -> None:
     def lives(scope: Scope, text: str, at: int, **label: str) -> Record:
         return a_record(scope, text, metadata={"fact": {"kind": "identity", **label}}, created_at=at)
@@ -241,6 +261,7 @@ async def the_newest_memory_of_a_state_comes_first(store: Store) -> None:
         same("newest" in signals[newer.id], passes)
 
 
+@requires(Feature.FTS)
 async def the_words_of_structured_content_are_found(store: Store) -> None:
     scope = a_scope()
     memories = a_record(scope, {"steps": [{"do": "boil the zebra"}], "n": 3}), a_record(scope, "rain")
@@ -248,6 +269,7 @@ async def the_words_of_structured_content_are_found(store: Store) -> None:
     same((await _find_best(store, scope, "zebra")).record, memories[0])
 
 
+@requires(Feature.FTS)
 async def old_words_are_forgotten_with_their_version(store: Store) -> None:
     scope, (record, _) = await _remember_all(store, "zebra", "rain")
     await store.write(a_change(scope, revising(record, content="kettle")))
@@ -256,6 +278,7 @@ async def old_words_are_forgotten_with_their_version(store: Store) -> None:
     same((await _find_best(store, scope, "kettle")).record.id, record.id)
 
 
+@requires(Feature.FTS, Feature.VECTOR)
 async def demoted_memories_keep_a_quarter_of_their_score(store: Store) -> None:
     scope = a_scope()
     active, demoted = (
@@ -309,6 +332,7 @@ async def filters_apply_before_the_limit(store: Store) -> None:
     same(ids(await store.search(query, 1)), [mine.id])
 
 
+@requires(Feature.FTS)
 async def statistics_come_from_what_the_query_may_see(store: Store) -> None:
     scope = a_scope()
     visible = [a_record(scope, text, type=MemoryType.EPISODIC) for text in ("zebra crossing", "kettle")]
