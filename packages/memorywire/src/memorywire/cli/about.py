@@ -1,21 +1,19 @@
 """Commands about the installation: `capabilities`, `version` and `completion`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import click
 
 from memorywire import __version__
 from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.model.capabilities import DIMENSIONS
-from memorywire.model.record import Json
 
 
 @click.command("capabilities")
 @without_scope
 def capabilities_command(cli: CliContext) -> None:
     """Show what the stores and the embedder can do."""
-    memory = cli.memory()
-    cli.show(memory.call("capabilities", {}), _render_capabilities)
+    cli.show(cli.memory().call("capabilities", {}), _render_capabilities)
 
 
 def _render_capabilities(answer: Answer) -> Iterator[str]:
@@ -27,18 +25,12 @@ def _render_capabilities(answer: Answer) -> Iterator[str]:
     yield f"embedding   {embedding['model']} {embedding['revision']}, {embedding['dimension']} dimensions"
     contracts = [name for name, holds in answer.get("contracts", {}).items() if holds]
     yield f"contracts   {', '.join(contracts)}"
-    yield from _render_openwop(answer["openwop"]) if "openwop" in answer else ()
+    if "openwop" in answer:
+        dimensions, state = answer["openwop"]["dimensions"], answer["openwop"]["served"]
+        yield f"openwop     {'served' if state else 'not served'}: {', '.join(dimensions) or 'nothing'}"
+        if missing := [name for name in DIMENSIONS if name not in dimensions]:
+            yield f"  degraded  {', '.join(missing)}"
     yield from (f"limit       {name} {value}" for name, value in answer["limits"].items())
-
-
-def _render_openwop(openwop: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what an OpenWOP host provides, and what an agent would miss."""
-    dimensions = openwop["dimensions"]
-    state = "served" if openwop["served"] else "not served"
-    yield f"openwop     {state}: {', '.join(dimensions) or 'nothing'}"
-    missing = [name for name in DIMENSIONS if name not in dimensions]
-    if missing:
-        yield f"  degraded  {', '.join(missing)}"
 
 
 @click.command("version")
@@ -49,11 +41,8 @@ def version_command(cli: CliContext) -> None:
     cli.show(answer, lambda answer: [f"memorywire {answer['memorywire']} (wire format {answer['spec']})"])
 
 
-_SHELLS = ("bash", "zsh", "fish")
-
-
 @click.command("completion")
-@click.argument("shell", type=click.Choice(_SHELLS))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(shell: str) -> None:
     """Print the completion script for SHELL."""
     from click.shell_completion import get_completion_class

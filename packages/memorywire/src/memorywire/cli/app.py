@@ -80,11 +80,8 @@ def store_exists(url: str) -> bool:
 def require_store(url: str) -> None:
     """Raise NotFound if the file does not exist: a misspelt name must not look like an empty store."""
     if not store_exists(url):
-        raise NotFound(
-            f"there is no store at {find_file(url)}",
-            field="store",
-            fix="check the path; the first remember creates it",
-        )
+        fix = "check the path; the first remember creates it"
+        raise NotFound(f"there is no store at {find_file(url)}", field="store", fix=fix)
 
 
 def store_notes(stores: Iterable[str]) -> list[str]:

@@ -107,22 +107,13 @@ def _document(edition: "Edition") -> Answer:
     return {**document, "definition": edition.definition.masked_document()}
 
 
-def _render_list(answer: Answer) -> Iterator[str]:
-    if not answer["definitions"]:
-        yield "no backends"
-        return
-    headers = ["NAME", "EDITION", "DIGEST", "STATE", "AGENTS"]
-    rows = [
-        [
-            clean(one["definition"]["name"]),
-            str(one["number"]),
-            one["digest"][:19],
-            "retired" if "retired_at" in one else "active",
-            clean(", ".join(one["agents"])),
-        ]
-        for one in answer["definitions"]
-    ]
-    yield from format_table(headers, rows, elastic="AGENTS")
+def _render_list(answer: Answer) -> list[str]:
+    rows = []
+    for one in answer["definitions"]:
+        state = "retired" if "retired_at" in one else "active"
+        name, agents = one["definition"]["name"], ", ".join(one["agents"])
+        rows.append([name, one["number"], one["digest"][:19], state, agents])
+    return format_table(["NAME", "EDITION", "DIGEST", "STATE", "AGENTS"], rows, empty="no backends")
 
 
 def _render_definition(answer: Answer) -> Iterator[str]:

@@ -44,12 +44,8 @@ def _store_path(cli: CliContext) -> Path:
 
 
 def _copy_answer(result: "Copied") -> Answer:
-    return {
-        "file": str(result.path),
-        "bytes": result.bytes,
-        "entries": result.entries,
-        "exposed": result.exposed,
-    }
+    counts = {name: getattr(result, name) for name in ("bytes", "entries", "exposed")}
+    return {"file": str(result.path), **counts}
 
 
 def _render_backup(answer: Answer) -> Iterator[str]:
@@ -75,14 +71,9 @@ def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
     """
     from memorywire.journal.sqlite.files import restore
 
-    aside = f".replaced-{system_clock()}"
-    done = restore(file, _store_path(cli), replace=replace, aside=aside)
-    answer = (
-        _copy_answer(done)
-        if done.replaced is None
-        else {**_copy_answer(done), "replaced": str(done.replaced)}
-    )
-    cli.show(answer, _render_restore)
+    copy = restore(file, _store_path(cli), replace=replace, aside=f".replaced-{system_clock()}")
+    replaced = {} if copy.replaced is None else {"replaced": str(copy.replaced)}
+    cli.show(_copy_answer(copy) | replaced, _render_restore)
 
 
 def _render_restore(answer: Answer) -> Iterator[str]:

@@ -40,10 +40,9 @@ def fit_threshold(cli: CliContext, name: str) -> None:
     except OSError as error:
         raise InvalidRequest(f"cannot read {name}: {error.strerror}", field="lookalikes") from error
     pairs = [_parse_pair(number, document) for number, document in parse_json_lines(lines)]
-    if len({pair.same for pair in pairs}) < len((True, False)):
-        raise InvalidRequest(
-            "a threshold needs pairs that mean the same and pairs that do not", field="lookalikes"
-        )
+    if {pair.same for pair in pairs} != {True, False}:
+        reason = "a threshold needs pairs that mean the same and pairs that do not"
+        raise InvalidRequest(reason, field="lookalikes")
     import asyncio
 
     cli.show(asyncio.run(_measure_pairs(cli, pairs)), _render_threshold)
@@ -66,23 +65,23 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
 
     embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
     try:
-        alike = [await _compare_pair(pair, embedder) for pair in pairs]
+        results = [(pair.same, *await _compare_pair(pair, embedder)) for pair in pairs]
     finally:
         await embedder.close()
-    same = [score if agrees else 0.0 for pair, (score, agrees) in zip(pairs, alike, strict=True) if pair.same]
-    others = [(score, agrees) for pair, (score, agrees) in zip(pairs, alike, strict=True) if not pair.same]
-    different = [score if agrees else 0.0 for score, agrees in others]
+    same, different = (
+        [score if agrees else 0.0 for is_same, score, agrees in results if is_same is label]
+        for label in (True, False)
+    )
     threshold = admit.fit_threshold(same)
+    cuts = admit.build_table(threshold, same, different)
     return {
         "space": str(embedder.space),
         "same": len(same),
-        "different": len(others),
+        "different": len(different),
         "threshold": threshold,
         "least_alike_same": round(min(same), 4),
-        "most_alike_different": round(max(score for score, _ in others), 4),
-        "table": [
-            asdict(cut) for cut in admit.build_table(threshold, same, different) if cut.floor >= _LEAST
-        ],
+        "most_alike_different": round(max(score for is_same, score, _ in results if not is_same), 4),
+        "table": [asdict(cut) for cut in cuts if cut.floor >= _LEAST],
     }
 
 
@@ -106,16 +105,11 @@ async def _compare_pair(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
 def _render_threshold(answer: Answer) -> Iterator[str]:
     best = answer["threshold"]
     rows = [
-        [
-            f"{cut['floor']:.3f}",
-            f"{cut['kept']:.1%}",
-            f"{1 - cut['cut']:.1%}",
-            "<- fits" if cut["floor"] == best else "",
-        ]
+        [f"{cut['floor']:.3f}", f"{cut['kept']:.1%}", f"{1 - cut['cut']:.1%}", _mark(cut, best, "<- fits")]
         for cut in answer["table"]
     ]
     headers = ["THRESHOLD", "SAME MERGED", "DIFFERENT MERGED", "NOTE"]
-    yield from format_table(headers, rows, elastic="NOTE")
+    yield from format_table(headers, rows)
     same, others = answer["same"], answer["different"]
     yield f"{same} pairs that mean the same and {others} that do not, in {answer['space']}"
     near, far = answer["most_alike_different"], answer["least_alike_same"]
@@ -168,24 +162,22 @@ def calibrate_command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -
     questions = [_parse_question(number, document) for number, document in parse_json_lines(file)]
     if not questions:
         raise InvalidRequest("there are no questions", field="file", fix=f"name a file of {_A_LINE}")
-    memory = cli.memory()
-    answer = _fit_floor(memory, questions)
-    cli.show(answer, _render_floor)
+    cli.show(_fit_floor(cli.memory(), questions), _render_floor)
 
 
 def _parse_question(number: int, document: Json) -> Question:
-    if not isinstance(document, dict) or not isinstance(document.get("query"), str):
-        raise _line_error(number, "needs a query")
-    match {name: value for name, value in document.items() if name != "query"}:
-        case {"answerable": bool(answerable), **rest} if not rest:
-            return Question(document["query"], answerable, frozenset())
-        case {"ids": list(ids), **rest} if not rest and all(isinstance(id, str) for id in ids):
-            return Question(document["query"], bool(ids), frozenset(ids))
-    raise _line_error(number, "needs either answerable (true or false) or ids (a list), and nothing else")
-
-
-def _line_error(number: int, why: str) -> InvalidRequest:
-    return InvalidRequest(f"line {number} {why}", field="file", fix=f"write {_A_LINE}")
+    match document:
+        case {"query": str(query), "answerable": bool(answerable), **rest} if not rest:
+            return Question(query, answerable, frozenset())
+        case {"query": str(query), "ids": list(ids), **rest} if not rest:
+            if all(isinstance(id, str) for id in ids):
+                return Question(query, bool(ids), frozenset(ids))
+        case {"query": str()}:
+            pass
+        case _:
+            raise InvalidRequest(f"line {number} needs a query", field="file", fix=f"write {_A_LINE}")
+    why = "needs either answerable (true or false) or ids (a list), and nothing else"
+    raise InvalidRequest(f"line {number} {why}", field="file", fix=f"write {_A_LINE}")
 
 
 def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
@@ -202,7 +194,15 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
             else:
                 (answerable if question.answerable else others).append(relevance)
             progress.update(done, counted(done, "question"))
-    _require_both_kinds(answerable, others, unfound)
+    if not max(answerable, default=0.0) and (answerable or unfound):
+        raise InvalidRequest(
+            "recall finds nothing for any answerable question",
+            field="file",
+            fix="check --store, --agent and the ids",
+        )
+    if not answerable or not others:
+        fix = "add questions of the missing kind"
+        raise InvalidRequest("a floor needs answerable and unanswerable questions", field="file", fix=fix)
     floor = admit.fit(answerable, others)
     match = admit.fit_match(floor, answerable)
     return {
@@ -214,22 +214,6 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
         **({} if match is None else {"match": match}),
         "table": [asdict(cut) for cut in admit.build_table(floor, answerable, others)],
     }
-
-
-def _require_both_kinds(answerable: list[float], others: list[float], unfound: int) -> None:
-    """Raise InvalidRequest if the questions cannot determine a floor."""
-    if not max(answerable, default=0.0) and (answerable or unfound):
-        raise InvalidRequest(
-            "recall finds nothing for any answerable question",
-            field="file",
-            fix="check --store, --agent and the ids",
-        )
-    if not answerable or not others:
-        raise InvalidRequest(
-            "a floor needs answerable and unanswerable questions",
-            field="file",
-            fix="add questions of the missing kind",
-        )
 
 
 def _best_relevance(memory: "Memory", question: Question) -> float | None:
@@ -251,9 +235,11 @@ def _best_relevance(memory: "Memory", question: Question) -> float | None:
 def _render_floor(answer: Answer) -> Iterator[str]:
     floor = answer["floor"]
     note = "<- use this" if answer["cut"] >= _TELLING else "<- best"
-    rows = [_cut_row(cut, note if cut["floor"] == floor else "") for cut in answer["table"]]
-    headers = ["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"]
-    yield from format_table(headers, rows, elastic="NOTE")
+    rows = [
+        [f"{cut['floor']:.3f}", f"{cut['kept']:.1%}", f"{cut['cut']:.1%}", _mark(cut, floor, note)]
+        for cut in answer["table"]
+    ]
+    yield from format_table(["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"], rows)
     answerable = counted(answer["answerable"], "answerable question")
     yield f"{answerable} and {answer['others']} others, in {answer['space']}"
     if answer["unfound"]:
@@ -269,5 +255,5 @@ def _render_floor(answer: Answer) -> Iterator[str]:
     yield f"put {lines} into memorywire.toml, or set {variables}"
 
 
-def _cut_row(cut: Mapping[str, Json], note: str) -> list[str]:
-    return [f"{cut['floor']:.3f}", f"{cut['kept']:.1%}", f"{cut['cut']:.1%}", note]
+def _mark(cut: Mapping[str, Json], best: float, note: str) -> str:
+    return note if cut["floor"] == best else ""

@@ -122,16 +122,11 @@ def _render_changes(answer: Answer, effects: Mapping[str, list[str]], history: s
     if not answer["changes"]:
         yield "nothing was changed yet"
         return
-    rows = [
-        [
-            format_time(change["at"]),
-            change["operation"],
-            change["id"],
-            f"undoes {change['undoes']}" if change.get("undoes") else change.get("reason") or "",
-        ]
-        for change in answer["changes"]
-    ]
-    heading, *lines = format_table(["AT", "OPERATION", "CHANGE", "REASON"], rows, elastic="REASON")
+    rows = []
+    for change in answer["changes"]:
+        reason = f"undoes {change['undoes']}" if change.get("undoes") else change.get("reason")
+        rows.append([format_time(change["at"]), change["operation"], change["id"], reason])
+    heading, *lines = format_table(["AT", "OPERATION", "CHANGE", "REASON"], rows)
     yield heading
     for change, line in zip(answer["changes"], lines, strict=True):
         yield line

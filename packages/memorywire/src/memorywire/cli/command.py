@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
@@ -241,17 +241,12 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for terminals that lack a character
     code = _exit_code()
-    if code == INTERRUPTED:
-        _leave(code)
+    if code == INTERRUPTED:  # do not wait for threads that wait for the network
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
     gc.freeze()  # the process ends: skip the last collection
     sys.exit(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Exit at once: after a Ctrl-C the process does not wait for threads that wait for the network."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code)
 
 
 def _exit_code() -> int:
@@ -265,22 +260,15 @@ def _exit_code() -> int:
         return USAGE
     except OSError as error:
         _silence()
-        for line in problem_lines(_describe_os_error(error), as_json="--json" in sys.argv[1:]):
+        reason = error.strerror or str(error)
+        problem = {"code": "store_unavailable", "detail": f"the answer could not be written: {reason}"}
+        if error.filename is not None:
+            problem["detail"] = f"{os.fsdecode(error.filename)}: {reason}"
+            problem["fix"] = "check the name, the permissions and the free space, then retry"
+        for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):
             click.echo(line, err=True)
         return STORE_FAILURE
     return code if isinstance(code, int) else 0
-
-
-def _describe_os_error(error: OSError) -> dict[str, str]:
-    """Return the problem of a file, or of standard output if the error names none."""
-    reason = error.strerror or str(error)
-    if error.filename is None:
-        return {"code": "store_unavailable", "detail": f"the answer could not be written: {reason}"}
-    return {
-        "code": "store_unavailable",
-        "detail": f"{os.fsdecode(error.filename)}: {reason}",
-        "fix": "check the name, the permissions and the free space, then retry",
-    }
 
 
 def _silence() -> None:

@@ -1,6 +1,5 @@
 """`memorywire conformance`: test a store against the store contract."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 _BROKEN = 1
 _STDOUT = "-"
-_ENDPOINTS = ("http://", "https://")
 
 
 def _form(name: str, what: str) -> click.Option:
@@ -60,10 +58,17 @@ def conformance_command(
     The tests write memories of agents with unusual names: use a store that you can throw away. Exits with 1
     if a check fails.
     """
+    import asyncio
+
     with problems(as_json=forms["json_file"] == _STDOUT):
-        _check_folders([*forms.values(), badge])
-        if store.startswith(_ENDPOINTS):
-            report = _examine_endpoint(store)
+        for place in (*forms.values(), badge):  # before the tests run for minutes
+            if place not in (None, _STDOUT) and not Path(str(place)).absolute().parent.is_dir():
+                fix = "create it, or name another file"
+                raise InvalidRequest(f"there is no folder for {place}", field="file", fix=fix)
+        if store.startswith(("http://", "https://")):
+            from memorywire.testing.scenario import examine_endpoint
+
+            report = asyncio.run(examine_endpoint(store))
         else:
             report = _examine(store, seed, lives, checks, exempt)
     _write_reports(report, forms, badge)
@@ -72,15 +77,6 @@ def conformance_command(
 
 
 conformance_command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("html", "a page")]
-
-
-def _check_folders(places: Iterable[str | Path | None]) -> None:
-    """Raise InvalidRequest if a report cannot be written, before the tests run for minutes."""
-    for place in places:
-        if place not in (None, _STDOUT) and not Path(str(place)).absolute().parent.is_dir():
-            raise InvalidRequest(
-                f"there is no folder for {place}", field="file", fix="create it, or name another file"
-            )
 
 
 def _examine(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
@@ -99,14 +95,6 @@ def _examine(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: P
                 watch=lambda done, of: progress.update(done, f"check {done} of {of}"),
             )
         )
-
-
-def _examine_endpoint(url: str) -> "Report":
-    import asyncio
-
-    from memorywire.testing.scenario import examine_endpoint
-
-    return asyncio.run(examine_endpoint(url))
 
 
 def _write_reports(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:

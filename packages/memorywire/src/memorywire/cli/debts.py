@@ -38,11 +38,17 @@ def debts_command(
     if (action == _WRITE_OFF) != (change_id is not None):
         raise click.UsageError("write-off needs a CHANGE, and the other actions take none")
     if action == _PAY:
-        answer = _deliver(cli)
-    elif change_id is not None:
-        answer = _drop(cli, change_id, name, why)
-    else:
+        before = _list_pending(cli)  # an open memory delivers by itself: count first
+        cli.memory().pay_debts()
+        remaining = _summarize(cli.memory().debts())
+        answer: Answer = {"paid": len(before) - len(remaining), "debts": remaining}
+    elif change_id is None:
         answer = {"debts": _list_pending(cli)}
+    elif not why:
+        raise InvalidRequest("a write-off needs a reason", field="why", fix="give it with --why TEXT")
+    else:
+        entry = cli.memory().write_off(change_id, why=why, store=name)
+        answer = {"written_off": entry.summary(), "debts": _summarize(cli.memory().debts())}
     cli.show(answer, lambda answer: _render(answer, cli))
     if action == _PAY and answer["debts"]:
         raise click.exceptions.Exit(STORE_FAILURE)
@@ -62,22 +68,6 @@ def _list_pending(cli: CliContext) -> list[dict[str, Json]]:
         return []
 
 
-def _deliver(cli: CliContext) -> Answer:
-    before = _list_pending(cli)  # an open memory delivers by itself: count first
-    memory = cli.memory()
-    memory.pay_debts()
-    remaining = memory.debts()
-    return {"paid": len(before) - len(remaining), "debts": _summarize(remaining)}
-
-
-def _drop(cli: CliContext, change_id: str, name: str | None, why: str | None) -> Answer:
-    if not why:
-        raise InvalidRequest("a write-off needs a reason", field="why", fix="give it with --why TEXT")
-    memory = cli.memory()
-    debt = memory.write_off(change_id, why=why, store=name)
-    return {"written_off": _summarize([debt])[0], "debts": _summarize(memory.debts())}
-
-
 def _summarize(debts: "Sequence[OutboxEntry]") -> list[dict[str, Json]]:
     return [debt.summary() for debt in debts]
 
@@ -91,17 +81,11 @@ def _render(answer: Answer, cli: CliContext) -> Iterator[str]:
     if not answer["debts"]:
         yield "nothing is pending"
         return
-    names = ("store", "operation", "agent_id", "change_id")
-    rows = [
-        [
-            format_time(debt["at"]),
-            *(debt[name] for name in names),
-            str(debt["tries"]),
-            format_time(debt["due_at"] or None),
-            debt["error"] or "",
-        ]
-        for debt in answer["debts"]
-    ]
+    names = ("store", "operation", "agent_id", "change_id", "tries")
+    rows = []
+    for debt in answer["debts"]:
+        due_at = format_time(debt["due_at"] or None)
+        rows.append([format_time(debt["at"]), *(debt[name] for name in names), due_at, debt["error"]])
     headers = ["SINCE", "STORE", "OPERATION", "AGENT", "CHANGE", "TRIES", "NEXT TRY", "ERROR"]
-    yield from format_table(headers, rows, elastic="ERROR")
+    yield from format_table(headers, rows)
     yield f"  deliver now with: {cli.suggest('debts', 'pay')}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
@@ -61,10 +61,8 @@ def demo_command(cli: CliContext) -> None:
     The calls are real. Your own data is not touched: the store is in a temporary folder and is deleted at the
     end.
     """
-    if cli.options:
-        raise click.UsageError(f"the demo has its own store and agent: leave out {cli.options[0]}")
-    with _open_demo_memory(cli) as (place, memory):
-        story = Story(memory, quiet=cli.as_json)
+    with _open_temporary(cli, agent="demo") as (place, settings), cli.with_settings(settings) as demo:
+        story = Story(demo.memory(), quiet=cli.as_json)
         story.say(f"An agent's memory in one file: {place}")
         first = story.remember()
         story.recall()
@@ -73,23 +71,32 @@ def demo_command(cli: CliContext) -> None:
         story.receipts(first)
     if cli.as_json:
         cli.print_json(story.calls)
-    else:
-        click.echo(_closing_text())
+        return
+    path = Path(sys.argv[0]).absolute()
+    command = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    if shutil.which("memorywire"):
+        command = "memorywire"
+    elif path.name == "__main__.py":
+        command = "python -m memorywire"
+    click.echo(_CLOSING.format(command=command))
+
+
+_CLOSING = """
+The file is gone again. Your own memory is one command away:
+   {command} remember "the first thing to know about me"
+   {command} recall "what do you know about me?"
+   {command} --help"""
 
 
 @contextmanager
-def _open_demo_memory(cli: CliContext) -> Iterator[tuple[Path, "Memory"]]:
+def _open_temporary(cli: CliContext, **settings: Any) -> Iterator[tuple[Path, "Settings"]]:
+    """Yield a file in a temporary folder, and settings with a store in it; the user's own is not touched."""
+    if cli.options:
+        raise click.UsageError(f"the demo has its own store and agents: leave out {cli.options[0]}")
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         place = Path(folder, "memory.db")
-        settings = replace(
-            cli.settings,
-            stores=(f"sqlite://{quote(str(place))}",),
-            agent="demo",
-            user=None,
-            embedder="minilm",
-        )
-        with cli.with_settings(settings) as demo:
-            yield place, demo.memory()
+        store = f"sqlite://{quote(str(place))}"
+        yield place, replace(cli.settings, stores=(store,), user=None, embedder="minilm", **settings)
 
 
 class Story:
@@ -155,29 +162,10 @@ class Story:
             why = f"undoes {change['undoes']}" if "undoes" in change else change.get("reason", "")
             self.say(f"   {change['id']}  {change['operation']:9} {why}".rstrip())
         for version in self.call("history", id=id)["versions"]:
-            end = (
-                f"{version['reason']} {format_time(version['ended_at'])}"
-                if "ended_at" in version
-                else "current"
-            )
+            end = "current"
+            if "ended_at" in version:
+                end = f"{version['reason']} {format_time(version['ended_at'])}"
             self.say(f"   version {version['number']}  {version['record']['content']}  ({end})")
-
-
-def _closing_text() -> str:
-    command = "memorywire" if shutil.which("memorywire") else _command_path()
-    return f"""
-The file is gone again. Your own memory is one command away:
-   {command} remember "the first thing to know about me"
-   {command} recall "what do you know about me?"
-   {command} --help"""
-
-
-def _command_path() -> str:
-    """Return the command to type if it is not on the PATH."""
-    path = Path(sys.argv[0]).absolute()
-    if path.name == "__main__.py":
-        return "python -m memorywire"
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
@@ -241,9 +229,6 @@ def _fill_references(value: Json, references: Mapping[str, Json]) -> Json:
     return [_fill_references(inner, references) for inner in value] if isinstance(value, list) else value
 
 
-_RUN_AT = 3 * 60
-"""The daily consolidation runs at 03:00."""
-
 _TOUR = """\
 Demo data: two agents of a tea shop with memories of forty days. {waiting} changes wait for your decision.
   1. Open the console, below, and sign in with this token: {token}
@@ -260,21 +245,11 @@ Ctrl-C stops the server and deletes the demo data.
 @contextmanager
 def open_demo(cli: CliContext) -> Iterator[CliContext]:
     """Yield a context with the demo data in a temporary store; the user's own store is not touched."""
-    if cli.options:
-        raise click.UsageError(f"the demo has its own store and agents: leave out {cli.options[0]}")
-    with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
-        settings = replace(
-            cli.settings,
-            stores=(f"sqlite://{quote(str(Path(folder, 'memory.db')))}",),
-            agent="support",
-            user=None,
-            embedder="minilm",
-            policy="balanced",
-            console=None,
-            consolidation=ConsolidationSettings(night=_RUN_AT),
-        )
-        import asyncio
+    import asyncio
 
+    consolidation = ConsolidationSettings(night=3 * 60)  # every day at 03:00
+    own = {"agent": "support", "policy": "balanced", "console": None, "consolidation": consolidation}
+    with _open_temporary(cli, **own) as (_, settings):
         tour = asyncio.run(_build_demo(settings))
         if not cli.as_json:
             click.echo(tour)

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from memorywire import __version__
-from memorywire.cli.app import find_file, store_exists
+from memorywire.cli.app import find_file, run_in_app, store_exists
 from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.cli.inputs import option
 from memorywire.cli.problems import STORE_FAILURE
@@ -27,24 +27,40 @@ from memorywire.model.text import counted
 if TYPE_CHECKING:
     from memorywire.app.container import Container
     from memorywire.journal.state import StateReport
-    from memorywire.stores.remote.client import Place
 
-
-_SECONDS = 10
 _VARIABLE = "MEMORYWIRE_TOKEN"
-_MOST_BYTES = 1_000_000
+
+
+class _Reply(NamedTuple):
+    """The status and the document of a response; 0 if there was none."""
+
+    status: int
+    document: dict[str, Json]
 
 
 def examine_server(url: str) -> Answer:
     """Return what a server reports, and the findings."""
+    from memorywire.runtime import http
     from memorywire.stores.remote.client import locate
 
     try:
         place = locate(url, os.environ.get(_VARIABLE))
     except InvalidRequest as error:
         raise click.BadParameter(f"{error.detail}; {error.fix}", param_hint="--url") from error
-    health, ready, capabilities = (_get(place, path) for path in ("/healthz", "/readyz", "/v0/capabilities"))
-    findings = list(_server_findings(health, ready, capabilities))
+
+    def get(path: str) -> _Reply:
+        address = f"{place.origin}{place.path}{path}"
+        try:
+            response = http.request("GET", address, None, place.headers, timeout=10, max_bytes=1_000_000)
+            document = json.loads(response.body)
+        except (http.HttpError, ValueError) as error:
+            return _Reply(0, {"detail": str(error)})
+        return _Reply(response.status, document if isinstance(document, dict) else {})
+
+    health, ready, capabilities = map(get, ("/healthz", "/readyz", "/v0/capabilities"))
+    findings = [
+        _finding(what, fix, serious=True) for what, fix in _server_findings(health, ready, capabilities)
+    ]
     return {
         "ok": not findings,
         "memorywire": __version__,
@@ -52,62 +68,33 @@ def examine_server(url: str) -> Answer:
             "url": mask_secrets(url),
             "alive": health.status == 200,
             "ready": ready.status == 200,
-            "stores": capabilities.said.get("stores", []) if capabilities.status == 200 else [],
+            "stores": capabilities.document.get("stores", []) if capabilities.status == 200 else [],
         },
         "findings": findings,
     }
 
 
-def render_server(answer: Answer) -> Iterator[str]:
-    server = answer["server"]
-    yield f"server      {clean(server['url'])}"
-    for store in server["stores"]:
-        yield f"store       {clean(store['name'])}: {clean(', '.join(store['features']))}"
-    for finding in answer["findings"]:
-        yield f"problem     {clean(finding['what'])}"
-        yield f"  fix: {clean(finding['fix'])}"
-    yield "healthy" if answer["ok"] else "not healthy"
-
-
-class _Reply(NamedTuple):
-    """The status and the document of a response; 0 if there was none."""
-
-    status: int
-    said: dict[str, Json]
-
-
-def _get(place: "Place", path: str) -> _Reply:
-    from memorywire.runtime import http
-
-    url = f"{place.origin}{place.path}{path}"
-    try:
-        response = http.request("GET", url, None, place.headers, timeout=_SECONDS, max_bytes=_MOST_BYTES)
-        document = json.loads(response.body)
-    except (http.HttpError, ValueError) as error:
-        return _Reply(0, {"detail": str(error)})
-    return _Reply(response.status, document if isinstance(document, dict) else {})
-
-
-def _server_findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[dict[str, Json]]:
+def _server_findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[tuple[str, str]]:
     if health.status != 200:
-        why = health.said.get("detail", health.status)
-        yield _server_finding(f"no memorywire server answers: {why}", "start it, or check the URL")
+        why = health.document.get("detail", health.status)
+        yield f"no memorywire server answers: {why}", "start it, or check the URL"
         return
-    if ready.said.get("status") == "read-only":
-        yield _server_finding(
-            "the store of the server is read-only", "make its file, folder and disk writable"
-        )
+    if ready.document.get("status") == "read-only":
+        yield "the store of the server is read-only", "make its file, folder and disk writable"
     elif ready.status != 200:
-        yield _server_finding("the server runs but is not ready", "see its log, and check its store")
+        yield "the server runs but is not ready", "see its log, and check its store"
     if capabilities.status == 401:
-        yield _server_finding("the server refuses the token", f"put a token into {_VARIABLE}")
+        yield "the server refuses the token", f"put a token into {_VARIABLE}"
     elif capabilities.status != 200:
-        why = capabilities.said.get("detail")
-        yield _server_finding(f"the server refuses to list its capabilities: {why}", "check the token's role")
+        why = capabilities.document.get("detail")
+        yield f"the server refuses to list its capabilities: {why}", "check the token's role"
 
 
-def _server_finding(what: str, fix: str) -> dict[str, Json]:
-    return {"what": what, "fix": fix, "serious": True}
+def render_server(answer: Answer) -> Iterator[str]:
+    yield f"server      {clean(answer['server']['url'])}"
+    for store in answer["server"]["stores"]:
+        yield f"store       {clean(store['name'])}: {clean(', '.join(store['features']))}"
+    yield from _render_findings(answer)
 
 
 _PRIVATE = 0o600
@@ -141,10 +128,24 @@ def doctor_command(cli: CliContext, url: str | None) -> None:
 def _examine(cli: CliContext) -> Answer:
     import asyncio
 
-    sqlite, embedder = _sqlite(), asyncio.run(_embedder(cli))
+    from memorywire.app.settings import literal_secrets, misspelt
+    from memorywire.stores.sqlite.connection import sqlite_version, wal_is_safe
+
+    version = sqlite_version()
+    sqlite, embedder = {"version": version, "safe": wal_is_safe(version)}, asyncio.run(_embedder(cli))
     stores = [_store(cli, url) for url in cli.settings.stores]
-    findings = [*_engine_findings(sqlite), *_findings("embedder", embedder), *_variable_findings()]
-    findings += _config_findings(cli.settings.sources)
+    findings = []
+    if not sqlite["safe"]:
+        what = f"SQLite {version} can lose committed writes"
+        findings.append(_finding(what, "install apsw 3.51.3.0 or newer", serious=True))
+    findings += _problem_findings("embedder", embedder)
+    for name, suggestion in misspelt(os.environ).items():
+        what = f"{name} is not a setting and has no effect"
+        findings.append(_finding(what, f"did you mean {suggestion}?"))
+    for path in filter(Path.is_file, map(Path, cli.settings.sources)):
+        for name in literal_secrets(path):
+            fix = "write ${NAME} in its place and set that environment variable"
+            findings.append(_finding(f"{path}: {name} contains a password or key", fix))
     findings += [finding for store in stores for finding in _store_findings(store)]
     return {
         "ok": not any(finding["serious"] for finding in findings),
@@ -163,13 +164,6 @@ def _examine(cli: CliContext) -> Answer:
     }
 
 
-def _sqlite() -> dict[str, Json]:
-    from memorywire.stores.sqlite.connection import sqlite_version, wal_is_safe
-
-    version = sqlite_version()
-    return {"version": version, "safe": wal_is_safe(version)}
-
-
 async def _embedder(cli: CliContext) -> dict[str, Json]:
     from memorywire.search.embed import open_embedder
 
@@ -180,44 +174,50 @@ async def _embedder(cli: CliContext) -> dict[str, Json]:
         await embedder.close()
     except MemorywireError as error:
         return {"name": mask_secrets(cli.settings.embedder), "problem": error.problem()}
-    return {
+    answer: Answer = {
         "name": mask_secrets(cli.settings.embedder),
         "space": str(embedder.space),
         "first_answer_ms": round((time.perf_counter() - started) * 1000),
-        **(_built_in() if cli.settings.embedder.partition("?")[0] == "minilm" else {}),
     }
+    if cli.settings.embedder.partition("?")[0] == "minilm":
+        import memorywire_minilm
 
-
-def _built_in() -> dict[str, Json]:
-    """Return the kernel of the built-in model, and whether its files are as published."""
-    import memorywire_minilm
-
-    kernel = {"kernel": memorywire_minilm.kernels()[0]}
-    try:
-        memorywire_minilm.verify()
-    except memorywire_minilm.ModelDamaged as error:
-        return {**kernel, "problem": {"detail": str(error), "fix": "install memorywire-minilm again"}}
-    return kernel
+        answer["kernel"] = memorywire_minilm.kernels()[0]
+        try:
+            memorywire_minilm.verify()  # its files are as published
+        except memorywire_minilm.ModelDamaged as error:
+            answer["problem"] = {"detail": str(error), "fix": "install memorywire-minilm again"}
+    return answer
 
 
 def _store(cli: CliContext, url: str) -> dict[str, Json]:
     from memorywire.stores.sqlite.connection import refuse_if_lost
 
     store: dict[str, Json] = {"url": mask_secrets(url)}
+    settings = replace(cli.settings, stores=(url,))
     try:
         if (path := find_file(url)) is not None:
             refuse_if_lost(path)
         if not store_exists(url):
             return {**store, "exists": False}
-        with cli.with_settings(replace(cli.settings, stores=(url,))) as store_cli:
+        with cli.with_settings(settings) as store_cli:
             health = store_cli.memory().health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
-        if health["ok"]:
-            health |= _state(cli, url)
+        report = run_in_app(settings, _verify_state) if health["ok"] else None
+        if report is not None:
+            differences = [str(one) for one in report.differences[:_MOST]]
+            health |= {"verified_to": report.entries, "differences": differences}
         return {**store, "exists": True, **health}
     except MemorywireError as error:
         return {**store, "problem": error.problem()}
+
+
+async def _verify_state(container: "Container") -> "StateReport | None":
+    """Compare the state with the ledger, if both are in one database."""
+    journal = container.journal
+    is_shared = journal is not None and journal.backend.shares(container.context.store)
+    return await journal.verify_state() if journal is not None and is_shared else None
 
 
 def _rows(path: Path) -> dict[str, Json]:
@@ -231,73 +231,39 @@ def _rows(path: Path) -> dict[str, Json]:
     return {**integrity, **late, "rows_without_checksum": check.unchecked}
 
 
-def _state(cli: CliContext, url: str) -> dict[str, Json]:
-    """Compare the state with the ledger, if both are in one database."""
-    from memorywire.cli.app import run_in_app
-
-    async def verify(container: "Container") -> "StateReport | None":
-        journal = container.journal
-        is_shared = journal is not None and journal.backend.shares(container.context.store)
-        return await journal.verify_state() if journal is not None and is_shared else None
-
-    report = run_in_app(replace(cli.settings, stores=(url,)), verify)
-    if report is None:
-        return {}
-    differences = [str(one) for one in report.differences[:_MOST]]
-    return {"verified_to": report.entries, "differences": differences}
-
-
-def _findings(what: str, part: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def _problem_findings(what: str, part: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if "problem" in part:
         problem = part["problem"]
         yield _finding(f"{what}: {problem['detail']}", problem.get("fix", "see the detail"), serious=True)
 
 
-def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    if not sqlite["safe"]:
-        what = f"SQLite {sqlite['version']} can lose committed writes"
-        yield _finding(what, "install apsw 3.51.3.0 or newer", serious=True)
-
-
-def _variable_findings() -> Iterator[dict[str, Json]]:
-    from memorywire.app.settings import misspelt
-
-    for name, suggestion in misspelt(os.environ).items():
-        yield _finding(
-            f"{name} is not a setting and has no effect", f"did you mean {suggestion}?", serious=False
-        )
-
-
-def _config_findings(sources: Iterable[str]) -> Iterator[dict[str, Json]]:
-    """Yield findings: a settings file contains a password or key."""
-    from memorywire.app.settings import literal_secrets
-
-    for path in filter(Path.is_file, map(Path, sources)):
-        for name in literal_secrets(path):
-            what = f"{path}: {name} contains a password or key"
-            yield _finding(
-                what, "write ${NAME} in its place and set that environment variable", serious=False
-            )
-
-
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    yield from _findings(store["url"], store)
-    yield from _debt_findings(store)
-    yield from _broken_findings(store)
-    yield from _unsigned_findings(store)
+    from memorywire.search.text import EDITION
+
+    url = store["url"]
+    yield from _problem_findings(url, store)
+    if store.get("debts"):
+        what = f"{url}: {counted(store['debts'], 'change is', 'changes are')} not written yet"
+        yield _finding(what, "see them with: memorywire debts")
+    yield from _broken_findings(url, store.get("broken") or ())
+    if store.get("unsigned_entries"):  # writes do not fail because of them
+        entries = counted(store["unsigned_entries"], "entry of the ledger is", "entries of the ledger are")
+        yield _finding(f"{url}: {entries} not signed", "sign them: memorywire audit checkpoint")
     if store.get("ok") is False:
-        what = f"{store['url']}: damaged: {store.get('integrity', 'the store reports a fault')}"
+        what = f"{url}: damaged: {store.get('integrity', 'the store reports a fault')}"
         yield _finding(what, "restore it from a backup", serious=True)
     path = store.get("path")
     if path and Path(path).is_file():
         yield from _file_findings(Path(path))
-    yield from _word_findings(store)
+    if store.get("versions") and store.get("words", EDITION) < EDITION:
+        what = f"{url}: memories of an earlier release are not indexed by all their words"
+        yield _finding(what, f"memorywire reembed --store {shlex.quote(url)}")
     for difference in store.get("differences", ()):
-        what = f"{store['url']}: the state differs from the ledger: {difference}"
+        what = f"{url}: the state differs from the ledger: {difference}"
         yield _finding(what, "see all of it with: memorywire audit verify --state", serious=True)
     if store.get("erase_pending"):
-        what = f"{store['url']}: erased content is still in the write-ahead log"
-        yield _finding(what, "close the other processes that read it and run doctor again", serious=False)
+        what = f"{url}: erased content is still in the write-ahead log"
+        yield _finding(what, "close the other processes that read it and run doctor again")
 
 
 def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
@@ -305,7 +271,7 @@ def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
     from memorywire.stores.sqlite.location import Location
 
     if path.stat().st_mode & 0o777 & ~_PRIVATE:
-        yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
+        yield _finding(f"{path} can be read by others", f"chmod 600 {path}")
     if not Location(path=path).writable:
         what = f"{path} is read-only: remember and recall fail"
         yield _finding(what, "check the permissions of the file and its folder, and the mount", serious=True)
@@ -314,42 +280,25 @@ def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
         yield _finding(what, "free space on that disk", serious=True)
 
 
-def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    if store.get("debts"):
-        what = f"{store['url']}: {counted(store['debts'], 'change is', 'changes are')} not written yet"
-        yield _finding(what, "see them with: memorywire debts", serious=False)
-
-
-def _word_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    from memorywire.search.text import EDITION
-
-    if store.get("versions") and store.get("words", EDITION) < EDITION:
-        what = f"{store['url']}: memories of an earlier release are not indexed by all their words"
-        yield _finding(what, f"memorywire reembed --store {shlex.quote(store['url'])}", serious=False)
-
-
-def _unsigned_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Yield a finding for entries that should have been signed; writes do not fail because of them."""
-    if store.get("unsigned_entries"):
-        entries = counted(store["unsigned_entries"], "entry of the ledger is", "entries of the ledger are")
-        yield _finding(
-            f"{store['url']}: {entries} not signed", "sign them: memorywire audit checkpoint", serious=False
-        )
-
-
-def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def _broken_findings(url: str, files: Sequence[dict[str, Json]]) -> Iterator[dict[str, Json]]:
     """Yield findings for files of a Markdown folder that cannot be read as memories."""
-    files = store.get("broken") or ()
     for one in files[:_MOST]:
-        what = f"{store['url']}: {one['file']} is not read: {one['detail']}"
-        yield _finding(what, "correct it, or move it out of the folder", serious=False)
+        what = f"{url}: {one['file']} is not read: {one['detail']}"
+        yield _finding(what, "correct it, or move it out of the folder")
     if len(files) > _MOST:
-        what = f"{store['url']}: {counted(len(files) - _MOST, 'more file is', 'more files are')} not read"
-        yield _finding(what, "see them all with: memorywire doctor --json", serious=False)
+        what = f"{url}: {counted(len(files) - _MOST, 'more file is', 'more files are')} not read"
+        yield _finding(what, "see them all with: memorywire doctor --json")
 
 
-def _finding(what: str, fix: str, *, serious: bool) -> dict[str, Json]:
+def _finding(what: str, fix: str, *, serious: bool = False) -> dict[str, Json]:
     return {"what": what, "fix": fix, "serious": serious}
+
+
+def _render_findings(answer: Answer) -> Iterator[str]:
+    for finding in answer["findings"]:
+        yield f"{'problem' if finding['serious'] else 'advice':12}{clean(finding['what'])}"
+        yield f"  fix: {clean(finding['fix'])}"
+    yield "healthy" if answer["ok"] else "not healthy"
 
 
 def _render_report(answer: Answer) -> Iterator[str]:
@@ -364,18 +313,10 @@ def _render_report(answer: Answer) -> Iterator[str]:
     yield f"user        {clean(settings['user']) if settings['user'] is not None else 'all'}"
     yield f"settings    {', '.join(settings['sources']) or 'defaults only'}"
     for store in answer["stores"]:
-        yield from _render_store(store)
-    for finding in answer["findings"]:
-        yield f"{'problem' if finding['serious'] else 'advice':12}{clean(finding['what'])}"
-        yield f"  fix: {clean(finding['fix'])}"
-    yield "healthy" if answer["ok"] else "not healthy"
-
-
-def _render_store(store: dict[str, Json]) -> Iterator[str]:
-    yield f"store       {clean(store['url'])}"
-    if store.get("exists") is False:
-        yield "  does not exist yet; the first remember creates it"
-    for name, value in store.items():
-        if name not in ("url", "exists", "problem"):
-            text = str(len(value)) if name == "broken" else str(value)
-            yield f"  {name:14}{clean(text)}"
+        yield f"store       {clean(store['url'])}"
+        if store.get("exists") is False:
+            yield "  does not exist yet; the first remember creates it"
+        for name, value in store.items():
+            if name not in ("url", "exists", "problem"):
+                yield f"  {name:14}{clean(str(len(value) if name == 'broken' else value))}"
+    yield from _render_findings(answer)

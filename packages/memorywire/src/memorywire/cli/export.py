@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.app import open_app, require_store
+from memorywire.cli.app import require_store, run_in_app
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.hints import note_unknown_user
 from memorywire.cli.inputs import option
@@ -19,6 +20,7 @@ from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
+    from memorywire.app import Container
     from memorywire.migrate.bundle import ExportOptions
     from memorywire.pipeline.context import Context
 
@@ -51,8 +53,6 @@ def export_command(
     rules. The same memory gives the same lines, and the last line is the signature of the store. The other
     formats have the current memories; the command prints what they leave out.
     """
-    import asyncio
-
     from memorywire.migrate.bundle import ExportOptions
 
     if file != _STDOUT and file.exists() and not replace:
@@ -79,7 +79,8 @@ def export_command(
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    answer = asyncio.run(_export(cli, file, format_, request)) | {"other_tenants": other_tenants(cli)}
+    answer = run_in_app(cli.local_settings, partial(_export, file=file, format_=format_, request=request))
+    answer |= {"other_tenants": other_tenants(cli)}
     if file == _STDOUT:  # it has only the bundle
         click.echo("\n".join(_render_export(answer | {"file": "standard output"})), err=True)
     else:
@@ -88,12 +89,20 @@ def export_command(
         note_unknown_user(request.user)
 
 
-async def _export(cli: CliContext, file: Path, format_: str, request: "ExportOptions") -> Answer:
-    async with open_app(cli.local_settings) as container:
+async def _export(container: "Container", file: Path, format_: str, request: "ExportOptions") -> Answer:
+    from memorywire.migrate.export_files import LOSSES, export_files
+
+    if format_ == "bundle":
         with Progress("exporting", None) as progress:
-            if format_ != "bundle":
-                return await _write_readable(container.context, file, format_, request)
             return await _write_bundle(container.context, file, request, progress)
+    try:
+        result = await export_files(
+            file, format_, container.context.store, request.tenant, request.agents, request.user
+        )
+    except OSError as error:
+        raise _write_error(file, error) from error
+    answer: Answer = {"file": str(file), "format": format_, "counts": {"put": result.count}}
+    return answer | {"losses": list(LOSSES), "others": list(result.others)}
 
 
 async def _write_bundle(
@@ -122,24 +131,6 @@ async def _write_bundle(
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
-async def _write_readable(context: "Context", file: Path, format_: str, request: "ExportOptions") -> Answer:
-    from memorywire.migrate.export_files import LOSSES, export_files
-
-    try:
-        result = await export_files(
-            file, format_, context.store, request.tenant, request.agents, request.user
-        )
-    except OSError as error:
-        raise _write_error(file, error) from error
-    return {
-        "file": str(file),
-        "format": format_,
-        "counts": {"put": result.count},
-        "losses": list(LOSSES),
-        "others": list(result.others),
-    }
-
-
 def _write_error(file: Path, error: OSError) -> StoreUnavailable:
     return StoreUnavailable(
         f"cannot write {file}: {error.strerror}", field="file", fix="check free space and permissions"
@@ -156,10 +147,8 @@ def _render_export(answer: Answer) -> Iterator[str]:
             yield f"  {files} not from this export, whose memory may have ended:"
             yield from (f"    {name}" for name in answer["others"][:_SHOWN])
     else:
-        changes, versions = (
-            counted(counts.get("change", 0), "change"),
-            counted(counts.get("put", 0), "version"),
-        )
+        changes = counted(counts.get("change", 0), "change")
+        versions = counted(counts.get("put", 0), "version")
         yield f"wrote {changes} with {versions} to {answer['file']}"
         yield f"  sha256 of its lines: {answer['digest']}"
     yield from tenants_note(answer["other_tenants"])

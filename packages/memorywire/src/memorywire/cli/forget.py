@@ -63,7 +63,10 @@ def forget_command(
     request = {"ids": memory_ids, "filter": filter_, **fields}
     note_filter_doubts(cli, filter_)
     if filter_ is not None and not dry_run and not yes and max_affected is None:
-        max_affected = _confirm_filter(cli, request)
+        if not sys.stdin.isatty():
+            raise click.UsageError("without a terminal, a filter needs --yes or --max-affected N")
+        affected_ids = receipt_ids(cli.call("forget", **request, dry_run=True))
+        max_affected = confirm_ids(cli, ERASE if request["hard_delete"] else "forget", affected_ids)
     elif fields["hard_delete"] and not (dry_run or yes) and sys.stdin.isatty():
         confirm_ids(cli, ERASE, memory_ids)
     answer = cli.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
@@ -72,14 +75,6 @@ def forget_command(
     cli.show(answer, lambda answer: _render_forgotten(answer, contents))
     if not affected_ids:
         raise click.exceptions.Exit(REFUSED)
-
-
-def _confirm_filter(cli: CliContext, request: dict[str, Json]) -> int:
-    """Ask the person at the terminal, and return how many memories may be forgotten."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal, a filter needs --yes or --max-affected N")
-    ids = receipt_ids(cli.call("forget", **request, dry_run=True))
-    return confirm_ids(cli, ERASE if request["hard_delete"] else "forget", ids)
 
 
 def ask_erase_word() -> str:
@@ -148,8 +143,12 @@ def erase_command(cli: CliContext, person: str, reason: str | None, dry_run: boo
     memory_ids = _find_memories(cli, person)
     answer = _erase_all(cli, person, memory_ids, dry_run=True)
     if answer["waiting"] and not dry_run:
+        if not yes and not sys.stdin.isatty():
+            raise click.UsageError("without a terminal, an erase needs --yes")
         if not yes:
-            _confirm_erase(answer)
+            for line in _render_erased(answer):
+                click.echo(line, err=True)
+            ask_erase_word()
         answer = _erase_all(cli, person, memory_ids, dry_run=False, reason=reason)
     if not dry_run:
         answer |= {"renamed": _remove_user_id(cli, person)}
@@ -195,31 +194,19 @@ def _erase_all(
 ) -> Answer:
     request = {"user_id": person, "hard_delete": True, "dry_run": dry_run}
     request |= {} if reason is None else {"reason": reason}
-    memory = cli.memory()
-    receipts = [
-        memory.call("forget", {"agent_id": agent, "ids": ids[start : start + _BATCH], **request})
-        | {"agent_id": agent}
-        for agent, ids in memory_ids.items()
-        for start in range(0, len(ids), _BATCH)
-    ]
-    receipts = [receipt for receipt in receipts if receipt_ids(receipt)]
-    erased_count = sum(len(one["forgotten_ids"]) for one in receipts)
-    waiting = sum(len(one.get("would_forget_ids", ())) for one in receipts)
+    receipts = []
+    for agent, ids in memory_ids.items():
+        for start in range(0, len(ids), _BATCH):
+            batch = {"agent_id": agent, "ids": ids[start : start + _BATCH]}
+            receipt = cli.memory().call("forget", batch | request)
+            receipts += [receipt | {"agent_id": agent}] if receipt_ids(receipt) else []
     return {
         "user_id": person,
         "dry_run": dry_run,
-        "erased": erased_count,
-        "waiting": waiting,
+        "erased": sum(len(one["forgotten_ids"]) for one in receipts),
+        "waiting": sum(len(one.get("would_forget_ids", ())) for one in receipts),
         "receipts": receipts,
     }
-
-
-def _confirm_erase(answer: Answer) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal, an erase needs --yes")
-    for line in _render_erased(answer):
-        click.echo(line, err=True)
-    ask_erase_word()
 
 
 def _render_erased(answer: Answer) -> Iterator[str]:
@@ -232,15 +219,11 @@ def _render_erased(answer: Answer) -> Iterator[str]:
         waiting = f"; {answer['waiting']} wait for a person" if answer["waiting"] else ""
         yield f"erased {answer['erased']} of {clean(answer['user_id'])}{waiting}:"
     for one in answer["receipts"]:
-        yield f"  {len(receipt_ids(one))} of agent {clean(one['agent_id'])}{_pending_note(one)}"
+        pending = f", once a person approves {one.get('proposal_id')}" if one["pending_approval"] else ""
+        yield f"  {len(receipt_ids(one))} of agent {clean(one['agent_id'])}{pending}"
         yield from (
             f"    {store['store']}: {store['error']}" for store in one["stores"] if store.get("error")
         )
-
-
-def _pending_note(receipt: Mapping[str, Json]) -> str:
-    note = f", once a person approves {receipt.get('proposal_id')}"
-    return note if receipt["pending_approval"] else ""
 
 
 _ACTIONS = click.Choice([action.value for action in Action])
@@ -259,26 +242,19 @@ _DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
 @shared
 def expire_command(
     cli: CliContext,
-    older_than_days: int | None,
     type_: str | None,
-    confidence_below: float | None,
-    no_recall_in_days: int | None,
     action: str | None,
     dry_run: bool,
     max_affected: int | None,
     yes: bool,
+    **conditions: Json,
 ) -> None:
     """Forget, archive or demote old memories.
 
     All conditions must hold; at least one is needed. On a terminal the command shows some of the memories
     and asks for confirmation, unless --yes or --max-affected is given.
     """
-    conditions = {
-        "older_than_days": older_than_days,
-        "type": type_,
-        "confidence_below": confidence_below,
-        "no_recall_in_days": no_recall_in_days,
-    }
+    conditions["type"] = type_
     policy = {name: value for name, value in conditions.items() if value is not None}
     if not policy:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in conditions)

@@ -49,9 +49,10 @@ def hook_command(cli: CliContext, work: bool) -> None:
     """
     try:
         sessions = Sessions.at_home(os.environ)
-        document = (
-            _take_in(cli, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
-        )
+        if work:
+            document = _take_in(cli, sessions)
+        else:
+            document = _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
     except (MemorywireError, OSError) as error:
         click.echo(f"memorywire hook: {error}", err=True)
         return
@@ -66,17 +67,12 @@ def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
                 sessions.gather(sessions.load(call.session), call.log)
         return {}
     if call.moment is Moment.START:
-        briefing = _opening(cli, sessions)
+        under = circumstances(os.environ, cli.options)
+        briefing = kept(sessions.opening, under=under, now=system_clock()) or _prepare(cli, sessions)
     else:
         briefing = _answering(cli, call.prompt, sessions.load(call.session).shown)
     sessions.note_shown(call.session, briefing.shown, fresh=call.fresh)
     return answer(call, briefing)
-
-
-def _opening(cli: CliContext, sessions: Sessions) -> Briefing:
-    """Return the prepared briefing while it is valid, or a new one."""
-    briefing = kept(sessions.opening, under=circumstances(os.environ, cli.options), now=system_clock())
-    return briefing or _prepare(cli, sessions)
 
 
 def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
@@ -130,13 +126,17 @@ def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
 
 def _add(memory: "Memory", log: Spooled) -> int:
     from memorywire.client.layer import MOST_NAME_CHARS, MOST_TURNS
+    from memorywire.consolidate.session import find_rules, session_source
     from memorywire.integrations.coding.transcripts import messages
 
     turns, session = messages(lines_of(log)), log.session[:MOST_NAME_CHARS]
     groups = [turns[start : start + MOST_TURNS] for start in range(0, len(turns), MOST_TURNS)]
     count = sum(_add_turns(memory, group, session) for group in groups)
-    for turn in turns:
-        _keep_rules(memory, turn, session)
+    # Remember what the user said to know, do or never do, unless the policy refuses it.
+    said = [turn["content"] for turn in turns if turn["role"] == "user"]
+    for kind, sentence in (rule for text in said for rule in find_rules(text)):
+        with suppress(InvalidRequest, Refused, SecretLeakage):
+            memory.remember(sentence, tags=[kind], source=session_source(session), session_id=session)
     return count
 
 
@@ -150,15 +150,6 @@ def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:
         click.echo(f"memorywire hook: skipped a turn of the session: {problem.detail}", err=True)
         return 0
     return len(turns)
-
-
-def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
-    """Remember what the user said to know, do or never do, unless the policy refuses it."""
-    from memorywire.consolidate.session import find_rules, session_source
-
-    for kind, sentence in find_rules(turn["content"]) if turn["role"] == "user" else ():
-        with suppress(InvalidRequest, Refused, SecretLeakage):
-            memory.remember(sentence, tags=[kind], source=session_source(session), session_id=session)
 
 
 def _caller(cli: CliContext) -> str:

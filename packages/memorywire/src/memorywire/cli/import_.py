@@ -14,7 +14,7 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from memorywire.cli.app import open_app
+from memorywire.cli.app import run_in_app
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import TYPES, decode_text, option
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
@@ -24,28 +24,15 @@ from memorywire.model.errors import EmbedderFailed, MemorywireError, NotFound, S
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
+    from memorywire.app import Container
     from memorywire.client.sync import Memory
     from memorywire.migrate.run_import import ImportRequest
 
 
 SOURCES = (
-    "auto",
-    "bundle",
-    "markdown",
-    "csv",
-    "okf",
-    "mcp-memory",
-    "notes",
-    "basic-memory",
-    "mem0",
-    "openmemory",
-    "letta",
-    "langgraph",
-    "chroma",
-    "chatgpt",
-    "claude",
-    "memorywire-0",
-)
+    "auto bundle markdown csv okf mcp-memory notes basic-memory mem0 openmemory letta langgraph chroma "
+    "chatgpt claude memorywire-0"
+).split()
 
 on_conflict_option = option(
     "--on-conflict",
@@ -93,11 +80,12 @@ def import_command(
     URL is the API of a Letta server or of mem0, with its key in LETTA_API_KEY or MEM0_API_KEY, or the
     Postgres database of LangGraph, Letta or mem0. --undo takes back a whole import.
     """
-    import asyncio
-
     if undo is not None and what is None:
+        from memorywire.migrate.undo import undo_import
+
         cli.refuse_scope("an import is undone as a whole", names=("agent", "user"))
-        cli.show(asyncio.run(_undo_import(cli, undo)), partial(_render_import_undo, cli))
+        result = run_in_app(cli.local_settings, lambda app: undo_import(undo, app.context, cli.tenant))
+        cli.show(asdict(result), partial(_render_import_undo, cli))
         return
     if what is None or undo is not None:
         raise click.UsageError("name a FILE, or an import with --undo")
@@ -116,7 +104,7 @@ def import_command(
         ledger=not without_ledger,
         trusted=trusted,
     )
-    answer = asyncio.run(_import_memories(cli, request))
+    answer = run_in_app(cli.local_settings, partial(_import_memories, request))
     cli.show(answer, partial(_render_import, cli))
     if answer["problems"] or answer["refused"]:
         raise click.exceptions.Exit(REFUSED)
@@ -134,21 +122,20 @@ def _locate(what: str) -> dict[str, Any]:
     return {"path": path}
 
 
-async def _import_memories(cli: CliContext, request: "ImportRequest") -> Answer:
+async def _import_memories(request: "ImportRequest", container: "Container") -> Answer:
     from memorywire.journal.ledger import Filters
     from memorywire.migrate.run_import import import_memories
 
-    async with open_app(cli.local_settings) as container:
-        with Progress("importing", None) as progress:
-            answer = await import_memories(
-                request,
-                container.context,
-                lambda done, total: progress.update(done, f"{done} of {total} changes", of=total),
-            )
-        if container.journal is None or not answer["already"]:
-            return answer
-        filters = Filters(tenant=request.tenant, operation="undo")
-        entries = [row.said for row in await container.journal.filter_entries(filters)]
+    with Progress("importing", None) as progress:
+        answer = await import_memories(
+            request,
+            container.context,
+            lambda done, total: progress.update(done, f"{done} of {total} changes", of=total),
+        )
+    if container.journal is None or not answer["already"]:
+        return answer
+    filters = Filters(tenant=request.tenant, operation="undo")
+    entries = [row.said for row in await container.journal.filter_entries(filters)]
     # An import makes each change once, so that it can be repeated: what was undone stays undone.
     taken_back = {entry["details"].get("undoes") for entry in entries}
     undos = [
@@ -157,13 +144,6 @@ async def _import_memories(cli: CliContext, request: "ImportRequest") -> Answer:
         if entry["details"].get("batch") == answer["batch"] and entry["subject"] not in taken_back
     ]
     return {**answer, "undone": undos} if undos else answer
-
-
-async def _undo_import(cli: CliContext, batch: str) -> Answer:
-    from memorywire.migrate.undo import undo_import
-
-    async with open_app(cli.local_settings) as container:
-        return asdict(await undo_import(batch, container.context, cli.tenant))
 
 
 def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
@@ -177,7 +157,9 @@ def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
         yield "  this import was undone, so its memories stay ended; bring them back with:"
         yield f"    {again}"
     if "signed_by" in answer:
-        yield f"  {_signature(answer)}"
+        signer = f"signed by {answer['signed_by']}" if answer["signed_by"] else "not signed"
+        unknown = "the key is unknown, so its memories are untrusted; import with --trusted to trust it"
+        yield f"  {signer}: {'trusted' if answer['trusted'] else unknown}"
     for ledger in answer["ledgers"]:
         sealed = f"{ledger['sealed']} of its {ledger['entries']} entries are signed"
         yield f"  the ledger of {ledger['origin']} is valid: {sealed}"
@@ -186,14 +168,6 @@ def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
         yield from problem_lines(problem, as_json=False)
     if not answer["dry_run"] and answer["changes"]:
         yield f"  undo with: {cli.suggest('import', '--undo', answer['batch'])}"
-
-
-def _signature(answer: Answer) -> str:
-    """Return the signer of a bundle, and the trust of its memories."""
-    signed = f"signed by {answer['signed_by']}" if answer["signed_by"] else "not signed"
-    if answer["trusted"]:
-        return f"{signed}: trusted"
-    return f"{signed}: the key is unknown, so its memories are untrusted; import with --trusted to trust it"
 
 
 _OTHER_COUNTS = {
@@ -217,8 +191,6 @@ def _render_import_undo(cli: CliContext, answer: Answer) -> Iterator[str]:
 
 _BATCH = 128
 """As many as the client embeds at once, so that the count is right after a failure."""
-
-Line = tuple[int, bytes]
 
 
 class Tally(Struct):
@@ -246,12 +218,15 @@ class Tally(Struct):
         return self.committed + self.duplicate + len(self.failed)
 
     def answer(self) -> Answer:
+        def describe(line: int, error: MemorywireError) -> Answer:
+            return {"line": line, "problem": error.problem()}
+
         failed = sorted(self.failed, key=lambda fault: fault[0])
         return {
             "committed": self.committed,
             "duplicate": self.duplicate,
-            "failed": [_line_problem(line, error) for line, error in failed],
-            **({"stopped": _line_problem(*self.stopped)} if self.stopped else {}),
+            "failed": [describe(*fault) for fault in failed],
+            **({"stopped": describe(*self.stopped)} if self.stopped else {}),
             **({"interrupted": True} if self.interrupted else {}),
         }
 
@@ -262,10 +237,6 @@ class Tally(Struct):
         if self.stopped:
             return STORE_FAILURE
         return REFUSED if self.failed else 0
-
-
-def _line_problem(line: int, error: MemorywireError) -> Answer:
-    return {"line": line, "problem": error.problem()}
 
 
 @click.command("import-lines")
@@ -291,7 +262,8 @@ def import_lines_command(
     """
     defaults = cli.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
     tally = Tally()
-    with Progress("importing", _file_size(file)) as progress:
+    size = os.fstat(file.fileno()).st_size or None  # none for a pipe
+    with Progress("importing", size) as progress:
         try:
             _import_batches(cli.memory(), file, defaults, tally, progress)
         except KeyboardInterrupt:
@@ -331,16 +303,18 @@ def _delay_interrupt() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _file_size(file: BinaryIO) -> int | None:
-    """Return the size of the file; None for a pipe."""
-    return os.fstat(file.fileno()).st_size or None
+def _remember_batch(
+    memory: "Memory", batch: Iterable[tuple[int, bytes]], defaults: Answer, tally: Tally
+) -> None:
+    from memorywire.wire.strict import parse
 
-
-def _remember_batch(memory: "Memory", batch: Iterable[Line], defaults: Answer, tally: Tally) -> None:
     requests: list[tuple[int, Answer]] = []
     for number, line in batch:
         try:
-            requests.extend((number, request) for request in _line_requests(line, defaults))
+            text = decode_text(line, field="content").strip()
+            if text:
+                fields = parse(text) if text.startswith("{") else {"content": text}
+                requests.append((number, {**defaults, **fields}))
         except MemorywireError as error:
             tally.count(number, error)
     try:
@@ -352,27 +326,13 @@ def _remember_batch(memory: "Memory", batch: Iterable[Line], defaults: Answer, t
         tally.count(number, result)
 
 
-def _line_requests(line: bytes, defaults: Answer) -> Iterator[Answer]:
-    """Yield the request of a line; nothing for an empty one."""
-    from memorywire.wire.strict import parse
-
-    text = decode_text(line, field="content").strip()
-    if text.startswith("{"):
-        yield {**defaults, **parse(text)}
-    elif text:
-        yield {**defaults, "content": text}
-
-
 def _render_lines(answer: Answer) -> Iterator[str]:
     failed = answer["failed"]
     yield f"remembered {answer['committed']}, already known {answer['duplicate']}, failed {len(failed)}"
-    for fault in failed:
+    stops = [("stopped at line", answer["stopped"])] if "stopped" in answer else []
+    for label, fault in [*(("line", fault) for fault in failed), *stops]:
         first, *rest = problem_lines(fault["problem"], as_json=False)
-        yield f"line {fault['line']}: {first}"
-        yield from rest
-    if "stopped" in answer:
-        first, *rest = problem_lines(answer["stopped"]["problem"], as_json=False)
-        yield f"stopped at line {answer['stopped']['line']}: {first}"
+        yield f"{label} {fault['line']}: {first}"
         yield from rest
     if "interrupted" in answer:
         yield "interrupted; import the same file again to continue"

@@ -1,11 +1,11 @@
 """`memorywire kv`: a key-value store."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.context import Answer, CliContext, Render, shared
 from memorywire.cli.inputs import TextCommand, limit_option, option, top_k_option
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
@@ -15,7 +15,6 @@ from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.client.blocking_contracts import BlockingKeyValue
-    from memorywire.client.sync import Memory
 
 of = option(
     "--of",
@@ -38,8 +37,7 @@ def get(cli: CliContext, key: str, of: str) -> None:
     """Print the value of KEY."""
     from memorywire.client.kv import entry_document
 
-    memory = cli.readable_memory()
-    entry = _open_keys(cli, memory, of).get(key)
+    entry = _open_keys(cli, of, reads=True).get(key)
     if entry is None:
         raise NotFound("this key has no value", field="key")
     cli.show(entry_document(entry), lambda answer: [_format_value(answer["value"])])
@@ -55,33 +53,13 @@ def get(cli: CliContext, key: str, of: str) -> None:
 @option("--if-version N", "Only if the key is at version N; 0: if it is new.", type=click.IntRange(0))
 @of
 @shared
-def set_(
-    cli: CliContext,
-    key: str,
-    value: str,
-    as_text: bool,
-    ttl: float | None,
-    embed: bool,
-    embed_text: str | None,
-    if_version: int | None,
-    of: str,
-) -> None:
+def set_(cli: CliContext, key: str, value: str, as_text: bool, of: str, **options: Any) -> None:
     """Set KEY to VALUE: JSON if it is valid JSON, else text.
 
     A VALUE that begins with a brace or a bracket must be valid JSON.
     """
-    from memorywire.wire.codec import encode
-
-    memory = cli.memory()
-    receipt = _open_keys(cli, memory, of).set(
-        key,
-        value if as_text else _parse_value(value),
-        ttl=ttl,
-        embed=embed,
-        embed_text=embed_text,
-        if_version=if_version,
-    )
-    _owner_context(cli, of).show(_receipt(encode(receipt)), _render_set)
+    content = value if as_text else _parse_value(value)
+    _show_receipt(cli, of, _open_keys(cli, of).set(key, content, **options), _render_set)
 
 
 @kv_command.command("incr")
@@ -91,12 +69,8 @@ def set_(
 @shared
 def incr(cli: CliContext, key: str, by: float, of: str) -> None:
     """Add BY (default: 1) to the number of KEY."""
-    from memorywire.wire.codec import encode
-
     whole = int(by) if by.is_integer() else by
-    memory = cli.memory()
-    receipt = _open_keys(cli, memory, of).incr(key, whole)
-    _owner_context(cli, of).show(_receipt(encode(receipt)), _render_sum)
+    _show_receipt(cli, of, _open_keys(cli, of).incr(key, whole), _render_sum)
 
 
 @kv_command.command("delete")
@@ -105,11 +79,7 @@ def incr(cli: CliContext, key: str, by: float, of: str) -> None:
 @shared
 def delete(cli: CliContext, key: str, of: str) -> None:
     """Delete KEY."""
-    from memorywire.wire.codec import encode
-
-    memory = cli.memory()
-    receipt = _open_keys(cli, memory, of).delete(key)
-    _owner_context(cli, of).show(_receipt(encode(receipt)), _render_deleted)
+    _show_receipt(cli, of, _open_keys(cli, of).delete(key), _render_deleted)
 
 
 @kv_command.command("list")
@@ -122,8 +92,7 @@ def list_(cli: CliContext, prefix: str, limit: int, after: str | None, of: str) 
     """List the keys that begin with PREFIX."""
     from memorywire.client.kv import entry_document
 
-    memory = cli.readable_memory()
-    page = _open_keys(cli, memory, of).list(prefix, limit=limit, after=after)
+    page = _open_keys(cli, of, reads=True).list(prefix, limit=limit, after=after)
     more = {} if page.next is None else {"next": page.next}
     cli.show({"entries": [entry_document(entry) for entry in page], **more}, _render_entries)
 
@@ -140,8 +109,8 @@ def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | No
     from memorywire.client.kv import entry_document
 
     repetitions = None if dedup is None else {"mode": dedup}
-    memory = cli.readable_memory()
-    matches = _open_keys(cli, memory, of).search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
+    keys = _open_keys(cli, of, reads=True)
+    matches = keys.search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
     entries = [{**entry_document(match.entry), "score": round(match.score, 6)} for match in matches]
     degraded = list(matches.degraded)
     cli.show({"entries": entries, "repeats": matches.repeats, "degraded": degraded}, _render_entries)
@@ -152,10 +121,7 @@ def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | No
 @shared
 def stats(cli: CliContext, of: str) -> None:
     """Show the number and size of the entries, and the model of their vectors."""
-    from memorywire.wire.codec import encode
-
-    memory = cli.readable_memory()
-    cli.show(encode(_open_keys(cli, memory, of).stats()), _render_stats)
+    cli.show(_encode(_open_keys(cli, of, reads=True).stats()), _render_stats)
 
 
 @kv_command.command("reembed")
@@ -163,14 +129,14 @@ def stats(cli: CliContext, of: str) -> None:
 @shared
 def reembed(cli: CliContext, of: str) -> None:
     """Create missing vectors."""
-    from memorywire.wire.codec import encode
+    answer = _encode(_open_keys(cli, of).reembed())
+    line = f"{counted(answer['entries'], 'entry has', 'entries have')} a vector now"
+    cli.show(answer, lambda answer: [line])
 
-    memory = cli.memory()
-    cli.show(encode(_open_keys(cli, memory, of).reembed()), _render_reembedded)
 
-
-def _open_keys(cli: CliContext, memory: "Memory", kind: str) -> "BlockingKeyValue":
+def _open_keys(cli: CliContext, kind: str, *, reads: bool = False) -> "BlockingKeyValue":
     """Return the keys of the owner; those of a user need --user, and others must not have it."""
+    memory = cli.readable_memory() if reads else cli.memory()
     if kind != OwnerKind.USER and "--user" in cli.options:
         raise InvalidRequest(
             f"keys of the {kind} belong to no user: they would not be separate, nor erased with the user",
@@ -179,18 +145,24 @@ def _open_keys(cli: CliContext, memory: "Memory", kind: str) -> "BlockingKeyValu
         )
     if kind != OwnerKind.AGENT:
         cli.refuse_scope(f"keys of a {kind} belong to no agent", names=("agent",))
-    if kind == "agent":
-        return memory.kv.of(kind, cli.settings.agent)
-    if kind == "tenant":
-        return memory.kv.of(kind, cli.tenant)
-    if cli.settings.user is None:
+    owners = {"agent": cli.settings.agent, "tenant": cli.tenant, "user": cli.settings.user}
+    if (owner := owners[kind]) is None:
         raise click.UsageError("name the user with --user")
-    return memory.kv.of(kind, cli.settings.user)
+    return memory.kv.of(kind, owner)
 
 
-def _owner_context(cli: CliContext, kind: str) -> CliContext:
-    """Return the context whose undo hint finds changes of these keys."""
-    return cli if kind == "agent" else cli.for_agent(SHARED[OwnerKind(kind)])
+def _show_receipt(cli: CliContext, kind: str, receipt: object, render: Render) -> None:
+    """Print a receipt, with an undo hint that finds changes of these keys."""
+    answer = _encode(receipt)
+    context = cli if kind == "agent" else cli.for_agent(SHARED[OwnerKind(kind)])
+    context.show({**answer, "pending_approval": True} if "proposal_id" in answer else answer, render)
+
+
+def _encode(value: object) -> Answer:
+    from memorywire.wire.codec import encode
+
+    document: Answer = encode(value)
+    return document
 
 
 def _parse_value(text: str) -> Json:
@@ -204,10 +176,6 @@ def _parse_value(text: str) -> Json:
         raise InvalidRequest(
             f"VALUE is not valid JSON: {error}", field="value", fix="correct it, or give --text"
         ) from error
-
-
-def _receipt(answer: Answer) -> Answer:
-    return {**answer, "pending_approval": True} if "proposal_id" in answer else answer
 
 
 def _format_value(value: Json) -> str:
@@ -238,26 +206,13 @@ def _render_set(answer: Answer) -> Iterator[str]:
 
 
 def _render_entries(answer: Answer) -> Iterator[str]:
-    if not answer["entries"]:
-        yield "no keys"
-        return
-    headers = ["KEY", "VERSION", "UPDATED", "VALUE"]
     rows = [
-        [
-            clean(entry["key"]),
-            str(entry["version"]),
-            format_time(entry["updated_at"]),
-            _format_value(entry["value"]),
-        ]
-        for entry in answer["entries"]
+        [one["key"], one["version"], format_time(one["updated_at"]), _format_value(one["value"])]
+        for one in answer["entries"]
     ]
-    yield from format_table(headers, rows, elastic="VALUE")
+    yield from format_table(["KEY", "VERSION", "UPDATED", "VALUE"], rows, empty="no keys")
     if "next" in answer:
         yield f"more with: --after {clean(answer['next'])}"
-
-
-def _render_reembedded(answer: Answer) -> Iterator[str]:
-    yield f"{counted(answer['entries'], 'entry has', 'entries have')} a vector now"
 
 
 def _render_stats(answer: Answer) -> Iterator[str]:

@@ -30,9 +30,12 @@ def add(cli: CliContext, file: BinaryIO, verbatim: bool, session: str | None) ->
     """Add the messages of FILE, one JSON object a line."""
     from memorywire.client.layer import event_document
 
-    messages = [_check_message(number, document) for number, document in parse_json_lines(file)]
-    memory = cli.memory()
-    event = memory.layer.add(messages, infer=not verbatim, session_id=session)
+    messages: list[dict[str, Json]] = []
+    for number, document in parse_json_lines(file):
+        if not isinstance(document, dict):
+            raise InvalidRequest(f"line {number} is not a message", field="file")
+        messages.append(document)
+    event = cli.memory().layer.add(messages, infer=not verbatim, session_id=session)
     cli.show(event_document(event), _render_event)
 
 
@@ -43,8 +46,7 @@ def event(cli: CliContext, event_id: str) -> None:
     """Show the status of added messages."""
     from memorywire.client.layer import event_document
 
-    memory = cli.memory()
-    cli.show(event_document(memory.layer.event(event_id)), _render_event)
+    cli.show(event_document(cli.memory().layer.event(event_id)), _render_event)
 
 
 @layer_command.command("recall", cls=TextCommand)
@@ -62,8 +64,7 @@ def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) ->
     """Search the facts found in conversations."""
     from memorywire.client.layer import facts_document
 
-    memory = cli.readable_memory()
-    facts = memory.layer.recall(query, top_k=top_k, sources=sources or _KINDS)
+    facts = cli.readable_memory().layer.recall(query, top_k=top_k, sources=sources or _KINDS)
     cli.show(facts_document(facts), _render_facts)
 
 
@@ -71,14 +72,7 @@ def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) ->
 @without_scope
 def work(cli: CliContext) -> None:
     """Extract facts from waiting conversations, for every agent."""
-    memory = cli.memory()
-    cli.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} still waiting"])
-
-
-def _check_message(number: int, document: Json) -> dict[str, Json]:
-    if not isinstance(document, dict):
-        raise InvalidRequest(f"line {number} is not a message", field="file")
-    return document
+    cli.show({"waiting": cli.memory().layer.work()}, lambda answer: [f"{answer['waiting']} still waiting"])
 
 
 def _render_event(answer: Answer) -> Iterator[str]:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show 
     from memorywire.journal.journal import Journal
     from memorywire.journal.signer import Signer
     from memorywire.journal.sqlite import LedgerFile
-    from memorywire.stores.sqlite.location import Location
 
 T = TypeVar("T")
+
+_POSTGRES = ("postgresql:", "postgres:")
 
 
 class LocalLedger(Struct, frozen=True, kw_only=True):
@@ -83,14 +84,18 @@ def _empty_error() -> NotFound:
 @contextmanager
 def open_ledger(cli: CliContext, *, missing_ok: bool = False) -> Iterator[LocalLedger | RemoteLedger]:
     """Open the ledger of the store. Raises NotFound if there is none, unless `missing_ok`."""
+    from memorywire.app import default_journal
     from memorywire.journal.ledger import has_ledger
     from memorywire.journal.signer import Signer
     from memorywire.journal.sqlite import LedgerFile
+    from memorywire.stores.sqlite.location import locate
 
-    if cli.local_settings.stores[0].startswith(("postgresql:", "postgres:")):
+    stores, journal = cli.local_settings.stores, cli.settings.journal
+    if stores[0].startswith(_POSTGRES):
         yield _open_remote(cli)
         return
-    location = _location(cli)
+    # The file of the store, or the journal file of a store without one.
+    location = locate(as_sqlite(stores[0]) or journal or default_journal(os.environ, stores))
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no ledger at {location}", field="store")
     with LedgerFile.open(location.path) as file:
@@ -105,7 +110,7 @@ def other_tenants(cli: CliContext) -> list[str]:
     from memorywire.journal.ledger import list_tenants
 
     store = cli.local_settings.stores[0]
-    if as_sqlite(store) is not None or store.startswith(("postgresql:", "postgres:")):
+    if as_sqlite(store) is not None or store.startswith(_POSTGRES):
         with suppress(NotFound), open_ledger(cli) as ledger:
             return [tenant for tenant in ledger.read(list_tenants) if tenant != cli.tenant]
     return []
@@ -127,12 +132,3 @@ def _open_remote(cli: CliContext) -> RemoteLedger:
     if signer is None:
         raise NotFound("this ledger is not signed: its journal is not on this machine", field="store")
     return RemoteLedger(settings=cli.settings, signer=signer)
-
-
-def _location(cli: CliContext) -> "Location":
-    """Return the file of the store, or the journal file of a store without one."""
-    from memorywire.app import default_journal
-    from memorywire.stores.sqlite.location import locate
-
-    stores, journal = cli.settings.stores, cli.settings.journal
-    return locate(as_sqlite(stores[0]) or journal or default_journal(os.environ, stores))

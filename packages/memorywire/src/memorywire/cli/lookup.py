@@ -62,7 +62,10 @@ def list_command(
     if everything:
         page = {**page, "items": [*page["items"], *_next_items(cli, request, page)]}
         page.pop("next", None)
-    options = _page_options(types, filter_, include_archived=include_archived, limit=limit)
+    options = [word for kind in types for word in ("--type", kind)]
+    options += [] if filter_ is None else ["--filter", json.dumps(filter_, ensure_ascii=False)]
+    options += ["--include-archived"] if include_archived else []
+    options += [] if limit is None else ["--limit", str(limit)]
     cli.show(page, lambda page: _render_list(page, cli.suggest("list", *options)))
     if not page["items"]:
         note_empty_scope(cli)
@@ -120,20 +123,6 @@ def _next_items(cli: CliContext, request: Answer, page: Answer) -> Iterator[Answ
         yield from page["items"]
 
 
-def _page_options(
-    types: tuple[str, ...], filter_: Json, *, include_archived: bool, limit: int | None
-) -> Iterator[str]:
-    """Yield the options of this page, to type them for the next one."""
-    for kind in types:
-        yield from ("--type", kind)
-    if filter_ is not None:
-        yield from ("--filter", json.dumps(filter_, ensure_ascii=False))
-    if include_archived:
-        yield "--include-archived"
-    if limit is not None:
-        yield from ("--limit", str(limit))
-
-
 def _render_memory(answer: Answer) -> Iterator[str]:
     for name, value in answer.items():
         if value not in (None, [], {}):
@@ -166,22 +155,14 @@ def _render_list(answer: Answer, next_page: str) -> Iterator[str]:
 
 
 def _render_history(answer: Answer) -> list[str]:
-    headers = ["VERSION", "BEGAN", "BY CHANGE", "ENDED", "WHY", "CONTENT"]
-    rows = [_version_row(version) for version in answer["versions"]]
-    return format_table(headers, rows, elastic="CONTENT")
-
-
-def _version_row(version: dict[str, Json]) -> list[str]:
-    reason = version.get("reason") or ""
-    record = version.get("record")
-    return [
-        str(version["number"]),
-        format_time(version["began_at"]),
-        version["began_by"],
-        format_time(version.get("ended_at")) or "current",
-        f"{reason} into {version['into']}" if version.get("into") else reason,
-        format_content(record["content"]) if record else "(erased)",
-    ]
+    rows = []
+    for version in answer["versions"]:
+        reason, record = version.get("reason") or "", version.get("record")
+        into = f" into {version['into']}" if version.get("into") else ""
+        began, ended = format_time(version["began_at"]), format_time(version.get("ended_at")) or "current"
+        content = format_content(record["content"]) if record else "(erased)"
+        rows.append([version["number"], began, version["began_by"], ended, reason + into, content])
+    return format_table(["VERSION", "BEGAN", "BY CHANGE", "ENDED", "WHY", "CONTENT"], rows)
 
 
 def _render_why(answer: Answer) -> Iterator[str]:
@@ -191,33 +172,21 @@ def _render_why(answer: Answer) -> Iterator[str]:
     if not answer["results"]:
         yield f"no results ({answer['verdict']})"
         return
-    rows = [
-        [
-            f"{one['score']:.3f}",
-            "as now" if one["current"] else "since changed" if "memory" in one else "since erased",
-            one["id"],
-            f"v{one['version']}",
-            one["memory"].get("source", "") if "memory" in one else "",
-            one["memory"]["trust"] if "memory" in one else "",
-            format_content(one["memory"]["content"]) if "memory" in one else "",
-        ]
-        for one in answer["results"]
-    ]
+    rows = []
+    for one in answer["results"]:
+        memory = one.get("memory", {"content": "", "trust": ""})
+        state = "as now" if one["current"] else "since changed" if "memory" in one else "since erased"
+        origin = [memory.get("source", ""), memory["trust"], format_content(memory["content"])]
+        rows.append([f"{one['score']:.3f}", state, one["id"], f"v{one['version']}", *origin])
     headers = ["SCORE", "STATE", "ID", "VERSION", "SOURCE", "TRUST", "CONTENT"]
     yield from format_entries(headers, rows, lead=2)
 
 
-def _render_agents(answer: Answer) -> Iterator[str]:
-    if not answer["items"]:
-        yield "no agents"
-        return
-    rows = [[one["agent_id"], str(one["memories"]), str(one["waiting"])] for one in answer["items"]]
-    yield from format_table(["AGENT", "MEMORIES", "WAITING"], rows, elastic="AGENT")
+def _render_agents(answer: Answer) -> list[str]:
+    rows = [[one["agent_id"], one["memories"], one["waiting"]] for one in answer["items"]]
+    return format_table(["AGENT", "MEMORIES", "WAITING"], rows, elastic="AGENT", empty="no agents")
 
 
-def _render_users(answer: Answer) -> Iterator[str]:
-    if not answer["items"]:
-        yield "no memories"
-        return
-    rows = [[one["user_id"] or "(no user)", str(one["memories"])] for one in answer["items"]]
-    yield from format_table(["USER", "MEMORIES"], rows, elastic="USER")
+def _render_users(answer: Answer) -> list[str]:
+    rows = [[one["user_id"] or "(no user)", one["memories"]] for one in answer["items"]]
+    return format_table(["USER", "MEMORIES"], rows, elastic="USER", empty="no memories")

@@ -103,19 +103,14 @@ async def _open_lazily(cli: CliContext) -> AsyncIterator["OpenService"]:
 
 def _absolute_options(options: Sequence[str]) -> tuple[str, ...]:
     """Return the options with absolute paths, since a client starts this in another folder."""
-    pairs = zip(options[::2], options[1::2], strict=True)
-    return tuple(word for option, value in pairs for word in (option, _make_absolute(option, value)))
-
-
-def _make_absolute(option: str, value: str) -> str:
-    if option == "--config":
-        return str(Path(value).absolute())
-    relative = _RELATIVE.fullmatch(value) if option == "--store" else None
-    return (
-        value
-        if relative is None
-        else f"{relative[1]}{quote(Path.cwd().as_posix())}/{relative[2].removeprefix('./')}"
-    )
+    words: list[str] = []
+    for name, value in zip(options[::2], options[1::2], strict=True):
+        if name == "--config":
+            value = str(Path(value).absolute())
+        elif name == "--store" and (relative := _RELATIVE.fullmatch(value)):
+            value = f"{relative[1]}{quote(Path.cwd().as_posix())}/{relative[2].removeprefix('./')}"
+        words += [name, value]
+    return tuple(words)
 
 
 def _command_path() -> str:

@@ -84,16 +84,13 @@ def _render_migration(answer: Answer, target: str, tenant: str | None = None) ->
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)
     if "verified" in answer:
-        yield from _render_comparison(answer["verified"])
+        comparison = answer["verified"]
+        if comparison["ok"]:
+            yield "both sides have the same memories"
+        else:
+            ids = ", ".join(comparison["named"])
+            yield f"{comparison['missing']} missing, {comparison['differing']} differ: {ids}"
+        yield f"  {comparison['agreed']} of {comparison['asked']} sampled recalls agree on both sides"
         words = ["memorywire", "import", "--undo", answer["batch"], "--store", mask_secrets(target)]
         words += [] if tenant is None else ["--tenant", tenant]
         yield f"  undo with: {shlex.join(words)}"
-
-
-def _render_comparison(comparison: Answer) -> Iterator[str]:
-    if comparison["ok"]:
-        yield "both sides have the same memories"
-    else:
-        ids = ", ".join(comparison["named"])
-        yield f"{comparison['missing']} missing, {comparison['differing']} differ: {ids}"
-    yield f"  {comparison['agreed']} of {comparison['asked']} sampled recalls agree on both sides"

@@ -41,11 +41,9 @@ def check(cli: CliContext, file: Path) -> None:
 
     answer = policy_to_dict(load_policy(str(file)))
     document = tomllib.loads(file.read_text(encoding="utf-8"))
-    own, all_of_them = len(document.get("rule", ())), len(answer["rule"])
-    below = (
-        "" if document.get("complete") else f" of its own, {all_of_them - own} of profile {answer['profile']}"
-    )
-    cli.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
+    own, total = len(document.get("rule", ())), len(answer["rule"])
+    base = "" if document.get("complete") else f" of its own, {total - own} of profile {answer['profile']}"
+    cli.show(answer, lambda _: [f"sound: {counted(own, 'rule')}{base}"])
 
 
 @policy_command.command("test")
@@ -74,11 +72,8 @@ def set_(cli: CliContext, file: Path, if_edition: int | None, drop_all: bool) ->
     """
     tables = _read_tables(file)
     if not tables and not drop_all:
-        raise InvalidRequest(
-            f"{file} has no [[rule]] tables: this would remove all rules",
-            field="file",
-            fix="give --none to remove them",
-        )
+        reason = f"{file} has no [[rule]] tables: this would remove all rules"
+        raise InvalidRequest(reason, field="file", fix="give --none to remove them")
     edition = {} if if_edition is None else {"if_edition": if_edition}
     answer = _call(cli, "set_rules", rules=tables, **edition)
     cli.show(answer, lambda answer: [*_render_policy(answer), *_render_dropped(answer, cli)])
@@ -133,8 +128,7 @@ def _rules(cli: CliContext) -> Answer:
 
 
 def _call(cli: CliContext, operation: str, **fields: Json) -> Answer:
-    memory = cli.memory()
-    return memory.call(operation, fields)
+    return cli.memory().call(operation, fields)
 
 
 def _read_tables(file: Path) -> list[Json]:
@@ -146,11 +140,8 @@ def _read_tables(file: Path) -> list[Json]:
         raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
     rules_from(document.get("rule", []))  # fails with the messages of `check`, before anything is sent
     if set(document) - {"rule"}:
-        raise InvalidRequest(
-            f"{file} has more than [[rule]] tables",
-            field="file",
-            fix="put the rest into the file of the setting `policy`",
-        )
+        fix = "put the rest into the file of the setting `policy`"
+        raise InvalidRequest(f"{file} has more than [[rule]] tables", field="file", fix=fix)
     return list(document.get("rule", []))
 
 
@@ -158,9 +149,8 @@ def _find_rule(name: str, policy: Answer) -> Mapping[str, Json]:
     rules = [*policy["given"], *policy["base"], *(one["rule"] for one in policy["suggestions"])]
     match = next((rule for rule in rules if rule["name"] == name), None)
     if match is None:
-        raise NotFound(
-            f"no rule {name} is active or suggested", field="rule", fix="see memorywire policy show"
-        )
+        fix = "see memorywire policy show"
+        raise NotFound(f"no rule {name} is active or suggested", field="rule", fix=fix)
     return {**match, "enabled": True}
 
 
@@ -172,8 +162,7 @@ def _render_policy(answer: Answer) -> Iterator[str]:
         for origin, rules in (("given", answer["given"]), (answer["profile"], answer["base"]))
         for rule in rules
     ]
-    headers = ["RULE", "VERDICT", "STATE", "FROM", "WHEN"]
-    yield from format_table(headers, rows, elastic="WHEN")
+    yield from format_table(["RULE", "VERDICT", "STATE", "FROM", "WHEN"], rows)
     yield f"held changes wait at most {counted(answer['pending_days'], 'day')}"
     if answer.get("four_eyes"):
         yield "the author of a change cannot approve it (four_eyes)"
@@ -203,9 +192,8 @@ def _format_state(rule: Mapping[str, Json]) -> str:
 def _format_conditions(rule: Mapping[str, Json]) -> str:
     """Return the conditions in a form close to the TOML file."""
     conditions = {name: value for name, value in rule.items() if name not in _OWN}
-    return ", ".join(
-        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in conditions.items()
-    )
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in conditions.items()}
+    return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
 def _render_test(answer: Answer) -> Iterator[str]:
@@ -215,15 +203,10 @@ def _render_test(answer: Answer) -> Iterator[str]:
 
 def _render_editions(answer: Answer, restore: str) -> Iterator[str]:
     rows = [
-        [
-            str(one["number"]),
-            format_time(one["at"]),
-            one["by"],
-            ", ".join(rule["name"] for rule in one["rules"]),
-        ]
+        [one["number"], format_time(one["at"]), one["by"], ", ".join(rule["name"] for rule in one["rules"])]
         for one in answer["editions"]
     ]
-    yield from format_table(["EDITION", "AT", "BY", "RULES"], rows, elastic="RULES")
+    yield from format_table(["EDITION", "AT", "BY", "RULES"], rows)
     if rows:
         yield f"restore one with: {restore}"
 

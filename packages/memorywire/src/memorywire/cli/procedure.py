@@ -118,7 +118,7 @@ def _render_procedure(answer: Answer) -> Iterator[str]:
     yield f"{definition.name}: {definition.current} (version {answer['version']})"
     yield f"states: {', '.join(definition.states)}; initial: {definition.initial}"
     rows = [[way.trigger, way.source, way.dest or "(stays)", way.guard] for way in definition.transitions]
-    yield from format_table(["TRIGGER", "FROM", "TO", "WHEN"], rows, elastic="WHEN")
+    yield from format_table(["TRIGGER", "FROM", "TO", "WHEN"], rows)
 
 
 def _render_step(answer: Answer) -> Iterator[str]:
@@ -129,12 +129,7 @@ def _render_step(answer: Answer) -> Iterator[str]:
 
 def _render_steps(answer: Answer) -> list[str]:
     rows = [
-        [
-            str(step["version"]),
-            format_time(step["at"]),
-            ", ".join(step["triggers"]),
-            step["state"] or "(no state)",
-        ]
+        [step["version"], format_time(step["at"]), ", ".join(step["triggers"]), step["state"] or "(no state)"]
         for step in answer["steps"]
     ]
     return format_table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY")

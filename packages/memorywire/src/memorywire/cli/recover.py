@@ -1,7 +1,7 @@
 """Commands that clean memory up: `recover` from a bad source, and `scan` for secrets."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 from msgspec import to_builtins
@@ -43,16 +43,11 @@ def _render_recovery(answer: Answer) -> Iterator[str]:
     counts = Counter(step["deed"].replace("_", " ") for step in steps)
     would = "would be: " if answer["dry_run"] else ""
     yield would + ", ".join(f"{count} {action}" for action, count in counts.items())
-    rows = [
-        [
-            step["deed"].replace("_", " "),
-            step["id"],
-            step["cause"],
-            step.get("via", ", ".join(step.get("signs", ()))),
-        ]
-        for step in steps
-    ]
-    yield from format_table(["ACTION", "MEMORY", "BECAUSE", "OF"], rows, elastic="OF")
+    rows = []
+    for step in steps:
+        via = step.get("via", ", ".join(step.get("signs", ())))
+        rows.append([step["deed"].replace("_", " "), step["id"], step["cause"], via])
+    yield from format_table(["ACTION", "MEMORY", "BECAUSE", "OF"], rows)
 
 
 _FINDINGS = 1
@@ -75,19 +70,17 @@ def scan_command(cli: CliContext, fix: bool, yes: bool) -> None:
     findings = memory.scan()
     ids = list(dict.fromkeys(one.id for one in findings.secrets))
     results = memory.clear(ids, hold=not yes) if fix else ()
-    answer = to_builtins(findings) | (
-        {"fixed": _fix_results(ids, [to_builtins(one) for one in results])} if fix else {}
-    )
+    answer = to_builtins(findings)
+    if fix:
+        by_id = {
+            one.id: {name: value for name, value in to_builtins(one).items() if value} for one in results
+        }
+        # A memory without a result has the secret in its id, which is masked.
+        problem = {"detail": "its id holds the secret", "fix": "erase it with: memorywire forget --hard"}
+        answer["fixed"] = [by_id.get(id, {"id": id, "problem": problem}) for id in ids]
     cli.show(answer, _render_scan)
     if findings.secrets or findings.instructions:
         raise click.exceptions.Exit(_FINDINGS)
-
-
-def _fix_results(ids: Sequence[str], results: Sequence[Answer]) -> list[Answer]:
-    """Return the result for each id; a memory without one has the secret in its id, which is masked."""
-    by_id = {one["id"]: {name: value for name, value in one.items() if value} for one in results}
-    problem = {"detail": "its id holds the secret", "fix": "erase it with: memorywire forget --hard"}
-    return [by_id.get(id, {"id": id, "problem": problem}) for id in ids]
 
 
 def _render_scan(answer: Answer) -> Iterator[str]:
@@ -101,12 +94,10 @@ def _render_scan(answer: Answer) -> Iterator[str]:
             rows = [[one["what"], one["place"], one["id"]] for one in findings]
             yield from format_table(["KIND", "PLACE", "MEMORY"], rows, elastic="PLACE")
     for one in answer.get("fixed", ()):
-        yield f"  {clean(one['id'])}  {_fix_outcome(one)}"
-
-
-def _fix_outcome(result: Answer) -> str:
-    if "problem" in result:
-        return f"not fixed: {clean(result['problem']['detail'])}"
-    if "proposal_id" in result:
-        return f"waits as proposal {result['proposal_id']}"
-    return f"fixed by change {result['change_id']}"
+        if "problem" in one:
+            outcome = f"not fixed: {clean(one['problem']['detail'])}"
+        elif "proposal_id" in one:
+            outcome = f"waits as proposal {one['proposal_id']}"
+        else:
+            outcome = f"fixed by change {one['change_id']}"
+        yield f"  {clean(one['id'])}  {outcome}"

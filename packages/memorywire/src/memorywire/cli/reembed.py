@@ -36,7 +36,7 @@ def reembed_command(cli: CliContext, embedder: str | None, dry_run: bool, price:
     name = embedder or cli.local_settings.embedder
     answers = []
     for url in cli.local_settings.stores:
-        estimate = _add_cost(asyncio.run(_estimate(cli, url, name)), price)
+        estimate = asyncio.run(_estimate(cli, url, name, price))
         if dry_run:
             answers.append(estimate)
             continue
@@ -60,42 +60,29 @@ async def _reembed(cli: CliContext, url: str, name: str) -> Answer:
             )
     finally:
         await embedder.close()
-    return {
-        "store": mask_secrets(url),
-        "embedding": str(embedder.space),
-        "reembedded": count,
-        **await _reindex(url),
-    }
-
-
-async def _reindex(url: str) -> Answer:
-    """Index the versions by their words again and return the number; empty for stores without a file."""
+    answer = {"store": mask_secrets(url), "embedding": str(embedder.space), "reembedded": count}
     address = as_sqlite(url)
     if address is None:
-        return {}
+        return answer
     from memorywire.stores.sqlite.reembed import reword
 
-    with Progress("indexing", None) as progress:
+    with Progress("indexing", None) as progress:  # the versions, by their words
         count = await reword(
             address, lambda done, total: progress.update(done, f"{done} of {total}", of=total)
         )
-    return {"reindexed": count}
+    return {**answer, "reindexed": count}
 
 
 class _Enough(Exception):
     """The first vectors exist: the number and the time are known."""
 
 
-async def _estimate(cli: CliContext, url: str, name: str) -> Answer:
+async def _estimate(cli: CliContext, url: str, name: str, price: float | None) -> Answer:
     from memorywire.search.embed import open_embedder
 
     embedder = open_embedder(name, api_key=cli.settings.embedder_key)
-    estimate: Answer = {
-        "store": mask_secrets(url),
-        "embedding": str(embedder.space),
-        "versions": 0,
-        "left": 0,
-    }
+    estimate: Answer = {"store": mask_secrets(url), "embedding": str(embedder.space)}
+    estimate |= {"versions": 0, "left": 0}
 
     async def embed(texts: Sequence[str]) -> list[bytes]:
         started = perf_counter()
@@ -116,13 +103,11 @@ async def _estimate(cli: CliContext, url: str, name: str) -> Answer:
         await embedder.close()
     each, characters = estimate.pop("each", 0.0), estimate.pop("characters", 0.0)
     remaining = estimate["left"]
-    return {**estimate, "seconds": round(remaining * each, 1), "characters": round(remaining * characters)}
-
-
-def _add_cost(estimate: Answer, price: float | None) -> Answer:
-    tokens = round(estimate["characters"] / _TOKEN)
-    cost = {} if price is None else {"cost": round(tokens * price / 1_000_000, 4)}
-    return {**estimate, "tokens": tokens, **cost}
+    estimate |= {"seconds": round(remaining * each, 1), "characters": round(remaining * characters)}
+    estimate["tokens"] = round(estimate["characters"] / _TOKEN)
+    return (
+        estimate if price is None else {**estimate, "cost": round(estimate["tokens"] * price / 1_000_000, 4)}
+    )
 
 
 def find_reembed(url: str) -> Callable[..., Awaitable[int]]:

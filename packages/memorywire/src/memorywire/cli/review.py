@@ -30,12 +30,14 @@ def render_queue(answer: Answer, show: str | None) -> Iterator[str]:
         return
     rows = [
         [
-            one["state"],
-            one["operation"],
-            one["id"],
-            format_time(one["at"]),
-            one["agent_id"],
-            one["rule"],
+            *(
+                one["state"],
+                one["operation"],
+                one["id"],
+                format_time(one["at"]),
+                one["agent_id"],
+                one["rule"],
+            ),
             one.get("preview") or counted(len(one["memories"]), "memory"),
         ]
         for one in answer["items"]
@@ -54,9 +56,15 @@ def render_proposal(answer: Answer, approve: str) -> Iterator[str]:
     whose += f", user {proposal['user_id']}" if "user_id" in proposal else ""
     yield f"  {proposal['operation']} by {clean(proposal['caller'])} for {clean(whose)}"
     yield f"  held by rule {clean(proposal['rule'])}: {clean(proposal['why'])}"
-    yield from _finding_line("secrets removed", proposal["secrets"])
-    yield from _finding_line("instructions to the model", proposal["instructions"])
-    yield from _decision_line(proposal.get("decision"))
+    labels = {"secrets": "secrets removed", "instructions": "instructions to the model"}
+    for name, label in labels.items():
+        if proposal[name]:
+            places = ", ".join(f"{one['kind']} in {one['place']}" for one in proposal[name])
+            yield f"  {label}: {clean(places)}"
+    if "decision" in proposal:
+        decision = proposal["decision"]
+        why = f": {clean(decision['reason'])}" if "reason" in decision else ""
+        yield f"  decided by {clean(decision['by'])} at {format_time(decision['at'])}{why}"
     yield from _diff_lines(answer["diff"])
     if answer["similar"]:
         yield "similar memories:"
@@ -70,18 +78,6 @@ def format_age(span_ms: int) -> str:
     return next((f"{span_ms // unit}{name}" for unit, name in _SPANS if span_ms >= unit), "0s")
 
 
-def _finding_line(label: str, findings: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    if findings:
-        places = ", ".join(f"{one['kind']} in {one['place']}" for one in findings)
-        yield f"  {label}: {clean(places)}"
-
-
-def _decision_line(decision: Mapping[str, Json] | None) -> Iterator[str]:
-    if decision is not None:
-        why = f": {clean(decision['reason'])}" if "reason" in decision else ""
-        yield f"  decided by {clean(decision['by'])} at {format_time(decision['at'])}{why}"
-
-
 def _diff_lines(diff: Mapping[str, Json]) -> Iterator[str]:
     """Yield the difference, a sign before each line, with or without colours."""
     for one in diff["added"]:
@@ -92,17 +88,14 @@ def _diff_lines(diff: Mapping[str, Json]) -> Iterator[str]:
         yield style(f"- {one['id']} ({one['reason']}{into})", colour="red")
         yield from _field_lines("-", one["fields"])
     for one in diff["modified"]:
-        yield f"~ {one['id']} ({_format_versions(one['from_version'], one['version'])})"
+        current, target = one["from_version"], one["version"]
+        versions = f"version {current} to {target}"
+        if target <= current:  # memory has moved on since the proposal
+            versions = f"planned as version {target}, but the memory is at version {current} already"
+        yield f"~ {one['id']} ({versions})"
         yield from _field_lines("-", one["removed"])
         yield from _field_lines("+", one["added"])
         yield from (f"  ~ {clean(change['field'])}: {_format_change(change)}" for change in one["modified"])
-
-
-def _format_versions(current: int, target: int) -> str:
-    """Return the versions before and after, or that memory has moved on since the proposal."""
-    if target > current:
-        return f"version {current} to {target}"
-    return f"planned as version {target}, but the memory is at version {current} already"
 
 
 def _field_lines(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
@@ -112,17 +105,13 @@ def _field_lines(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _format_change(change: Mapping[str, Json]) -> str:
-    segments = change.get("segments") or [
-        ["-", _format_value(change["before"])],
-        ["+", _format_value(change["after"])],
-    ]
-    return "".join(_format_segment(mark, _format_value(text)) for mark, text in segments)
-
-
-def _format_segment(mark: str, text: str) -> str:
-    opening, closing, colour = _MARKS[mark]
-    text = f"{opening}{text}{closing}"
-    return text if colour is None else style(text, colour=colour)
+    whole: list[list[Json]] = [["-", change.get("before")], ["+", change.get("after")]]
+    text = ""
+    for mark, part in change.get("segments") or whole:
+        opening, closing, colour = _MARKS[mark]
+        segment = f"{opening}{_format_value(part)}{closing}"
+        text += segment if colour is None else style(segment, colour=colour)
+    return text
 
 
 def _format_value(value: Json) -> str:
@@ -160,24 +149,15 @@ def review_command() -> None:
 def list_(cli: CliContext, states: tuple[str, ...], rule: str | None) -> None:
     """List waiting proposals, oldest first."""
     cli.readable_memory()
-    found = _list_proposals(cli, states or sorted(WAITING), rule)
-    answer = {"items": found, "total": len(found)}
-    cli.show(
-        answer,
-        lambda answer: [
-            *render_queue(answer, cli.suggest("review", "show", "PROPOSAL")),
-            *_other_tenants_note(cli),
-        ],
-    )
+    proposals = _list_proposals(cli, states or sorted(WAITING), rule)
+    cli.show({"items": proposals, "total": len(proposals)}, lambda answer: _render_list(cli, answer))
 
 
-def _other_tenants_note(cli: CliContext) -> Iterator[str]:
-    """Yield a note about proposals of other tenants, if no tenant was typed."""
-    if cli.tenant_option is not None:
-        return
-    if cli.server is None:
+def _render_list(cli: CliContext, answer: Answer) -> Iterator[str]:
+    yield from render_queue(answer, cli.suggest("review", "show", "PROPOSAL"))
+    if cli.tenant_option is None and cli.server is None:
         yield from tenants_note(other_tenants(cli))
-    else:
+    elif cli.tenant_option is None:
         yield "  of one tenant; name another one with --tenant"
 
 
@@ -248,11 +228,13 @@ def edit(cli: CliContext, id_: str, content: str | None, reason: str | None) -> 
     if "request" not in proposal:
         raise InvalidRequest("this proposal has no content to edit", field="verb", fix="approve or reject it")
     before = proposal["request"]["content"]
-    after = (
-        _edit_content(before)
-        if content is None
-        else _parse_content(read_text(content, field="content"), before)
-    )
+    is_text = isinstance(before, str)
+    if content is None:
+        text = click.edit(format_content(before), extension=".txt" if is_text else ".json")
+        text = None if text is None else text.removesuffix("\n")
+    else:
+        text = read_text(content, field="content")
+    after = before if text is None else text if is_text else parse_json_object(text)
     if after == before:
         click.echo("the content is unchanged: nothing was decided", err=True)
         raise click.exceptions.Exit(REFUSED)
@@ -268,7 +250,7 @@ def edit(cli: CliContext, id_: str, content: str | None, reason: str | None) -> 
 @shared
 def merge(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
     """Approve a proposal by merging it into MEMORY."""
-    _decide_one(cli, "merge", id_, memory_id, **fields)
+    _decide_and_show(cli, [id_], verb="merge", target=resolve_memory_id(cli, memory_id), **fields)
 
 
 @review_command.command("supersede")
@@ -279,11 +261,7 @@ def merge(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
 @shared
 def supersede(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
     """Approve a proposal that replaces MEMORY."""
-    _decide_one(cli, "supersede", id_, memory_id, **fields)
-
-
-def _decide_one(cli: CliContext, verb: str, id_: str, target: str, **fields: Json) -> None:
-    _decide_and_show(cli, [id_], verb=verb, target=resolve_memory_id(cli, target), **fields)
+    _decide_and_show(cli, [id_], verb="supersede", target=resolve_memory_id(cli, memory_id), **fields)
 
 
 def _decide_and_show(cli: CliContext, ids: Sequence[str], **fields: Json) -> None:
@@ -319,8 +297,8 @@ def _decide(
         raise click.UsageError("name PROPOSALs, or give --all, optionally with --rule")
     if everything:
         _decide_all(cli, verb, rule, yes=yes, **fields)
-        return
-    _decide_and_show(cli, ids, verb=verb, **fields)
+    else:
+        _decide_and_show(cli, ids, verb=verb, **fields)
 
 
 def _decide_all(cli: CliContext, verb: str, rule: str | None, *, yes: bool, **fields: Json) -> None:
@@ -331,23 +309,19 @@ def _decide_all(cli: CliContext, verb: str, rule: str | None, *, yes: bool, **fi
         click.echo("no such proposal is waiting", err=True)
         raise click.exceptions.Exit(REFUSED)
     if not yes:
-        _confirm(items, verb)
+        if not sys.stdin.isatty():
+            raise click.UsageError("without a terminal, --all needs --yes")
+        for line in render_queue({"items": items[:_SAMPLE]}, None):
+            click.echo(line, err=True)
+        if len(items) > _SAMPLE:
+            click.echo(f"  and {len(items) - _SAMPLE} more", err=True)
+        click.confirm(f"{verb} {counted(len(items), 'proposal')}?", abort=True, err=True)
     decisions = [_carry_out(cli, proposal_ids=batch, verb=verb, **fields) for batch in _batches(items)]
     agents = {one["id"]: one["agent_id"] for one in items}
     cli.show(
         {"decisions": decisions},
         lambda answer: (line for one in answer["decisions"] for line in _render_batch(cli, one, agents)),
     )
-
-
-def _confirm(items: Sequence[Mapping[str, Json]], verb: str) -> None:
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal, --all needs --yes")
-    for line in render_queue({"items": items[:_SAMPLE]}, None):
-        click.echo(line, err=True)
-    if len(items) > _SAMPLE:
-        click.echo(f"  and {len(items) - _SAMPLE} more", err=True)
-    click.confirm(f"{verb} {counted(len(items), 'proposal')}?", abort=True, err=True)
 
 
 def _batches(items: Sequence[Answer]) -> Iterator[list[str]]:
@@ -377,15 +351,6 @@ def _ask(cli: CliContext, operation: str, **fields: Json) -> Answer:
     """Send a request about all agents and users, unless one was typed."""
     request = {name: value for name, value in fields.items() if value is not None}
     return cli.memory().call(operation, {**cli.typed_scope(), **request})
-
-
-def _edit_content(before: Json) -> Json:
-    text = click.edit(format_content(before), extension=".txt" if isinstance(before, str) else ".json")
-    return before if text is None else _parse_content(text.removesuffix("\n"), before)
-
-
-def _parse_content(text: str, before: Json) -> Json:
-    return text if isinstance(before, str) else parse_json_object(text)
 
 
 def _render_batch(cli: CliContext, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:

@@ -49,17 +49,10 @@ class Mountable(Protocol):
         """
 
 
-class _MissingOpenWop(click.Option):
-    """The option of a package that is not installed, so that an error can say what to install."""
-
-    def __init__(self) -> None:
-        super().__init__(["--openwop"], is_flag=True, hidden=True, expose_value=False, callback=self._refuse)
-
-    @staticmethod
-    def _refuse(context: click.Context, option: click.Parameter, value: bool) -> None:
-        if value:
-            package = "memorywire-openwop"
-            raise UsageHint(f"--openwop needs the package {package}", context, install_hint(package))
+def _refuse_openwop(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value:
+        package = "memorywire-openwop"
+        raise UsageHint(f"--openwop needs the package {package}", context, install_hint(package))
 
 
 def add_mount_options(command: F) -> F:
@@ -70,7 +63,14 @@ def add_mount_options(command: F) -> F:
     for mountable in mountables:
         params.extend(reversed(mountable.options))
     if "openwop" not in {name for mountable in mountables for name in _option_names(mountable)}:
-        params.append(_MissingOpenWop())
+        # So that an error can say what to install.
+        settings: dict[str, Any] = {
+            "is_flag": True,
+            "hidden": True,
+            "expose_value": False,
+            "callback": _refuse_openwop,
+        }
+        params.append(click.Option(["--openwop"], **settings))
     return command
 
 
@@ -207,18 +207,14 @@ async def _serve(
 
     async with open_app(cli.settings) as container:
         for line in store_notes(cli.settings.stores):
-            _print_note(line, as_json=cli.as_json)
+            if cli.as_json:
+                logging.getLogger("memorywire").warning(line)
+            else:
+                click.echo(line, err=True)
         apps.needs_token = container.journal is None or await Operators(container.journal).has_any()
         apps.background = BackgroundWork(container, settings)
         async with apps.background.run_in_background():
             await serve(container, serving)
-
-
-def _print_note(line: str, *, as_json: bool) -> None:
-    if as_json:
-        logging.getLogger("memorywire").warning(line)
-    else:
-        click.echo(line, err=True)
 
 
 class _MountedApps(Struct):
