@@ -1,7 +1,7 @@
 """Background work for every agent: promotes session notes and runs the daily consolidation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NoReturn
 
@@ -21,8 +21,6 @@ from memorywire.stores.contract import SupportsListing
 
 CALLER = "system:dream"
 """The caller that the ledger names."""
-
-_MINUTE_MS = 60_000
 
 
 class WorkStatus(Struct):
@@ -48,7 +46,12 @@ class BackgroundWork:
     @asynccontextmanager
     async def run_in_background(self) -> AsyncIterator[None]:
         """Run the enabled loops while this context is open."""
-        tasks = [asyncio.create_task(work) for work in self._start_loops()]
+        loops: list[Coroutine[Any, Any, NoReturn]] = []
+        if self.settings.promote is not None:
+            loops.append(self.promote_repeatedly(self.settings.promote))
+        if self.settings.night is not None:
+            loops.append(self.consolidate_daily(self.settings.night))
+        tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             yield
         finally:
@@ -56,12 +59,6 @@ class BackgroundWork:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-
-    def _start_loops(self) -> Iterator[Coroutine[Any, Any, NoReturn]]:
-        if self.settings.promote is not None:
-            yield self.promote_repeatedly(self.settings.promote)
-        if self.settings.night is not None:
-            yield self.consolidate_daily(self.settings.night)
 
     async def promote_repeatedly(self, every: float) -> NoReturn:
         """Promote the session notes of every agent, every `every` seconds."""
@@ -108,23 +105,19 @@ async def add_recent_probes(options: ConsolidationRun, scope: Scope, context: Co
 
 async def list_scopes(container: Container) -> list[Scope]:
     """Return every agent of every tenant, of the store and of bound backends."""
-    names = {DEFAULT_TENANT}
+    tenants = {DEFAULT_TENANT}
     if container.journal is not None:
-        names |= set(await container.journal.list_tenants())
-    return [
-        Scope(tenant=tenant, agent=agent)
-        for tenant in sorted(names)
-        for agent in sorted(await _list_agents(container, tenant))
-    ]
-
-
-async def _list_agents(container: Container, tenant: str) -> set[str]:
-    store = container.context.store
-    here = await store.owners(tenant) if isinstance(store, SupportsListing) else []
-    elsewhere = [] if container.backends is None else await container.backends.list(tenant)
-    return {agent for agent, _ in here} | {agent for edition in elsewhere for agent in edition.agents}
+        tenants |= set(await container.journal.list_tenants())
+    scopes: list[Scope] = []
+    for tenant in sorted(tenants):
+        store = container.context.store
+        here = await store.owners(tenant) if isinstance(store, SupportsListing) else []
+        elsewhere = [] if container.backends is None else await container.backends.list(tenant)
+        agents = {agent for agent, _ in here} | {agent for edition in elsewhere for agent in edition.agents}
+        scopes += [Scope(tenant=tenant, agent=agent) for agent in sorted(agents)]
+    return scopes
 
 
 def milliseconds_until(at: int, now: int) -> int:
     """Return the milliseconds until the next time of day `at` (minutes after midnight UTC); at least 1."""
-    return (at * _MINUTE_MS - now - 1) % DAY_MS + 1
+    return (at * 60_000 - now - 1) % DAY_MS + 1

@@ -92,15 +92,16 @@ def can_agree(one: Slots, other: Slots) -> bool:
     That is: owner, numbers, order of names, denials, opposites, being over, who does what to whom, subject,
     value, or a single little word.
     """
+    names = one.names | other.names
     return (
         one.owner == other.owner
         and (one.said != other.said or one.told == other.told)
         and list_numbers(one) == list_numbers(other)
-        and _is_odd(one.said, _DENIALS) == _is_odd(other.said, _DENIALS)
+        and len(_select(one.said, _DENIALS)) % 2 == len(_select(other.said, _DENIALS)) % 2
         and _select(one.said, _TURNS) == _select(other.said, _TURNS)
         and one.names <= other.words
         and other.names <= one.words
-        and _names_in_order(one, other) == _names_in_order(other, one)
+        and _select(one.said, names, sort=False) == _select(other.said, names, sort=False)
         and not are_opposed(one, other)
         and one.words & _OVER == other.words & _OVER
         and _order_agrees(one, other)
@@ -117,22 +118,12 @@ def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bo
     return shorter > begin > shorter / 2
 
 
-def _names_in_order(one: Slots, other: Slots) -> list[str]:
-    """Return the names of either, in the order of `one`."""
-    names = one.names | other.names
-    return [term for term in one.said if term in names]
-
-
 def _order_agrees(one: Slots, other: Slots) -> bool:
     """Return whether the word order agrees. Of equal words only a beginning may move to the end."""
     if one.said == other.said or one.words != other.words:
         return True
     is_rotation = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
-    return is_rotation and len(one.said) > _TRANSITIVE_WORDS
-
-
-_TRANSITIVE_WORDS = 3
-"""With three words (subject, verb, object) a moved beginning means another subject."""
+    return is_rotation and len(one.said) > 3  # of subject, verb and object it would be another subject
 
 
 def list_numbers(slots: Slots) -> list[str]:
@@ -143,12 +134,9 @@ def is_number(term: str) -> bool:
     return term.lstrip("#+-−")[:1].isdigit()
 
 
-def _is_odd(terms: Sequence[str], words: frozenset[str]) -> bool:
-    return len(_select(terms, words)) % 2 == 1
-
-
-def _select(terms: Sequence[str], words: frozenset[str]) -> list[str]:
-    return sorted(term for term in terms if term in words)
+def _select(terms: Sequence[str], words: frozenset[str], *, sort: bool = True) -> list[str]:
+    selection = [term for term in terms if term in words]
+    return sorted(selection) if sort else selection
 
 
 def are_opposed(one: Slots, other: Slots) -> bool:
@@ -174,10 +162,6 @@ def load_opposites() -> Mapping[str, frozenset[str]]:
 
 def _as_floats(vector: bytes) -> NDArray[np.float32]:
     return np.frombuffer(vector, dtype="<f4")
-
-
-_ODD_ONES = 20
-"""Both sides of every labelled pair are about one thing: `related` is the cosine that 19 in 20 reach."""
 
 
 class Thresholds(Struct, frozen=True):
@@ -207,19 +191,17 @@ async def fit_thresholds(embedder: Embedder) -> Thresholds:
     pairs = [json.loads(line) for line in lines]
     texts = sorted({pair[side] for pair in pairs for side in ("first", "second")})
     vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    statements = {text: _parse_statement(text) for text in texts}
     labels = [
-        (
-            measure_likeness(_parse_statement(pair["first"]), _parse_statement(pair["second"]), vectors),
-            bool(pair["same"]),
-        )
+        (measure_likeness(statements[pair["first"]], statements[pair["second"]], vectors), bool(pair["same"]))
         for pair in pairs
     ]
     thresholds = {change: _fit_least(change, labels) for change in Change}
     alike = sorted(cosine(vectors[pair["first"]], vectors[pair["second"]]) for pair in pairs)
     return Thresholds(
         {change: score for change, score in thresholds.items() if score is not None},
-        related=alike[len(alike) // _ODD_ONES],
-        longest=max(len(_parse_statement(text)[1].said) for text in texts),
+        related=alike[len(alike) // 20],  # the cosine that 19 in 20 pairs about one thing reach
+        longest=max(len(slots.said) for _, slots in statements.values()),
     )
 
 

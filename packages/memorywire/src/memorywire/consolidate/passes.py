@@ -103,18 +103,11 @@ def compare_frames(one: Frame, other: Frame) -> Contrast:
         return Contrast.CLEAR
     if one.many:
         return Contrast.NONE
-    if _are_names(one.value, mine) and _are_names(other.value, yours):
-        return Contrast.CLEAR
-    return Contrast.PERHAPS
-
-
-def _are_names(value: Slots, terms: set[str]) -> bool:
-    """Return whether all these terms are names."""
-    name_terms = {term for name in value.names for term in parse_statement(name).said}
-    return terms <= name_terms
-
-
-_FOREVER = 1 << 62
+    is_name = all(
+        terms <= {term for name in frame.value.names for term in parse_statement(name).said}
+        for frame, terms in ((one, mine), (other, yours))
+    )
+    return Contrast.CLEAR if is_name else Contrast.PERHAPS
 
 
 def find_exact(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
@@ -130,7 +123,12 @@ def find_near(records: Sequence[Record], retention: Retention) -> Iterator[Step]
     groups: dict[object, list[list[Stated]]] = {}
     for record in records:
         statement = parse_slots(record)
-        _add_to_group(groups.setdefault((*merge_key(record), statement.key), []), record, statement)
+        candidates = groups.setdefault((*merge_key(record), statement.key), [])
+        group = next((one for one in candidates if is_same_statement(one[0][1], statement)), None)
+        if group is None:
+            candidates.append([(record, statement)])
+        else:
+            group.append((record, statement))
     same = [[record for record, _ in group] for candidates in groups.values() for group in candidates]
     yield from _merge_steps(same, Pass.NEAR, "says the same apart from filler words", retention)
 
@@ -175,28 +173,15 @@ def group_linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
     return list({id(group): group for group in group_of.values()}.values())
 
 
-def _add_to_group(groups: list[list[Stated]], record: Record, statement: Slots) -> None:
-    for group in groups:
-        if is_same_statement(group[0][1], statement):
-            group.append((record, statement))
-            return
-    groups.append([(record, statement)])
-
-
 def _merge_steps(
     groups: Iterable[Sequence[Record]], name: Pass, why: str, retention: Retention
 ) -> Iterator[Step]:
     for group in groups:
         by_priority = sorted(group, key=lambda record: (not retention.pinned(record), *_keep_order(record)))
-        mergeable = [by_priority[0], *(record for record in by_priority[1:] if not retention.pinned(record))]
-        if len(mergeable) > 1:
-            yield _build_step(mergeable, name, why)
-
-
-def _build_step(by_priority: Sequence[Record], name: Pass, why: str) -> Step:
-    return Step(
-        name=name, kept=by_priority[0].id, ids=tuple(record.id for record in by_priority[1:]), why=why
-    )
+        kept, *others = by_priority
+        ids = tuple(record.id for record in others if not retention.pinned(record))
+        if ids:
+            yield Step(name=name, kept=kept.id, ids=ids, why=why)
 
 
 def merge_key(record: Record) -> tuple[object, ...]:
@@ -206,7 +191,7 @@ def merge_key(record: Record) -> tuple[object, ...]:
 
 def _keep_order(record: Record) -> tuple[int, int, float, str]:
     """Return the sort key by which a memory is kept: expires last, newest, most confident."""
-    lasting = _FOREVER if record.expires_at is None else record.expires_at
+    lasting = 1 << 62 if record.expires_at is None else record.expires_at
     return -lasting, -record.moment, -record.confidence, record.id
 
 
@@ -225,13 +210,8 @@ def find_conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterato
             continue
         doubt = _find_doubt(older, later, contrast, pinned=retention.pinned(older))
         ended_ids.add(older.id)
-        yield Step(
-            name=Pass.CONFLICT,
-            kept=later.id,
-            ids=(older.id,),
-            why=doubt or "contradicts what was said later",
-            sure=doubt is None,
-        )
+        why = doubt or "contradicts what was said later"
+        yield Step(name=Pass.CONFLICT, kept=later.id, ids=(older.id,), why=why, sure=doubt is None)
 
 
 def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Record, Contrast]]:
@@ -242,25 +222,24 @@ def _find_contradictions(facts: Sequence[Wording]) -> Iterator[tuple[Record, Rec
         if frame is not None:
             key = (record.scope, record.speaker, frame.subject, frame.attribute)
             about.setdefault(key, []).append(wording)
-        about.setdefault(
-            (record.scope, record.speaker, *_terms_without_denials(parse_slots(record))), []
-        ).append(wording)
+        words = _terms_without_denials(parse_slots(record))
+        about.setdefault((record.scope, record.speaker, *words), []).append(wording)
     for group in about.values():
         for (one, mine), (other, yours) in combinations(group, 2):
-            found = _compare_records(one, other) if mine.id != yours.id else Contrast.NONE
-            if found is not Contrast.NONE:
+            contrast = _compare_records(one, other) if mine.id != yours.id else Contrast.NONE
+            if contrast is not Contrast.NONE:
                 older, later = sorted((mine, yours), key=lambda record: (record.moment, record.id))
-                yield older, later, found
+                yield older, later, contrast
 
 
 def _compare_records(one: Record, other: Record) -> Contrast:
     mine, yours = parse_slots(one), parse_slots(other)
     if _terms_without_denials(mine) == _terms_without_denials(yours):
         return Contrast.CLEAR if _is_denied(mine) != _is_denied(yours) else Contrast.NONE
-    built, its = parse_frame(one), parse_frame(other)
-    if built is None or its is None or _is_denied(mine) != _is_denied(yours):
+    frame, other_frame = parse_frame(one), parse_frame(other)
+    if frame is None or other_frame is None or _is_denied(mine) != _is_denied(yours):
         return Contrast.NONE
-    return compare_frames(built, its)
+    return compare_frames(frame, other_frame)
 
 
 def _terms_without_denials(stated: Slots) -> tuple[str, ...]:
@@ -272,8 +251,8 @@ def _is_denied(statement: Slots) -> bool:
 
 
 def _sort_key(conflict: tuple[Record, Record, Contrast]) -> tuple[int, str, str, bool]:
-    older, later, compare_frames = conflict
-    return -later.moment, later.id, older.id, compare_frames is not Contrast.CLEAR
+    older, later, contrast = conflict
+    return -later.moment, later.id, older.id, contrast is not Contrast.CLEAR
 
 
 def _find_doubt(older: Record, later: Record, contrast: Contrast, *, pinned: bool) -> str | None:
@@ -309,10 +288,8 @@ def find_excess(records: Sequence[Record], retention: Retention) -> Iterator[Ste
     for group in groups.values():
         kind = group[0].type
         most = retention.most.get(kind, len(group))
-        spare = sorted(
-            (record for record in group if not retention.pinned(record)),
-            key=lambda record: _value_key(record, retention),
-        )
+        spare = [record for record in group if not retention.pinned(record)]
+        spare.sort(key=lambda record: _value_key(record, retention))
         for record in spare[: max(0, len(group) - most)]:
             yield Step(name=Pass.CAP, ids=(record.id,), why=f"least worth of more than {most} {kind.value}")
 

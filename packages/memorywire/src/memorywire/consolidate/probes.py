@@ -38,11 +38,8 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
         return self.after < self.before
 
     def document(self) -> dict[str, Json]:
-        return {
-            "questions": self.questions,
-            "recall_before": round(self.before, 4),
-            "recall_after": round(self.after, 4),
-        }
+        recall = {"recall_before": round(self.before, 4), "recall_after": round(self.after, 4)}
+        return {"questions": self.questions, **recall}
 
 
 async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
@@ -65,12 +62,16 @@ async def rehearse(
     copy = await open_store("sqlite://", space=context.embedder.space)
     alone = replace(context, store=copy, governance=None, routing=ALONE, placing=nowhere_else)
     try:
-        puts = [_initial_put(record, vectors[record.id]) for record in records]
-        await copy.write(
-            Change(id="copy", operation="copy", scope=change.scope, at=change.at, put=tuple(puts))
+        puts = tuple(
+            Put(record=replace(record, version=1), base=Base.NOTHING, vector=vectors[record.id])
+            for record in records
         )
+        await copy.write(Change(id="copy", operation="copy", scope=change.scope, at=change.at, put=puts))
         before = await measure_recall(usable, change.scope, alone, {})
-        await copy.write(_adapt_change(change))
+        # In the copy each memory has one version.
+        puts = tuple(replace(put, record=replace(put.record, version=2), like=1) for put in change.put)
+        ends = tuple(replace(end, version=1) for end in change.end)
+        await copy.write(replace(change, put=puts, end=ends))
         into = {end.id: end.into or "" for end in change.end}
         after = await measure_recall(usable, change.scope, alone, into)
     finally:
@@ -98,13 +99,3 @@ def _follow_merges(id: str, into: Mapping[str, str]) -> str:
         visited_ids.add(following)
         id = following
     return id
-
-
-def _initial_put(record: Record, vector: bytes) -> Put:
-    return Put(record=replace(record, version=1), base=Base.NOTHING, vector=vector)
-
-
-def _adapt_change(change: Change) -> Change:
-    """Return the change adapted to the copy, where each memory has one version."""
-    puts = (replace(put, record=replace(put.record, version=2), like=1) for put in change.put)
-    return replace(change, put=tuple(puts), end=tuple(replace(end, version=1) for end in change.end))

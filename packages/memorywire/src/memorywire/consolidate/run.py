@@ -6,6 +6,7 @@ copy, and all steps are committed as one change.
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,7 +24,6 @@ from memorywire.consolidate.probes import Probe, rehearse
 from memorywire.consolidate.runs import Decisions, find_restored_ids, load_decisions
 from memorywire.consolidate.steps import DREAM, Draft, Result, RunResult, Step
 from memorywire.consolidate.summaries import (
-    Group,
     ModelReport,
     ModelSettings,
     ask_model,
@@ -32,7 +32,6 @@ from memorywire.consolidate.summaries import (
     group_sessions,
 )
 from memorywire.journal.acts import Act
-from memorywire.model.change import Change
 from memorywire.model.consolidation import OFF, ConsolidationSettings, Limits, Retention
 from memorywire.model.errors import EmbedderNotConfigured
 from memorywire.model.kv import MARK as KEYED
@@ -105,7 +104,8 @@ class _Run:
         self.decisions = await load_decisions(self.scope, self.context)
         self.restored_ids = await find_restored_ids(self.scope, self.context)
         self.draft = Draft(records, self.started_at, frozen=self.decisions.waiting, earlier=earlier)
-        self.thresholds = await self._fit_thresholds()
+        with suppress(EmbedderNotConfigured):
+            self.thresholds = await fit_thresholds(self.context.embedder)
         vectors = await self._load_vectors([*records, *(record for record, _ in earlier)])
         for find_steps in self._passes(vectors):
             for step in list(find_steps()):
@@ -127,16 +127,14 @@ class _Run:
         if self.context.governance is None:
             return ModelReport(problem="proposals need a journal, and none is configured")
         records = [record for record in await self._load_live() if KEYED not in record.metadata]
-        groups = [*group_sessions(records), *await self._group_repetitions(records)]
+        groups = list(group_sessions(records))
+        if self.thresholds is not None:
+            vectors = await self._load_vectors(records)
+            groups += group_repetitions(records, vectors, self.thresholds.related)
         if self.options.dry_run:
             return await estimate_model(groups, self.context, model)
         deadline = self.started_at + int(self.options.limits.seconds * 1000)
         return await ask_model(groups, records, self.context, model, deadline)
-
-    async def _group_repetitions(self, records: Sequence[Record]) -> list[Group]:
-        if self.thresholds is None:
-            return []
-        return list(group_repetitions(records, await self._load_vectors(records), self.thresholds.related))
 
     async def _load_live(self) -> list[Record]:
         where = Where(scope=self.scope, alive_at=self.started_at)
@@ -162,20 +160,15 @@ class _Run:
         yield lambda: find_unused(draft.free, retention, now)
         yield lambda: find_excess(draft.free, retention)
 
-    async def _fit_thresholds(self) -> Thresholds | None:
-        """Return the similarity thresholds of this embedding space; None without an embedder."""
-        try:
-            return await fit_thresholds(self.context.embedder)
-        except EmbedderNotConfigured:
-            return None
-
     async def _load_vectors(self, records: Sequence[Record]) -> Vectors:
         return {} if self.thresholds is None else await load_vectors(records, self.context)
 
     async def _consider(self, step: Step) -> None:
         """Take the step, propose it to a person, or skip it for a later run or because of a rule."""
         free = {record.id for record in self.draft.free}
-        if not step.touched <= free or self._is_rejected(step):
+        # A step that a person rejected or undid before is not made again.
+        is_rejected = self.decisions.is_rejected(step.touched) or not self.restored_ids.isdisjoint(step.ids)
+        if not step.touched <= free or is_rejected:
             return
         if self._exceeds_limits(step):
             self.skipped += 1
@@ -186,18 +179,11 @@ class _Run:
             self.draft.take(step)
             return
         self.draft.freeze(step)
-        if (
-            judgement.verdict is Verdict.HOLD
-            and step.kept is not None
-            and self.context.governance is not None
-        ):
+        can_propose = step.kept is not None and self.context.governance is not None
+        if judgement.verdict is Verdict.HOLD and can_propose:
             self.proposals.append((step, plan, judgement))
         else:
             self.refused.append((judgement.rule, step))
-
-    def _is_rejected(self, step: Step) -> bool:
-        """Return whether a person rejected or undid the same step before."""
-        return self.decisions.is_rejected(step.touched) or not self.restored_ids.isdisjoint(step.ids)
 
     def _exceeds_limits(self, step: Step) -> bool:
         touched_count = sum(len(one.ids) for one in self.draft.steps)
@@ -215,7 +201,9 @@ class _Run:
 
     async def _finish(self, result: RunResult, records: Sequence[Record], vectors: Vectors) -> RunResult:
         """Rehearse on a copy, commit all steps as one change, then propose the held steps."""
-        change = self.draft.change(self.context.mint(), self.scope, _format_reason(result.steps))
+        counts = Counter(step.name.value for step in result.steps)
+        reason = "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())
+        change = self.draft.change(self.context.mint(), self.scope, reason)
         if self.options.probes and result.steps and vectors:
             rehearsal = await rehearse(self.options.probes, records, vectors, change, self.context)
             result = replace(result, probes=rehearsal.document())
@@ -225,17 +213,15 @@ class _Run:
             proposed_steps = tuple(("", step) for step, _, _ in self.proposals)
             return replace(result, result=Result.REHEARSED, proposed=proposed_steps)
         if result.steps:
-            await self._commit(change, result.steps)
+            if self.context.governance is None:
+                await self.context.store.write(change)
+            else:
+                steps = [step.document() for step in result.steps]
+                entry = entry_of(change, "committed", self.context, steps=steps)
+                await Transaction(self.context).commit_one(change, Act(entries=(entry,)))
             result = replace(result, result=Result.COMMITTED, run=change.id)
         proposed_steps = tuple([(await self._propose(*proposal), proposal[0]) for proposal in self.proposals])
         return replace(result, proposed=proposed_steps)
-
-    async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
-        if self.context.governance is None:
-            await self.context.store.write(change)
-            return
-        entry = entry_of(change, "committed", self.context, steps=[step.document() for step in steps])
-        await Transaction(self.context).commit_one(change, Act(entries=(entry,)))
 
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
         policy = await self.context.require_governance().rulebook.policy(self.scope.tenant)
@@ -263,8 +249,3 @@ def _is_changeable(record: Record) -> bool:
     layer = record.metadata.get(LAYER)
     is_turn = isinstance(layer, Mapping) and layer.get("kind") == Kind.TURN
     return KEYED not in record.metadata and not is_turn
-
-
-def _format_reason(steps: Sequence[Step]) -> str:
-    counts = Counter(step.name.value for step in steps)
-    return "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -9,7 +9,7 @@ from memorywire.journal.acts import Wanted
 from memorywire.model.answers import Undone
 from memorywire.model.change import Change, Version
 from memorywire.model.errors import NotFound
-from memorywire.model.proposal import Proposal, State
+from memorywire.model.proposal import State
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import Undo
 from memorywire.pipeline.context import Context
@@ -43,15 +43,11 @@ async def list_runs(scope: Scope, context: Context) -> list[Run]:
 
 async def find_restored_ids(scope: Scope, context: Context) -> frozenset[str]:
     """Return the memories that a run removed and an undo restored: later runs leave them alone."""
-    return frozenset(
-        [
-            id
-            for run in await list_runs(scope, context)
-            if run.undone_by is not None
-            for step in await _load_steps(scope, run.change.id, context)
-            for id in step["ids"]
-        ]
-    )
+    ids: set[str] = set()
+    for run in await list_runs(scope, context):
+        steps = [] if run.undone_by is None else await _load_steps(scope, run.change.id, context)
+        ids.update(id for step in steps for id in step["ids"])
+    return frozenset(ids)
 
 
 async def load_run(scope: Scope, run: str, context: Context) -> dict[str, Json]:
@@ -105,10 +101,6 @@ def _version_documents(versions: Sequence[Version]) -> list[Json]:
     ]
 
 
-_STATES = frozenset({State.PENDING, State.STALE, State.REJECTED})
-_MOST_PROPOSALS = 10_000
-
-
 class Decisions(Struct, frozen=True):
     """The memories with undecided proposals, and the groups of memories whose changes were rejected."""
 
@@ -123,14 +115,16 @@ class Decisions(Struct, frozen=True):
 async def load_decisions(scope: Scope, context: Context) -> Decisions:
     if context.governance is None:
         return Decisions()
-    filter = Wanted(tenant=scope.tenant, agent=scope.agent, states=_STATES, limit=_MOST_PROPOSALS)
-    proposals = await context.governance.journal.list_proposals(filter)
-    waiting = (_affected_ids(proposal) for proposal in proposals if proposal.state is not State.REJECTED)
-    rejected_ids = (_affected_ids(proposal) for proposal in proposals if proposal.state is State.REJECTED)
-    return Decisions(frozenset().union(*waiting), frozenset(rejected_ids))
-
-
-def _affected_ids(proposal: Proposal) -> frozenset[str]:
-    """Return the memories that the proposal would touch, and the one they would be merged into."""
-    ends = () if proposal.change is None else proposal.change.end
-    return proposal.touched | {end.into for end in ends if end.into is not None}
+    states = frozenset({State.PENDING, State.STALE, State.REJECTED})
+    filter = Wanted(tenant=scope.tenant, agent=scope.agent, states=states, limit=10_000)
+    waiting: set[str] = set()
+    rejected: set[frozenset[str]] = set()
+    for proposal in await context.governance.journal.list_proposals(filter):
+        # The memories that it would touch, and those they would be merged into.
+        ends = () if proposal.change is None else proposal.change.end
+        ids = proposal.touched | {end.into for end in ends if end.into is not None}
+        if proposal.state is State.REJECTED:
+            rejected.add(ids)
+        else:
+            waiting |= ids
+    return Decisions(frozenset(waiting), frozenset(rejected))

@@ -79,18 +79,13 @@ async def session_rules(scope: Scope, context: Context) -> SessionRules:
     where = Where(scope=scope, alive_at=context.clock())
     rules: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
     async for record in context.all_matching(where):
-        kind = None if record.trust is Trust.UNTRUSTED else _classify(record)
-        if kind is not None:
+        # Prohibitions come first, so that each memory is in one list.
+        kind = next((name for name in (BLACKLIST, DO, KNOW) if name in record.tags), None)
+        if kind is None and _DEFAULTS.pinned(record):
+            kind = _match_rule(record.words) or KNOW
+        if kind is not None and record.trust is not Trust.UNTRUSTED:
             rules[kind].append(record)
-    return SessionRules(know=tuple(rules[KNOW]), do=tuple(rules[DO]), blacklist=tuple(rules[BLACKLIST]))
-
-
-def _classify(record: Record) -> str | None:
-    """Return the list of the memory; prohibitions come first, so that each is in one list."""
-    for name in (BLACKLIST, DO, KNOW):
-        if name in record.tags:
-            return name
-    return (_match_rule(record.words) or KNOW) if _DEFAULTS.pinned(record) else None
+    return SessionRules(**{name: tuple(records) for name, records in rules.items()})
 
 
 async def read_session(
@@ -101,23 +96,24 @@ async def read_session(
     Reading a log twice changes nothing. An extractor that fails adds nothing.
     """
     turns = tuple(_parse_turns(log))
-    requests = [request for turn in turns for request in _rule_requests(turn, session, scope)]
-    facts, problem = await _extract_facts(turns, session, scope, extractor)
-    receipts = [await remember(request, context) for request in (*requests, *facts)]
+    memory = Remember(scope=scope, type=MemoryType.SEMANTIC, content="", session_id=session)
+    requests = [
+        replace(memory, content=sentence, tags=(kind,), source=session_source(session))
+        for turn in turns
+        if turn.role == "user"
+        for kind, sentence in find_rules(turn.content)
+    ]
+    problem = None
+    if extractor is not None and turns:
+        try:
+            facts = await extractor.extract(Conversation(turns=turns), scope)
+            source = f"extractor:{extractor.name}"
+            requests += [replace(memory, content=fact.text, source=source) for fact in facts]
+        except StoreUnavailable as error:
+            problem = error.detail
+    receipts = [await remember(request, context) for request in requests]
     new_receipts = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
     return SessionRead(kept=new_receipts, known=len(receipts) - len(new_receipts), problem=problem)
-
-
-def _rule_requests(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
-    for kind, sentence in find_rules(turn.content) if turn.role == "user" else ():
-        yield Remember(
-            scope=scope,
-            type=MemoryType.SEMANTIC,
-            content=sentence,
-            tags=(kind,),
-            source=session_source(session),
-            session_id=session,
-        )
 
 
 def session_source(session: str) -> str:
@@ -137,22 +133,6 @@ def _match_rule(sentence: str) -> str | None:
     return next((kind for kind, form in _FORMS if form.match(sentence)), None)
 
 
-async def _extract_facts(
-    turns: Sequence[Turn], session: str, scope: Scope, extractor: Extractor | None
-) -> tuple[list[Remember], str | None]:
-    if extractor is None or not turns:
-        return [], None
-    try:
-        facts = await extractor.extract(Conversation(turns=tuple(turns)), scope)
-    except StoreUnavailable as problem:
-        return [], problem.detail
-    source = f"extractor:{extractor.name}"
-    return [
-        Remember(scope=scope, type=MemoryType.SEMANTIC, content=fact.text, source=source, session_id=session)
-        for fact in facts
-    ], None
-
-
 def _parse_turns(log: bytes) -> Iterator[Turn]:
     """Parse a log of JSON lines: `role` and `content`, bare or inside `message`; skips other lines."""
     for line in log.splitlines():
@@ -165,13 +145,15 @@ def _parse_turns(log: bytes) -> Iterator[Turn]:
             case {"role": str(role), "content": str(content)}:
                 yield Turn(role=role, content=content)
             case {"role": str(role), "content": list(parts)}:
-                texts = [part["text"] for part in parts if isinstance(part, Mapping) and _is_text(part)]
+                texts = [
+                    part["text"]
+                    for part in parts
+                    if isinstance(part, Mapping)
+                    and part.get("type") == "text"
+                    and isinstance(part.get("text"), str)
+                ]
                 if texts:
                     yield Turn(role=role, content="\n".join(texts))
-
-
-def _is_text(part: Mapping[str, Json]) -> bool:
-    return part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 SHORT_TERM = "short-term"
@@ -213,7 +195,8 @@ async def promote(scope: Scope, context: Context, window: Window) -> Promotion:
     worth: list[Record] = []
     spare: list[Record] = []
     for notes in sessions.values():
-        notes_by_score = sorted(zip(score_notes(notes, window, now), notes, strict=True), key=_score_key)
+        scores = zip(score_notes(notes, window, now), notes, strict=True)
+        notes_by_score = sorted(scores, key=lambda pair: (-pair[0], pair[1].id))
         worth += [record for score, record in notes_by_score if score >= window.worth]
         rest = [record for score, record in notes_by_score if score < window.worth]
         spare += [r for at, r in enumerate(rest) if at >= window.most or now - r.created_at > window.age_ms]
@@ -238,10 +221,6 @@ def _measure_salience(words: frozenset[str], mentions: Counter[str]) -> float:
     return again / (2 * len(words)) if words else 0.0
 
 
-def _score_key(pair: tuple[float, Record]) -> tuple[float, str]:
-    return -pair[0], pair[1].id
-
-
 async def _apply(
     worth: Sequence[Record], spare: Sequence[Record], scope: Scope, context: Context
 ) -> Promotion:
@@ -249,14 +228,15 @@ async def _apply(
     proposal_ids: list[str] = []
     for record in worth:
         lasting = tuple(tag for tag in record.tags if tag != SHORT_TERM)
-        request = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
+        lasting_note = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
         try:
-            receipt = await remember(request, context)
+            receipt = await remember(lasting_note, context)
         except (Conflict, Refused):
             continue  # it changed meanwhile, or a rule refused it: it stays a note until it is old
         (proposal_ids if receipt.pending_approval else promoted_ids).append(record.id)
-    if not spare:
-        return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids))
-    ids = tuple(record.id for record in spare)
-    done = await forget(Forget(scope=scope, ids=ids, reason="a session note that was not promoted"), context)
-    return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids), evicted=done.forgotten_ids)
+    evicted_ids: tuple[str, ...] = ()
+    if spare:
+        ids = tuple(record.id for record in spare)
+        request = Forget(scope=scope, ids=ids, reason="a session note that was not promoted")
+        evicted_ids = (await forget(request, context)).forgotten_ids
+    return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids), evicted=evicted_ids)

@@ -60,11 +60,8 @@ class Step(Struct, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Json]:
         document = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
-        return {
-            ("pass" if name == "name" else name): value
-            for name, value in document.items()
-            if value is not None
-        }
+        document["pass"] = document.pop("name")
+        return {name: value for name, value in document.items() if value is not None}
 
 
 class Result(StrEnum):
@@ -103,9 +100,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "left": self.left,
             "model": dict(self.model),
         }
-        return document | {
-            name: value for name, value in (("run", self.run), ("probes", self.probes)) if value is not None
-        }
+        document |= {} if self.run is None else {"run": self.run}
+        return document | ({} if self.probes is None else {"probes": self.probes})
 
 
 Wording: TypeAlias = tuple[Record, Record]
@@ -171,21 +167,30 @@ class Draft:
             self._ends[end.id] = replace(end, version=self.first[end.id].version)
 
     def plan(self, step: Step, change_id: str) -> Plan:
-        """The step alone, as the plan of an operation, for the policy to judge."""
+        """The step alone, as the plan of the request by which a person could have asked for it."""
         losers = [self._live[id] for id in step.ids]
         scope = losers[0].scope
         change = Change(
             id=change_id, operation=OPERATIONS[step.name], scope=scope, at=self.now, reason=step.why
         )
+        request: Request = Forget(scope=scope, ids=step.ids, reason=step.why)
         if step.name in _ARCHIVES:
-            change = replace(change, put=tuple(self._archived(record) for record in losers))
+            puts = [
+                self._put(replace(record, updated_at=self.now, standing=Standing.ARCHIVED))
+                for record in losers
+            ]
+            change = replace(change, put=tuple(puts))
+            request = Expire(scope=scope, policy=Policy(older_than_days=1), action=Action.ARCHIVE)
         elif step.kept is not None:
             reason = EndReason.MERGED if step.name in _MERGES else EndReason.SUPERSEDED
             ends = (End(id=one.id, version=one.version, reason=reason, into=step.kept) for one in losers)
             change = replace(change, end=tuple(ends))
             if step.name in _MERGES:
-                change = replace(change, put=(self._merged(self._live[step.kept], losers),))
-        return Plan(change=change, request=_request(step, scope))
+                survivor = self._live[step.kept]
+                record = merged_record(survivor, losers, Strategy.KEEP_CANONICAL, self.now)
+                change = replace(change, put=(self._put(record),))
+                request = Merge(scope=scope, canonical=step.kept, duplicates=step.ids)
+        return Plan(change=change, request=request)
 
     def change(self, change_id: str, scope: Scope, reason: str) -> Change:
         """All steps as one change; each memory gets at most one new version."""
@@ -201,23 +206,6 @@ class Draft:
         )
 
     def _put(self, record: Record) -> Put:
-        return Put(record=record, base=Base.LIVE, like=self.first[record.id].version)
-
-    def _archived(self, record: Record) -> Put:
-        return self._put(replace(self._following(record), standing=Standing.ARCHIVED))
-
-    def _merged(self, survivor: Record, losers: list[Record]) -> Put:
-        record = merged_record(survivor, losers, Strategy.KEEP_CANONICAL, self.now)
-        return self._put(replace(record, version=self.first[survivor.id].version + 1))
-
-    def _following(self, record: Record) -> Record:
-        return replace(record, version=self.first[record.id].version + 1, updated_at=self.now)
-
-
-def _request(step: Step, scope: Scope) -> Request:
-    """The request by which a person could have asked for the same."""
-    if step.name in _ARCHIVES:
-        return Expire(scope=scope, policy=Policy(older_than_days=1), action=Action.ARCHIVE)
-    if step.name in _MERGES and step.kept is not None:
-        return Merge(scope=scope, canonical=step.kept, duplicates=step.ids)
-    return Forget(scope=scope, ids=step.ids, reason=step.why)
+        """The record as the version that follows the stored one."""
+        before = self.first[record.id].version
+        return Put(record=replace(record, version=before + 1), base=Base.LIVE, like=before)

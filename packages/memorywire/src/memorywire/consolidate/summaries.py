@@ -202,8 +202,19 @@ class _ModelPass(Struct):
         proposal = None if text is None else await self._propose(group, text)
         if proposal is not None:
             self.proposed.append((proposal, group))
-        else:
-            await self._record_no_result(group)
+            return
+        # The ledger records that there was no result, so that these memories are asked about once.
+        governance = self.context.require_governance()
+        entry = Entry(
+            at=self.context.clock(),
+            operation=DREAM,
+            scope=group.records[0].scope,
+            actor=governance.caller,
+            kind="asked",
+            subject=group.key,
+            details={"pass": group.name.value, "memories": list(group.ids)},
+        )
+        await governance.journal.write(Act(entries=(entry,)))
 
     async def _answer(self, group: Group) -> str | None:
         """Return the text to propose; None if the model has none, or it is not grounded in the memories."""
@@ -221,50 +232,27 @@ class _ModelPass(Struct):
 
     async def _propose(self, group: Group, text: str) -> str | None:
         """Submit the text as a memory that a person must approve."""
-        summary, last = group.name is Pass.SUMMARY, group.records[-1]
+        is_summary, last = group.name is Pass.SUMMARY, group.records[-1]
+        session = (last.scope, last.session_id)
+        earlier = [one.id for one in self.summaries if is_summary and (one.scope, one.session_id) == session]
         request = Remember(
             scope=last.scope,
-            type=MemoryType.SEMANTIC if summary else MemoryType.PROCEDURAL,
+            type=MemoryType.SEMANTIC if is_summary else MemoryType.PROCEDURAL,
             content=text,
-            tags=(SUMMARY if summary else INDUCED,),
+            tags=(SUMMARY if is_summary else INDUCED,),
             source=f"dream:{self.model.chat.name}",
-            session_id=last.session_id if summary else None,
+            session_id=last.session_id if is_summary else None,
             confidence=min(record.confidence for record in group.records),
             derived_from=group.ids,
-            supersedes=self._earlier(group),
+            supersedes=tuple(earlier),
             idempotency_key=group.key,
             approval_required=True,
         )
         try:
             return (await remember(request, self.context)).proposal_id
-        except (
-            Refused,
-            Conflict,
-            NotFound,
-            InvalidRequest,
-        ) as problem:  # a rule refused it, or memory changed meanwhile
+        except (Refused, Conflict, NotFound, InvalidRequest) as problem:  # by a rule, or memory has changed
             self.problem = problem.detail
             return None
-
-    def _earlier(self, group: Group) -> tuple[str, ...]:
-        """Return the earlier summaries of the same session, which the new one supersedes."""
-        session = (group.records[-1].scope, group.records[-1].session_id)
-        if group.name is not Pass.SUMMARY:
-            return ()
-        return tuple(record.id for record in self.summaries if (record.scope, record.session_id) == session)
-
-    async def _record_no_result(self, group: Group) -> None:
-        """Record in the ledger that there was no result, so that these memories are asked about once."""
-        entry = Entry(
-            at=self.context.clock(),
-            operation=DREAM,
-            scope=group.records[0].scope,
-            actor=self.context.require_governance().caller,
-            kind="asked",
-            subject=group.key,
-            details={"pass": group.name.value, "memories": list(group.ids)},
-        )
-        await self.context.require_governance().journal.write(Act(entries=(entry,)))
 
     def report(self, left: int = 0) -> ModelReport:
         return ModelReport(
@@ -294,11 +282,11 @@ def _estimate_tokens(group: Group) -> int:
 
 
 def _format_memories(group: Group) -> str:
-    lines = (
-        f"{record.speaker}: {wording(record)}" if record.speaker else wording(record)
+    lines = [
+        f"- {record.speaker}: {wording(record)}" if record.speaker else f"- {wording(record)}"
         for record in group.records
-    )
-    return "<memories>\n" + "\n".join(f"- {line}" for line in lines) + "\n</memories>"
+    ]
+    return "\n".join(["<memories>", *lines, "</memories>"])
 
 
 def _parse_answer(name: Pass, answer: Mapping[str, Json]) -> list[str] | None:
@@ -332,6 +320,5 @@ def _format_text(name: Pass, pieces: Sequence[str]) -> str:
     if name is Pass.SUMMARY:
         return pieces[0]
     when, *steps = pieces
-    return f"{when.rstrip('.:')}: " + "; ".join(
-        f"{at}. {step.rstrip('.;')}" for at, step in enumerate(steps, 1)
-    )
+    numbered = [f"{at}. {step.rstrip('.;')}" for at, step in enumerate(steps, 1)]
+    return f"{when.rstrip('.:')}: " + "; ".join(numbered)
