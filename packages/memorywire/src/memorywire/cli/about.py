@@ -38,7 +38,7 @@ def _render_capabilities(answer: Answer) -> Iterator[str]:
 def version_command(cli: CliContext) -> None:
     """Show the version and its wire format."""
     answer = {"memorywire": __version__, "spec": "v0"}
-    cli.show(answer, lambda answer: [f"memorywire {answer['memorywire']} (wire format {answer['spec']})"])
+    cli.show(answer, [f"memorywire {__version__} (wire format v0)"])
 
 
 @click.command("completion")

@@ -145,7 +145,7 @@ def checkpoint(cli: CliContext, rotate_key: bool) -> None:
         with open_ledger(cli) as ledger_file:
             note = ledger_file.sign(rotate=rotate_key)
             answer = {"checkpoint": note, "key": str(ledger_file.signer.verifier())}
-    cli.show(answer, lambda answer: [answer["checkpoint"].rstrip("\n")])
+    cli.show(answer, [answer["checkpoint"].rstrip("\n")])
 
 
 @audit_command.command("prove")
@@ -384,4 +384,4 @@ def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None
 
     count = write_lines(lines, output)
     line = f"wrote {counted(count, 'line')} to {output}"
-    cli.show({"output": str(output), "lines": count}, lambda answer: [line])
+    cli.show({"output": str(output), "lines": count}, [line])

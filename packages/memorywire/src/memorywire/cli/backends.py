@@ -82,7 +82,7 @@ def unbind(cli: CliContext) -> None:
     """Store new memories of the agent here again."""
     _run(cli, lambda backends: backends.unbind(cli.tenant, cli.settings.agent, PERSON))
     line = f"{clean(cli.settings.agent)} is stored here again"
-    cli.show({"agent_id": cli.settings.agent}, lambda _: [line])
+    cli.show({"agent_id": cli.settings.agent}, [line])
 
 
 def _show(cli: CliContext, action: "Callable[[Backends], Awaitable[Edition]]") -> None:

@@ -52,11 +52,8 @@ def _parse_pair(number: int, document: Json) -> Pair:
     match document:
         case {"first": str(first), "second": str(second), "same": bool(same), **rest} if not rest:
             return Pair(first, second, same)
-    raise InvalidRequest(
-        f"line {number} is not a pair",
-        field="lookalikes",
-        fix='write lines such as {"first": "Ana likes tea", "second": "Ana likes tea!", "same": true}',
-    )
+    fix = 'write lines such as {"first": "Ana likes tea", "second": "Ana likes tea!", "same": true}'
+    raise InvalidRequest(f"line {number} is not a pair", field="lookalikes", fix=fix)
 
 
 async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:

@@ -18,75 +18,28 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
+_SECTIONS = {
+    "Memory": "remember recall get:lookup list:lookup history:lookup agents:lookup users:lookup forget "
+    "merge:forget expire:forget changes undo:changes kv layer procedure",
+    "Review and audit": "review policy why:lookup audit scan:recover recover erase:forget",
+    "Serve": "serve mcp hook operator webhook call capabilities:about",
+    "Move data": "export import:import_ import-lines:import_ migrate backup restore:backup",
+    "Maintain": "doctor dream calibrate reembed debts backends conformance",
+    "About": "demo version:about completion:about",
+}
 SECTIONS: dict[str, dict[str, str]] = {
-    "Memory": {
-        "remember": "remember",
-        "recall": "recall",
-        "get": "lookup",
-        "list": "lookup",
-        "history": "lookup",
-        "agents": "lookup",
-        "users": "lookup",
-        "forget": "forget",
-        "merge": "forget",
-        "expire": "forget",
-        "changes": "changes",
-        "undo": "changes",
-        "kv": "kv",
-        "layer": "layer",
-        "procedure": "procedure",
-    },
-    "Review and audit": {
-        "review": "review",
-        "policy": "policy",
-        "why": "lookup",
-        "audit": "audit",
-        "scan": "recover",
-        "recover": "recover",
-        "erase": "forget",
-    },
-    "Serve": {
-        "serve": "serve",
-        "mcp": "mcp",
-        "hook": "hook",
-        "operator": "operator",
-        "webhook": "webhook",
-        "call": "call",
-        "capabilities": "about",
-    },
-    "Move data": {
-        "export": "export",
-        "import": "import_",
-        "import-lines": "import_",
-        "migrate": "migrate",
-        "backup": "backup",
-        "restore": "backup",
-    },
-    "Maintain": {
-        "doctor": "doctor",
-        "dream": "dream",
-        "calibrate": "calibrate",
-        "reembed": "reembed",
-        "debts": "debts",
-        "backends": "backends",
-        "conformance": "conformance",
-    },
-    "About": {"demo": "demo", "version": "about", "completion": "about"},
+    title: {name: module or name for name, _, module in (word.partition(":") for word in words.split())}
+    for title, words in _SECTIONS.items()
 }
 """The commands as `memorywire --help` groups them, each with the module of this package that defines it."""
 
 COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
 ALIASES = {
-    "search": "recall",
-    "add": "remember",
-    "rm": "forget",
-    "delete": "forget",
-    "ls": "list",
-    "find": "recall",
-    "save": "remember",
-    "show": "get",
-    "log": "changes",
+    **dict.fromkeys(("search", "find"), "recall"),
+    **dict.fromkeys(("add", "save"), "remember"),
+    **dict.fromkeys(("rm", "delete"), "forget"),
+    **{"ls": "list", "show": "get", "log": "changes"},
 }
 """Other words for commands. They are not listed in the help."""
 

@@ -180,8 +180,8 @@ class CliContext(Struct, frozen=True, kw_only=True):
                     f"--{name} has no effect here: {reason}", field=name, fix=f"leave out --{name}"
                 )
 
-    def show(self, answer: Answer, render: Render) -> None:
-        """Print the wire response as JSON, or the lines that explain it."""
+    def show(self, answer: Answer, lines: Render | Iterable[str]) -> None:
+        """Print the wire response as JSON, or the lines that explain it, or that a function makes of it."""
         if self.as_json:
             self.print_json(answer)
             return
@@ -190,7 +190,7 @@ class CliContext(Struct, frozen=True, kw_only=True):
         pending = answer.get("pending_approval")
         if pending:
             click.echo(style(f"held by rule {answer.get('rule')}: a person must approve it", colour="yellow"))
-        for line in render(answer):
+        for line in lines(answer) if callable(lines) else lines:
             click.echo(line)
         if pending:
             click.echo(f"  review with: {self.suggest('review', 'show', answer['proposal_id'])}")

@@ -28,38 +28,33 @@ if TYPE_CHECKING:
     from memorywire.pipeline.context import Context
 
 
-_KINDS = ", ".join(MemoryType)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _SHORTEST = 0.1
 
 
 def _parse_by_kind(
-    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[MemoryType, int]:
     """Parse options such as `episodic=90`."""
     pairs = [text.partition("=") for text in values]
     if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in pairs):
-        raise click.BadParameter(f"write KIND=N with one of the kinds {_KINDS}")
+        raise click.BadParameter(f"write KIND=N with one of the kinds {', '.join(MemoryType)}")
     return {MemoryType(kind): int(number) for kind, _, number in pairs}
 
 
-def _parse_seconds(context: click.Context, option: click.Parameter, value: str | None) -> float | str | None:
-    if value is None or value == OFF:
+def _parse_seconds(value: str) -> float | str:
+    if value == OFF:
         return value
     if not _SECONDS.fullmatch(value) or float(value) < _SHORTEST:
         raise click.BadParameter(f"write a number of seconds, at least {_SHORTEST}, or off")
     return float(value)
 
 
-def _parse_time_of_day(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> int | str | None:
+def _parse_time_of_day(value: str) -> int | str:
     from memorywire.app.settings import moment_of_day
 
-    if value is None or value == OFF:
-        return value
-    minutes = moment_of_day(value)
+    minutes = OFF if value == OFF else moment_of_day(value)
     if minutes is None:
         raise click.BadParameter("write a time such as 03:00, in UTC, or off")
     return minutes
@@ -91,12 +86,12 @@ background_options = add_options(
     option(
         "--promote SECONDS|off",
         "How often session notes are promoted; default: the settings.",
-        callback=_parse_seconds,
+        type=_parse_seconds,
     ),
     option(
         "--night HH:MM|off",
         "When the daily consolidation runs, in UTC; default: the settings.",
-        callback=_parse_time_of_day,
+        type=_parse_time_of_day,
     ),
 )
 
@@ -141,7 +136,12 @@ def rules(cli: CliContext) -> None:
     async def act(scope: Scope, context: "Context") -> Answer:
         return (await session_rules(scope, context)).document()
 
-    cli.show(at_memory(cli, act), _render_rules)
+    answer = at_memory(cli, act)
+    lines = []
+    for name, memories in answer.items():
+        lines.append(f"{name}: {len(memories) or 'nothing'}")
+        lines += [f"  {memory['id']}  {clean(str(memory['content']))}" for memory in memories]
+    cli.show(answer, lines)
 
 
 def dream_session(cli: CliContext, log: Path) -> None:
@@ -155,7 +155,10 @@ def dream_session(cli: CliContext, log: Path) -> None:
         result = await read_session(content, log.stem, scope, context, container.reader.extractor)
         return result.document()
 
-    cli.show(_run_in_app(cli, act), _render_session)
+    answer = _run_in_app(cli, act)
+    counts = f"remembered {len(answer['kept'])}, proposed {len(answer['proposed'])}"
+    problem = [f"  the extractor failed: {answer['problem']}"] if "problem" in answer else []
+    cli.show(answer, [f"{counts}, already known {answer['known']}", *problem])
 
 
 def dream_watch(cli: CliContext, every: float) -> None:
@@ -183,19 +186,6 @@ def _run_in_app(cli: CliContext, act: "Callable[[Scope, Container], Awaitable[An
     settings = cli.local_settings
     scope = Scope(tenant=cli.tenant, agent=settings.agent, user=settings.user)
     return run_in_app(settings, lambda container: act(scope, container))
-
-
-def _render_session(answer: Answer) -> Iterator[str]:
-    counts = f"remembered {len(answer['kept'])}, proposed {len(answer['proposed'])}"
-    yield f"{counts}, already known {answer['known']}"
-    if "problem" in answer:
-        yield f"  the extractor failed: {answer['problem']}"
-
-
-def _render_rules(answer: Answer) -> Iterator[str]:
-    for name, memories in answer.items():
-        yield f"{name}: {len(memories) or 'nothing'}"
-        yield from (f"  {memory['id']}  {clean(str(memory['content']))}" for memory in memories)
 
 
 _run = click.argument("run", metavar="RUN")
@@ -269,7 +259,12 @@ def runs_(cli: CliContext) -> None:
     async def act(scope: Scope, context: "Context") -> Answer:
         return {"runs": [run.document() for run in await list_runs(scope, context)]}
 
-    cli.show(at_memory(cli, act), _render_runs)
+    answer = at_memory(cli, act)
+    rows = []
+    for run in answer["runs"]:
+        reason = f"undone by {run['undone_by']}" if "undone_by" in run else run["reason"]
+        rows.append([format_time(run["at"]), run["run"], reason])
+    cli.show(answer, format_table(["AT", "RUN", "WHAT"], rows, empty="no runs yet"))
 
 
 @dream_command.command("show")
@@ -308,15 +303,11 @@ def _parse_probe(number: int, document: Json) -> "Probe":
     from memorywire.consolidate.probes import Probe
 
     match document:
-        case {"query": str(query), "ids": list(ids), **rest} if not rest and all(
-            isinstance(id, str) for id in ids
-        ):
-            return Probe(query, frozenset(ids))
-    raise InvalidRequest(
-        f"line {number} is not a probe",
-        field="probes",
-        fix='write lines such as {"query": "Where does Ana live?", "ids": ["m1"]}',
-    )
+        case {"query": str(query), "ids": list(ids), **rest} if not rest:
+            if all(isinstance(id, str) for id in ids):
+                return Probe(query, frozenset(ids))
+    fix = 'write lines such as {"query": "Where does Ana live?", "ids": ["m1"]}'
+    raise InvalidRequest(f"line {number} is not a probe", field="probes", fix=fix)
 
 
 _RESULTS = {
@@ -369,16 +360,6 @@ def _step_table(steps: list[Answer]) -> list[str]:
         return []
     rows = [[step["pass"], ", ".join(step["ids"]), step.get("kept", ""), step["why"]] for step in steps]
     return format_table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows)
-
-
-def _render_runs(answer: Answer) -> list[str]:
-    rows = [
-        [format_time(run["at"]), run["run"], run["reason"]]
-        if "undone_by" not in run
-        else [format_time(run["at"]), run["run"], f"undone by {run['undone_by']}"]
-        for run in answer["runs"]
-    ]
-    return format_table(["AT", "RUN", "WHAT"], rows, empty="no runs yet")
 
 
 def _render_whole_run(answer: Answer) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """`memorywire kv`: a key-value store."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +40,7 @@ def get(cli: CliContext, key: str, of: str) -> None:
     entry = _open_keys(cli, of, reads=True).get(key)
     if entry is None:
         raise NotFound("this key has no value", field="key")
-    cli.show(entry_document(entry), lambda answer: [_format_value(answer["value"])])
+    cli.show(entry_document(entry), [_format_value(entry.value)])
 
 
 @kv_command.command("set")
@@ -70,7 +70,9 @@ def set_(cli: CliContext, key: str, value: str, as_text: bool, of: str, **option
 def incr(cli: CliContext, key: str, by: float, of: str) -> None:
     """Add BY (default: 1) to the number of KEY."""
     whole = int(by) if by.is_integer() else by
-    _show_receipt(cli, of, _open_keys(cli, of).incr(key, whole), _render_sum)
+    receipt = _open_keys(cli, of).incr(key, whole)
+    pending = "" if receipt.proposal_id is None else " once a person approves"
+    _show_receipt(cli, of, receipt, [f"{_format_value(receipt.value)}{pending}"])
 
 
 @kv_command.command("delete")
@@ -79,7 +81,11 @@ def incr(cli: CliContext, key: str, by: float, of: str) -> None:
 @shared
 def delete(cli: CliContext, key: str, of: str) -> None:
     """Delete KEY."""
-    _show_receipt(cli, of, _open_keys(cli, of).delete(key), _render_deleted)
+    receipt = _open_keys(cli, of).delete(key)
+    line = "deleted" if receipt.existed else "the key does not exist"
+    if receipt.proposal_id is not None:
+        line = "would be deleted, once a person approves"
+    _show_receipt(cli, of, receipt, [line])
 
 
 @kv_command.command("list")
@@ -121,7 +127,13 @@ def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | No
 @shared
 def stats(cli: CliContext, of: str) -> None:
     """Show the number and size of the entries, and the model of their vectors."""
-    cli.show(_encode(_open_keys(cli, of, reads=True).stats()), _render_stats)
+    answer = _encode(_open_keys(cli, of, reads=True).stats())
+    sizes = f"{answer['value_bytes']} of {answer['quota_bytes']} bytes"
+    models = [
+        f"{model['entries']} with vectors of {model['model']}, {model['dimension']} dimensions"
+        for model in answer["models"]
+    ]
+    cli.show(answer, [f"{counted(answer['entries'], 'entry')}, {sizes}", *models])
 
 
 @kv_command.command("reembed")
@@ -131,7 +143,7 @@ def reembed(cli: CliContext, of: str) -> None:
     """Create missing vectors."""
     answer = _encode(_open_keys(cli, of).reembed())
     line = f"{counted(answer['entries'], 'entry has', 'entries have')} a vector now"
-    cli.show(answer, lambda answer: [line])
+    cli.show(answer, [line])
 
 
 def _open_keys(cli: CliContext, kind: str, *, reads: bool = False) -> "BlockingKeyValue":
@@ -151,11 +163,11 @@ def _open_keys(cli: CliContext, kind: str, *, reads: bool = False) -> "BlockingK
     return memory.kv.of(kind, owner)
 
 
-def _show_receipt(cli: CliContext, kind: str, receipt: object, render: Render) -> None:
+def _show_receipt(cli: CliContext, kind: str, receipt: object, lines: Render | Iterable[str]) -> None:
     """Print a receipt, with an undo hint that finds changes of these keys."""
     answer = _encode(receipt)
     context = cli if kind == "agent" else cli.for_agent(SHARED[OwnerKind(kind)])
-    context.show({**answer, "pending_approval": True} if "proposal_id" in answer else answer, render)
+    context.show({**answer, "pending_approval": True} if "proposal_id" in answer else answer, lines)
 
 
 def _encode(value: object) -> Answer:
@@ -184,18 +196,6 @@ def _format_value(value: Json) -> str:
     return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _render_sum(answer: Answer) -> Iterator[str]:
-    pending = " once a person approves" if "proposal_id" in answer else ""
-    yield f"{_format_value(answer['value'])}{pending}"
-
-
-def _render_deleted(answer: Answer) -> Iterator[str]:
-    if "proposal_id" in answer:
-        yield "would be deleted, once a person approves"
-    else:
-        yield "deleted" if answer["existed"] else "the key does not exist"
-
-
 def _render_set(answer: Answer) -> Iterator[str]:
     verb = "would be" if "proposal_id" in answer else "is"
     yield f"{clean(answer['key'])} {verb} at version {answer['version']}"
@@ -213,9 +213,3 @@ def _render_entries(answer: Answer) -> Iterator[str]:
     yield from format_table(["KEY", "VERSION", "UPDATED", "VALUE"], rows, empty="no keys")
     if "next" in answer:
         yield f"more with: --after {clean(answer['next'])}"
-
-
-def _render_stats(answer: Answer) -> Iterator[str]:
-    yield f"{counted(answer['entries'], 'entry')}, {answer['value_bytes']} of {answer['quota_bytes']} bytes"
-    for model in answer["models"]:
-        yield f"{model['entries']} with vectors of {model['model']}, {model['dimension']} dimensions"

@@ -65,14 +65,17 @@ def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) ->
     from memorywire.client.layer import facts_document
 
     facts = cli.readable_memory().layer.recall(query, top_k=top_k, sources=sources or _KINDS)
-    cli.show(facts_document(facts), _render_facts)
+    answer = facts_document(facts)
+    lines = [f"{fact['score']:.2f}  {clean(fact['memory'])}" for fact in answer["facts"]]
+    cli.show(answer, lines or ["no facts found"])
 
 
 @layer_command.command("work")
 @without_scope
 def work(cli: CliContext) -> None:
     """Extract facts from waiting conversations, for every agent."""
-    cli.show({"waiting": cli.memory().layer.work()}, lambda answer: [f"{answer['waiting']} still waiting"])
+    waiting = cli.memory().layer.work()
+    cli.show({"waiting": waiting}, [f"{waiting} still waiting"])
 
 
 def _render_event(answer: Answer) -> Iterator[str]:
@@ -81,9 +84,3 @@ def _render_event(answer: Answer) -> Iterator[str]:
     yield f"  event {answer['event_id']}"
     if "error" in answer:
         yield f"  {clean(answer['error'])}"
-
-
-def _render_facts(answer: Answer) -> Iterator[str]:
-    if not answer["facts"]:
-        yield "no facts found"
-    yield from (f"{fact['score']:.2f}  {clean(fact['memory'])}" for fact in answer["facts"])

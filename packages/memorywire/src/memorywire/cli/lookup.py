@@ -99,7 +99,10 @@ def why_command(cli: CliContext, recall_id: str) -> None:
 @scoped("tenant")
 def agents_command(cli: CliContext) -> None:
     """List the agents, with memory counts."""
-    cli.show(cli.readable_memory().call("agents", {}), _render_agents)
+    answer = cli.readable_memory().call("agents", {})
+    rows = [[one["agent_id"], one["memories"], one["waiting"]] for one in answer["items"]]
+    headers = ["AGENT", "MEMORIES", "WAITING"]
+    cli.show(answer, format_table(headers, rows, elastic="AGENT", empty="no agents"))
 
 
 @click.command("users")
@@ -111,7 +114,9 @@ def users_command(cli: CliContext) -> None:
     items = [*page["items"], *_next_items(cli, request, page)]
     counts = Counter(item.get("user_id") for item in items)
     users = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
-    cli.show({"items": [{"user_id": user, "memories": count} for user, count in users]}, _render_users)
+    answer = {"items": [{"user_id": user, "memories": count} for user, count in users]}
+    rows = [[user or "(no user)", count] for user, count in users]
+    cli.show(answer, format_table(["USER", "MEMORIES"], rows, elastic="USER", empty="no memories"))
     if not items:
         note_empty_scope(cli)
 
@@ -137,17 +142,10 @@ def _render_list(answer: Answer, next_page: str) -> Iterator[str]:
         yield "no memories"
         return
     has_trust = has_special_trust(answer["items"])
-    rows = [
-        [
-            item["type"],
-            item["id"],
-            format_time(item["created_at"]),
-            f"v{item['version']}",
-            *([item["trust"]] if has_trust else []),
-            format_content(item["content"]),
-        ]
-        for item in answer["items"]
-    ]
+    rows = []
+    for item in answer["items"]:
+        lead = [item["type"], item["id"], format_time(item["created_at"]), f"v{item['version']}"]
+        rows.append([*lead, *([item["trust"]] if has_trust else []), format_content(item["content"])])
     headers = ["TYPE", "ID", "CREATED", "VERSION", *(["TRUST"] if has_trust else []), "CONTENT"]
     yield from format_entries(headers, rows, lead=1)
     if answer.get("next"):
@@ -180,13 +178,3 @@ def _render_why(answer: Answer) -> Iterator[str]:
         rows.append([f"{one['score']:.3f}", state, one["id"], f"v{one['version']}", *origin])
     headers = ["SCORE", "STATE", "ID", "VERSION", "SOURCE", "TRUST", "CONTENT"]
     yield from format_entries(headers, rows, lead=2)
-
-
-def _render_agents(answer: Answer) -> list[str]:
-    rows = [[one["agent_id"], one["memories"], one["waiting"]] for one in answer["items"]]
-    return format_table(["AGENT", "MEMORIES", "WAITING"], rows, elastic="AGENT", empty="no agents")
-
-
-def _render_users(answer: Answer) -> list[str]:
-    rows = [[one["user_id"] or "(no user)", one["memories"]] for one in answer["items"]]
-    return format_table(["USER", "MEMORIES"], rows, elastic="USER", empty="no memories")

@@ -59,25 +59,25 @@ def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
         from memorywire.server.mcp.server import serve_stdio
     gc.enable()
 
+    absolute = replace(cli, options=_absolute_options(cli.options))
+
+    def build_session() -> "AgentSession":
+        """Return the scope of the session; called by the first request, as the settings load the engine."""
+        from memorywire.server.mcp.sessions import local_session
+
+        return local_session(
+            cli.settings.agent,
+            cli.settings.user,
+            asking=not no_ask,
+            tenant=cli.tenant,
+            decided_with=partial(absolute.suggest, "review", "show"),
+        )
+
     async def serve() -> None:
         async with _open_lazily(cli) as open_service:
-            await serve_stdio(open_service, lambda: _build_session(cli, asking=not no_ask))
+            await serve_stdio(open_service, build_session)
 
     asyncio.run(serve())
-
-
-def _build_session(cli: CliContext, *, asking: bool) -> "AgentSession":
-    """Return the scope of the session. Called by the first request, since the settings load the engine."""
-    from memorywire.server.mcp.sessions import local_session
-
-    absolute = replace(cli, options=_absolute_options(cli.options))
-    return local_session(
-        cli.settings.agent,
-        cli.settings.user,
-        asking=asking,
-        tenant=cli.tenant,
-        decided_with=partial(absolute.suggest, "review", "show"),
-    )
 
 
 @asynccontextmanager

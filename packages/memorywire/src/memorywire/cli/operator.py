@@ -1,6 +1,6 @@
 """`memorywire operator`: users of the server and their tokens."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -100,7 +100,7 @@ def revoke(cli: CliContext, name: str) -> None:
     """Revoke all tokens of an operator."""
     is_new = _run(cli, lambda registry: registry.revoke(name))
     line = f"revoked {name}" if is_new else f"{name} was revoked already"
-    cli.show({"operator": name, "revoked": True, "already": not is_new}, lambda answer: [line])
+    cli.show({"operator": name, "revoked": True, "already": not is_new}, [line])
 
 
 @operator_command.command("list")
@@ -137,15 +137,13 @@ def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
 
 def _show_token(cli: CliContext, issue: "Issued") -> None:
     token = issue.token
-    answer = {"operator": token.operator, "token_id": token.id, "token": issue.secret}
-    cli.show(answer | ({} if token.expires_at is None else {"expires_at": token.expires_at}), _render_token)
-
-
-def _render_token(answer: Answer) -> Iterator[str]:
-    yield answer["token"]
-    yield f"  this is the token of {answer['operator']}; it is shown only once, so store it safely"
-    if "expires_at" in answer:
-        yield f"  it expires at {format_time(answer['expires_at'])}"
+    answer: Answer = {"operator": token.operator, "token_id": token.id, "token": issue.secret}
+    lines = [issue.secret]
+    lines.append(f"  this is the token of {token.operator}; it is shown only once, so store it safely")
+    if token.expires_at is not None:
+        answer["expires_at"] = token.expires_at
+        lines.append(f"  it expires at {format_time(token.expires_at)}")
+    cli.show(answer, lines)
 
 
 def format_tokens(tokens: list[Answer], now: int) -> str:

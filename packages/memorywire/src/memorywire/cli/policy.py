@@ -43,7 +43,7 @@ def check(cli: CliContext, file: Path) -> None:
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     own, total = len(document.get("rule", ())), len(answer["rule"])
     base = "" if document.get("complete") else f" of its own, {total - own} of profile {answer['profile']}"
-    cli.show(answer, lambda _: [f"sound: {counted(own, 'rule')}{base}"])
+    cli.show(answer, [f"sound: {counted(own, 'rule')}{base}"])
 
 
 @policy_command.command("test")
@@ -57,7 +57,8 @@ def test(cli: CliContext, rule: str, days: int | None) -> None:
     {"name": "x", "verdict": "hold", "source": ["web*"]}.
     """
     document = parse_json_object(rule) if rule.lstrip().startswith("{") else _find_rule(rule, _rules(cli))
-    cli.show(cli.call("test_rule", rule=document, days=days), _render_test)
+    answer = cli.call("test_rule", rule=document, days=days)
+    cli.show(answer, [answer["summary"], *(f"  {id}" for id in answer["sample"][:10])])
 
 
 @policy_command.command("set")
@@ -120,7 +121,10 @@ def activate(cli: CliContext, name: str) -> None:
 @scoped("tenant")
 def revert(cli: CliContext, name: str) -> None:
     """Undo everything that a learned rule allowed, and disable it."""
-    cli.show(_call(cli, "revert_rule", name=name), _render_reverted)
+    answer = _call(cli, "revert_rule", name=name)
+    lines = [f"undid {len(answer['reverted_ids'])} that {answer['rule']} allowed; the rule is disabled"]
+    lines += [f"  ended {id}" for id in answer["ended_ids"]]
+    cli.show(answer, [*lines, *(f"  not undone, changed since: {id}" for id in answer["kept_ids"])])
 
 
 def _rules(cli: CliContext) -> Answer:
@@ -196,11 +200,6 @@ def _format_conditions(rule: Mapping[str, Json]) -> str:
     return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
-def _render_test(answer: Answer) -> Iterator[str]:
-    yield answer["summary"]
-    yield from (f"  {id}" for id in answer["sample"][:10])
-
-
 def _render_editions(answer: Answer, restore: str) -> Iterator[str]:
     rows = [
         [one["number"], format_time(one["at"]), one["by"], ", ".join(rule["name"] for rule in one["rules"])]
@@ -220,9 +219,3 @@ def _render_suggestions(answer: Answer, activate: str) -> Iterator[str]:
         yield f"{rule['name']}: {rule['verdict']} when {_format_conditions(rule)}"
         yield f"  {clean(rule.get('note', ''))}: {', '.join(one['evidence'])}"
     yield f"activate one with: {activate}"
-
-
-def _render_reverted(answer: Answer) -> Iterator[str]:
-    yield f"undid {len(answer['reverted_ids'])} that {answer['rule']} allowed; the rule is disabled"
-    yield from (f"  ended {id}" for id in answer["ended_ids"])
-    yield from (f"  not undone, changed since: {id}" for id in answer["kept_ids"])

@@ -7,50 +7,21 @@ from contextlib import contextmanager
 
 import click
 
-from memorywire.model.errors import (
-    ApprovalPending,
-    BudgetExceeded,
-    CapabilityUnsupported,
-    Conflict,
-    EmbedderFailed,
-    Forbidden,
-    InvalidRequest,
-    MemorywireError,
-    NotFound,
-    Overloaded,
-    QuotaExceeded,
-    RateLimited,
-    Refused,
-    SecretLeakage,
-    StoreError,
-    TooManyAffected,
-    Unauthenticated,
-)
+from memorywire.model.errors import EmbedderFailed, InvalidRequest, MemorywireError, Overloaded, StoreError
 
 USAGE = 2
 REFUSED = 3
 STORE_FAILURE = 4
 INTERRUPTED = 130
-_BUG = 1
 
 _CODES: Mapping[type[MemorywireError], int] = {
+    MemorywireError: REFUSED,
     InvalidRequest: USAGE,
-    NotFound: REFUSED,
-    Conflict: REFUSED,
-    TooManyAffected: REFUSED,
-    QuotaExceeded: REFUSED,
-    Refused: REFUSED,
-    ApprovalPending: REFUSED,
-    BudgetExceeded: REFUSED,
-    SecretLeakage: REFUSED,
-    Unauthenticated: REFUSED,
-    Forbidden: REFUSED,
-    RateLimited: REFUSED,
     Overloaded: STORE_FAILURE,
-    CapabilityUnsupported: REFUSED,
     StoreError: STORE_FAILURE,
     EmbedderFailed: STORE_FAILURE,
 }
+"""The exit code of an error and of those below it in the tree."""
 
 
 class UsageHint(click.UsageError):
@@ -59,11 +30,6 @@ class UsageHint(click.UsageError):
     def __init__(self, message: str, ctx: click.Context, fix: str) -> None:
         super().__init__(message, ctx)
         self.fix = fix
-
-
-def exit_code(error: type[MemorywireError]) -> int:
-    """Return the code of the nearest ancestor in the table."""
-    return next((_CODES[kind] for kind in error.__mro__ if kind in _CODES), _BUG)
 
 
 def problem_lines(
@@ -137,7 +103,8 @@ def problems(*, as_json: bool) -> Iterator[None]:
         command = click.get_current_context().command
         for line in problem_lines(error.problem(), as_json=as_json, command=command):
             click.echo(line, err=True)
-        raise click.exceptions.Exit(exit_code(type(error))) from error
+        code = next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
+        raise click.exceptions.Exit(code) from error
 
 
 def bug(error: BaseException) -> dict[str, str]:

@@ -54,7 +54,12 @@ def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> 
         "change_id": receipt.change_id,
         "proposal_id": receipt.proposal_id,
     }
-    cli.show({name: value for name, value in answer.items() if value is not None}, _render_step)
+    pending = "" if receipt.proposal_id is None else f", once proposal {receipt.proposal_id} is approved"
+    lines = [
+        f"{before} -> {procedure.state}{pending}",
+        f"  version {receipt.version}, {receipt.status.value}",
+    ]
+    cli.show({name: value for name, value in answer.items() if value is not None}, lines)
 
 
 @procedure_command.command("allowed")
@@ -67,7 +72,7 @@ def allowed(cli: CliContext, id_: str, facts: tuple[str, ...]) -> None:
     procedure = cli.memory().procedure(id_)
     triggers = procedure.allowed(**_parse_facts(facts))
     answer = {"id": id_, "current": procedure.state, "allowed": triggers}
-    cli.show(answer, lambda answer: answer["allowed"] or [f"none in state {procedure.state}"])
+    cli.show(answer, triggers or [f"none in state {procedure.state}"])
 
 
 @procedure_command.command("history")
@@ -76,11 +81,16 @@ def allowed(cli: CliContext, id_: str, facts: tuple[str, ...]) -> None:
 def history(cli: CliContext, id_: str) -> None:
     """Show the state of every version and its triggers."""
     id_ = resolve_memory_id(cli, id_)
-    steps = [
+    steps: list[Answer] = [
         {"version": step.version, "at": step.at, "state": step.state, "triggers": list(step.triggers)}
         for step in cli.memory().procedure(id_).history()
     ]
-    cli.show({"id": id_, "steps": steps}, _render_steps)
+    rows = [
+        [step["version"], format_time(step["at"]), ", ".join(step["triggers"]), step["state"] or "(no state)"]
+        for step in steps
+    ]
+    lines = format_table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY")
+    cli.show({"id": id_, "steps": steps}, lines)
 
 
 @procedure_command.command("draw")
@@ -94,7 +104,7 @@ def draw(cli: CliContext, id_: str, form: str) -> None:
     procedure = _load(cli, id_)
     drawing = _DRAWINGS[form](parse(procedure["definition"]))
     answer = {"id": procedure["id"], "form": form, "drawing": drawing}
-    cli.show(answer, lambda answer: [answer["drawing"].removesuffix("\n")])
+    cli.show(answer, [drawing.removesuffix("\n")])
 
 
 def _load(cli: CliContext, id_: str) -> Answer:
@@ -119,17 +129,3 @@ def _render_procedure(answer: Answer) -> Iterator[str]:
     yield f"states: {', '.join(definition.states)}; initial: {definition.initial}"
     rows = [[way.trigger, way.source, way.dest or "(stays)", way.guard] for way in definition.transitions]
     yield from format_table(["TRIGGER", "FROM", "TO", "WHEN"], rows)
-
-
-def _render_step(answer: Answer) -> Iterator[str]:
-    pending = f", once proposal {answer['proposal_id']} is approved" if "proposal_id" in answer else ""
-    yield f"{answer['from']} -> {answer['current']}{pending}"
-    yield f"  version {answer['version']}, {answer['status']}"
-
-
-def _render_steps(answer: Answer) -> list[str]:
-    rows = [
-        [step["version"], format_time(step["at"]), ", ".join(step["triggers"]), step["state"] or "(no state)"]
-        for step in answer["steps"]
-    ]
-    return format_table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY")

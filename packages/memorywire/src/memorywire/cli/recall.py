@@ -74,13 +74,16 @@ def recall_command(
     if dedup_threshold is not None and dedup is None:
         raise click.UsageError("--dedup-threshold needs --dedup")
     note_filter_doubts(cli, filter_)
+    repetitions: Json = None if dedup is None else {"mode": dedup}
+    if repetitions is not None and dedup_threshold is not None:
+        repetitions["threshold"] = dedup_threshold
     answer = cli.call(
         "recall",
         query=read_text(query, field="query"),
         types=list(types),
         filter=filter_,
         include=["archived"] if include_archived else None,
-        dedup=_build_dedup(dedup, dedup_threshold),
+        dedup=repetitions,
         **fields,
     )
     near_misses = () if cli.as_json else answer.get("near_misses") or ()
@@ -91,12 +94,6 @@ def recall_command(
         note_empty_scope(cli)
     if not cli.as_json and (fields["explain"] or terminal_width() is not None):
         click.echo(style(f"(show this again with: {cli.suggest('why', answer['recall_id'])})", dim=True))
-
-
-def _build_dedup(mode: str | None, threshold: float | None) -> Json:
-    if mode is None:
-        return None
-    return {"mode": mode, **({} if threshold is None else {"threshold": threshold})}
 
 
 def load_contents(cli: CliContext, ids: Sequence[str]) -> dict[str, str]:
@@ -134,14 +131,12 @@ def _explain_floor(cli: CliContext, answer: Answer, min_relevance: Json) -> str:
 
 
 def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> Iterator[str]:
-    match bool(answer["results"]), answer["verdict"]:
-        case True, verdict:
-            yield from _hit_rows(answer)
-            yield from _DOUBTS.get(verdict, ())
-        case False, "no_match":
-            yield "nothing in memory answers that"
-        case _:
-            yield "no answer fits into --max-tokens"
+    if answer["results"]:
+        yield from _hit_rows(answer)
+        yield from _DOUBTS.get(answer["verdict"], ())
+    else:
+        is_unknown = answer["verdict"] == "no_match"
+        yield "nothing in memory answers that" if is_unknown else "no answer fits into --max-tokens"
     yield from (f"{one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))
     yield from (
         f"{hit['id']} is supported by {', '.join(hit['supporting'])}"
@@ -154,20 +149,14 @@ def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> 
 def _hit_rows(answer: Answer) -> list[str]:
     has_signals = any("explain" in hit for hit in answer["results"])
     has_trust = has_special_trust(answer["results"])
-    rows = [
-        [
-            f"{hit['score']:.3f}",
-            hit["type"],
-            hit["id"],
-            format_time(hit["created_at"]),
-            *([hit["trust"]] if has_trust else []),
-            *([_format_signals(hit["explain"]["signals"])] if has_signals else []),
-            format_content(hit["content"]),
-        ]
-        for hit in answer["results"]
-    ]
-    trust, signals = ["TRUST"] if has_trust else [], ["SIGNALS"] if has_signals else []
-    return format_entries(["SCORE", "TYPE", "ID", "CREATED", *trust, *signals, "CONTENT"], rows, lead=2)
+    optional = ["TRUST"] * has_trust + ["SIGNALS"] * has_signals
+    rows = []
+    for hit in answer["results"]:
+        cells = [hit["trust"]] if has_trust else []
+        cells += [_format_signals(hit["explain"]["signals"])] if has_signals else []
+        lead = [f"{hit['score']:.3f}", hit["type"], hit["id"], format_time(hit["created_at"])]
+        rows.append([*lead, *cells, format_content(hit["content"])])
+    return format_entries(["SCORE", "TYPE", "ID", "CREATED", *optional, "CONTENT"], rows, lead=2)
 
 
 def _near_miss_lines(answer: Answer, contents: Mapping[str, str], reason: str) -> Iterator[str]:

@@ -160,6 +160,7 @@ def serve_command(
     from memorywire.cli.hints import require_extra
 
     with require_extra("server"):
+        from memorywire.server.auth import Provider
         from memorywire.server.http.endpoint import Limits
         from memorywire.server.http.metrics import to_stderr
         from memorywire.server.http.serve import Address, Serving
@@ -169,7 +170,11 @@ def serve_command(
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
-    apps = _MountedApps(address, _build_provider(**rest), limits, added)
+    issuer, audience, keys = (rest[name] for name in ("oidc_issuer", "oidc_audience", "oidc_keys"))
+    if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
+        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
+    provider = Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
+    apps = _MountedApps(address, provider, limits, added)
     with require_extra("oidc"), open_demo(cli) if demo else nullcontext(cli) as server_cli:
         serving = Serving(
             address=apps.address,
@@ -183,19 +188,6 @@ def serve_command(
         settings = override_background(server_cli.settings.consolidation, **background)
         with json_logs(to_stderr) if cli.as_json else nullcontext():
             asyncio.run(_serve(server_cli, serving, apps, settings))
-
-
-def _build_provider(
-    *, oidc_issuer: str | None, oidc_audience: str | None, oidc_keys: str | None
-) -> "Provider | None":
-    """Return the token provider; its three options must be given together."""
-    from memorywire.server.auth import Provider
-
-    if oidc_issuer and oidc_audience and oidc_keys:
-        return Provider(issuer=oidc_issuer, audience=oidc_audience, keys=oidc_keys)
-    if oidc_issuer or oidc_audience or oidc_keys:
-        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
-    return None
 
 
 async def _serve(

@@ -1,7 +1,7 @@
 """`memorywire webhook`: URLs to which a server sends events."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -53,14 +53,16 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
         return webhook
 
     webhook = _run(cli, work)
-    cli.show({"id": webhook.id, "url": mask_secrets(webhook.url), "secret": webhook.secret}, _render_added)
+    answer = {"id": webhook.id, "url": mask_secrets(webhook.url), "secret": webhook.secret}
+    notice = f"  this secret signs events for {clean(answer['url'])}; it is shown only once"
+    cli.show(answer, [webhook.secret, notice, f"  the webhook is {webhook.id}"])
 
 
 @webhook_command.command("list")
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
     """List the webhooks, with their progress and errors."""
-    documents = [
+    documents: list[Answer] = [
         {
             "id": webhook.id,
             "url": mask_secrets(webhook.url),
@@ -74,7 +76,10 @@ def list_(cli: CliContext) -> None:
         for webhook in _run(cli, lambda webhooks, _: webhooks.list_all())
         if cli.tenant_option in (None, webhook.tenant)
     ]
-    cli.show({"webhooks": documents}, _render_webhooks)
+    names = ("id", "url", "tenant", "agents", "told", "given_up", "error")
+    rows = [[" ".join(one[name]) if name == "agents" else one[name] for name in names] for one in documents]
+    headers = [name.replace("_", " ") for name in names]
+    cli.show({"webhooks": documents}, format_table(headers, rows, empty="no webhooks"))
 
 
 @webhook_command.command("letters")
@@ -85,7 +90,7 @@ def letters(cli: CliContext, id: str) -> None:
     dead = _run(cli, lambda webhooks, _: webhooks.list_dead_letters(id), id)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in dead]}
     lines = [f"{one.event}  {format_time(one.at)}  {clean(one.error)}" for one in dead]
-    cli.show(answer, lambda answer: lines)
+    cli.show(answer, lines)
 
 
 @webhook_command.command("remove")
@@ -95,7 +100,7 @@ def remove(cli: CliContext, id: str) -> None:
     """Remove a webhook."""
     remove = {"tenant": cli.tenant, "actor": PERSON}
     _run(cli, lambda webhooks, _: webhooks.remove(id, **remove, at=system_clock()), id)
-    cli.show({"id": id, "removed": True}, lambda answer: [f"removed {answer['id']}"])
+    cli.show({"id": id, "removed": True}, [f"removed {id}"])
 
 
 def _run(cli: CliContext, work: "Callable[[Webhooks, Journal], Awaitable[T]]", id: str | None = None) -> T:
@@ -112,17 +117,3 @@ def _run(cli: CliContext, work: "Callable[[Webhooks, Journal], Awaitable[T]]", i
         return await work(webhooks, journal)
 
     return run_in_journal(cli.local_settings, act)
-
-
-def _render_added(answer: Answer) -> Iterator[str]:
-    yield answer["secret"]
-    yield f"  this secret signs events for {clean(answer['url'])}; it is shown only once"
-    yield f"  the webhook is {answer['id']}"
-
-
-def _render_webhooks(answer: Answer) -> list[str]:
-    names = ("id", "url", "tenant", "agents", "told", "given_up", "error")
-    rows = [[one[name] for name in names] for one in answer["webhooks"]]
-    for row in rows:
-        row[3] = " ".join(row[3])
-    return format_table([name.replace("_", " ") for name in names], rows, empty="no webhooks")
