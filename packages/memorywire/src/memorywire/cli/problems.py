@@ -7,7 +7,14 @@ from contextlib import contextmanager
 
 import click
 
-from memorywire.model.errors import EmbedderFailed, InvalidRequest, MemorywireError, Overloaded, StoreError
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    EmbedderFailed,
+    InvalidRequest,
+    MemorywireError,
+    Overloaded,
+    StoreError,
+)
 
 USAGE = 2
 REFUSED = 3
@@ -17,6 +24,7 @@ INTERRUPTED = 130
 _CODES: Mapping[type[MemorywireError], int] = {
     MemorywireError: REFUSED,
     InvalidRequest: USAGE,
+    CapabilityUnsupported: REFUSED,  # also where a store raises it
     Overloaded: STORE_FAILURE,
     StoreError: STORE_FAILURE,
     EmbedderFailed: STORE_FAILURE,
@@ -30,6 +38,11 @@ class UsageHint(click.UsageError):
     def __init__(self, message: str, ctx: click.Context, fix: str) -> None:
         super().__init__(message, ctx)
         self.fix = fix
+
+
+def exit_code(error: type[MemorywireError]) -> int:
+    """Return the code of the nearest ancestor in the table."""
+    return next(_CODES[kind] for kind in error.__mro__ if kind in _CODES)
 
 
 def problem_lines(
@@ -103,8 +116,7 @@ def problems(*, as_json: bool) -> Iterator[None]:
         command = click.get_current_context().command
         for line in problem_lines(error.problem(), as_json=as_json, command=command):
             click.echo(line, err=True)
-        code = next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
-        raise click.exceptions.Exit(code) from error
+        raise click.exceptions.Exit(exit_code(type(error))) from error
 
 
 def bug(error: BaseException) -> dict[str, str]:
