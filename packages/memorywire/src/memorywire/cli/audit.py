@@ -87,7 +87,7 @@ def _entries(
 @option(
     "--checkpoint",
     "A saved checkpoint that the ledger must agree with; repeatable.",
-    name="kept",
+    name="files",
     type=EXISTING_FILE,
     multiple=True,
 )
@@ -97,7 +97,12 @@ def _entries(
 @option("--export", "Verify this export instead.", name="file", type=click.File(encoding="utf-8"))
 @shared
 def verify(
-    cli: CliContext, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
+    cli: CliContext,
+    files: tuple[Path, ...],
+    key: str | None,
+    contents: bool,
+    state: bool,
+    file: TextIO | None,
 ) -> None:
     """Verify that no ledger entry was changed, removed, added or moved.
 
@@ -113,9 +118,9 @@ def verify(
     if file is not None or not contents:
         cli.refuse_scope("the whole ledger is verified; only --contents reads one agent")
     keys = [] if key is None else [parse_verifier(key)]
-    saved = [checkpoint for path in kept for checkpoint in _read_saved(path)]
+    saved = [checkpoint for path in files for checkpoint in _read_saved(path)]
     if file is None and cli.server is not None and not (contents or keys):
-        checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
+        checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in files)
         with cli.client(cli.server) as client:
             answer = _examination_answer(client.audit_verify(checkpoint=checkpoints or None, state=state))
     elif file is None:

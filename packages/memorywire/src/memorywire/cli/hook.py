@@ -52,7 +52,7 @@ def hook_command(cli: CliContext, work: bool) -> None:
         if work:
             document = _take_in(cli, sessions)
         else:
-            document = _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
+            document = _answer_call(parsed(sys.stdin.buffer.read()), cli, sessions)
     except (MemorywireError, OSError) as error:
         click.echo(f"memorywire hook: {error}", err=True)
         return
@@ -60,7 +60,7 @@ def hook_command(cli: CliContext, work: bool) -> None:
         cli.print_json(document)
 
 
-def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
+def _answer_call(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
     if call.moment is Moment.PAUSE:
         if call.log is not None and call.log.is_file():
             with sessions.exclusive():
@@ -70,7 +70,7 @@ def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
         under = circumstances(os.environ, cli.options)
         briefing = kept(sessions.opening, under=under, now=system_clock()) or _prepare(cli, sessions)
     else:
-        briefing = _answering(cli, call.prompt, sessions.load(call.session).shown)
+        briefing = _answer_prompt(cli, call.prompt, sessions.load(call.session).shown)
     sessions.note_shown(call.session, briefing.shown, fresh=call.fresh)
     return answer(call, briefing)
 
@@ -97,7 +97,7 @@ def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     return briefing
 
 
-def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefing:
+def _answer_prompt(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefing:
     query = prompt[:_QUERY_CHARS]
     if not query.strip() or query.startswith("/"):  # a command to the host, not a question
         return Briefing()
@@ -133,8 +133,8 @@ def _add(memory: "Memory", log: Spooled) -> int:
     groups = [turns[start : start + MOST_TURNS] for start in range(0, len(turns), MOST_TURNS)]
     count = sum(_add_turns(memory, group, session) for group in groups)
     # Remember what the user said to know, do or never do, unless the policy refuses it.
-    said = [turn["content"] for turn in turns if turn["role"] == "user"]
-    for kind, sentence in (rule for text in said for rule in find_rules(text)):
+    texts = [turn["content"] for turn in turns if turn["role"] == "user"]
+    for kind, sentence in (rule for text in texts for rule in find_rules(text)):
         with suppress(InvalidRequest, Refused, SecretLeakage):
             memory.remember(sentence, tags=[kind], source=session_source(session), session_id=session)
     return count

@@ -21,6 +21,7 @@ from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem
 from memorywire.cli.terminal import Progress
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import EmbedderFailed, MemorywireError, NotFound, StoreError
+from memorywire.model.record import Json
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:
@@ -198,37 +199,26 @@ class Tally(Struct):
 
     committed: int = 0
     duplicate: int = 0
-    failed: list[tuple[int, MemorywireError]] = field(default_factory=list)
-    stopped: tuple[int, MemorywireError] | None = None
+    failed: list[Answer] = field(default_factory=list)
+    stopped: Answer | None = None
     """The first line that failed because of the store or the embedder."""
     interrupted: bool = False
 
     def count(self, line: int, result: Remembered | MemorywireError) -> None:
         if isinstance(result, StoreError | EmbedderFailed):
-            self.stopped = self.stopped or (line, result)
+            self.stopped = self.stopped or {"line": line, "problem": result.problem()}
         elif isinstance(result, MemorywireError):
-            self.failed.append((line, result))
+            self.failed.append({"line": line, "problem": result.problem()})
         elif result.status is Status.DUPLICATE:
             self.duplicate += 1
         else:
             self.committed += 1
 
-    @property
-    def done(self) -> int:
-        return self.committed + self.duplicate + len(self.failed)
-
     def answer(self) -> Answer:
-        def describe(line: int, error: MemorywireError) -> Answer:
-            return {"line": line, "problem": error.problem()}
-
-        failed = sorted(self.failed, key=lambda fault: fault[0])
-        return {
-            "committed": self.committed,
-            "duplicate": self.duplicate,
-            "failed": [describe(*fault) for fault in failed],
-            **({"stopped": describe(*self.stopped)} if self.stopped else {}),
-            **({"interrupted": True} if self.interrupted else {}),
-        }
+        failed = sorted(self.failed, key=lambda fault: fault["line"])
+        answer: Answer = {"committed": self.committed, "duplicate": self.duplicate, "failed": failed}
+        answer |= {"stopped": self.stopped} if self.stopped else {}
+        return answer | ({"interrupted": True} if self.interrupted else {})
 
     @property
     def exit_code(self) -> int:
@@ -247,12 +237,7 @@ class Tally(Struct):
 @option("--session ID", "The session they come from.", name="session_id")
 @shared
 def import_lines_command(
-    cli: CliContext,
-    file: BinaryIO,
-    type_: str,
-    source: str | None,
-    tags: tuple[str, ...],
-    session_id: str | None,
+    cli: CliContext, file: BinaryIO, type_: str, tags: tuple[str, ...], **fields: Json
 ) -> None:
     """Remember every line of FILE; `-` is standard input.
 
@@ -260,27 +245,22 @@ def import_lines_command(
     missing fields. Empty lines are skipped. A wrong line does not stop the import; a failing store does.
     Importing the same file again continues where it stopped.
     """
-    defaults = cli.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
+    defaults = cli.payload(type=type_, tags=list(tags), **fields)
     tally = Tally()
     size = os.fstat(file.fileno()).st_size or None  # none for a pipe
     with Progress("importing", size) as progress:
         try:
-            _import_batches(cli.memory(), file, defaults, tally, progress)
+            position, lines = 0, enumerate(file, start=1)
+            while not tally.stopped and (batch := list(islice(lines, _BATCH))):
+                with _delay_interrupt():
+                    _remember_batch(cli.memory(), batch, defaults, tally)
+                position += sum(len(line) for _, line in batch)
+                done = tally.committed + tally.duplicate + len(tally.failed)
+                progress.update(position, counted(done, "line"))
         except KeyboardInterrupt:
             tally.interrupted = True
     cli.show(tally.answer(), _render_lines)
     raise click.exceptions.Exit(tally.exit_code)
-
-
-def _import_batches(
-    memory: "Memory", file: BinaryIO, defaults: Answer, tally: Tally, progress: Progress
-) -> None:
-    position, lines = 0, enumerate(file, start=1)
-    while not tally.stopped and (batch := list(islice(lines, _BATCH))):
-        with _delay_interrupt():
-            _remember_batch(memory, batch, defaults, tally)
-        position += sum(len(line) for _, line in batch)
-        progress.update(position, counted(tally.done, "line"))
 
 
 @contextmanager
@@ -320,7 +300,7 @@ def _remember_batch(
     try:
         results = memory.remember_many([request for _, request in requests])
     except (StoreError, EmbedderFailed) as error:
-        tally.stopped = (requests[0][0], error)
+        tally.count(requests[0][0], error)
         return
     for (number, _), result in zip(requests, results, strict=True):
         tally.count(number, result)

@@ -293,16 +293,12 @@ def _decide(
     yes: bool,
     **fields: Json,
 ) -> None:
+    """Decide on these, or after confirmation on all: one atomic batch per agent, recalls separately."""
     if bool(ids) is everything or (rule is not None and not everything):
         raise click.UsageError("name PROPOSALs, or give --all, optionally with --rule")
-    if everything:
-        _decide_all(cli, verb, rule, yes=yes, **fields)
-    else:
+    if not everything:
         _decide_and_show(cli, ids, verb=verb, **fields)
-
-
-def _decide_all(cli: CliContext, verb: str, rule: str | None, *, yes: bool, **fields: Json) -> None:
-    """Decide on all of them after confirmation: one atomic batch per agent, recalls separately."""
+        return
     states = sorted(WAITING) if verb == "reject" else [State.PENDING.value]
     items = _list_proposals(cli, states, rule)
     if not items:
@@ -318,10 +314,13 @@ def _decide_all(cli: CliContext, verb: str, rule: str | None, *, yes: bool, **fi
         click.confirm(f"{verb} {counted(len(items), 'proposal')}?", abort=True, err=True)
     decisions = [_carry_out(cli, proposal_ids=batch, verb=verb, **fields) for batch in _batches(items)]
     agents = {one["id"]: one["agent_id"] for one in items}
-    cli.show(
-        {"decisions": decisions},
-        lambda answer: (line for one in answer["decisions"] for line in _render_batch(cli, one, agents)),
-    )
+    lines: list[str] = []
+    for answer in decisions:
+        lines += _render_decision(answer)
+        if answer.get("change_id") and not answer.get("erased"):
+            agent_cli = cli.for_agent(agents[answer["proposal_ids"][0]])
+            lines.append(f"  undo with: {agent_cli.suggest('undo', answer['change_id'])}")
+    cli.show({"decisions": decisions}, lines)
 
 
 def _batches(items: Sequence[Answer]) -> Iterator[list[str]]:
@@ -351,13 +350,6 @@ def _ask(cli: CliContext, operation: str, **fields: Json) -> Answer:
     """Send a request about all agents and users, unless one was typed."""
     request = {name: value for name, value in fields.items() if value is not None}
     return cli.memory().call(operation, {**cli.typed_scope(), **request})
-
-
-def _render_batch(cli: CliContext, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
-    yield from _render_decision(answer)
-    if answer.get("change_id") and not answer.get("erased"):
-        agent_cli = cli.for_agent(agents[answer["proposal_ids"][0]])
-        yield f"  undo with: {agent_cli.suggest('undo', answer['change_id'])}"
 
 
 def _render_decision(answer: Answer) -> Iterator[str]:

@@ -178,10 +178,10 @@ def _merge_steps(
 ) -> Iterator[Step]:
     for group in groups:
         by_priority = sorted(group, key=lambda record: (not retention.pinned(record), *_keep_order(record)))
-        kept, *others = by_priority
+        survivor, *others = by_priority
         ids = tuple(record.id for record in others if not retention.pinned(record))
         if ids:
-            yield Step(name=name, kept=kept.id, ids=ids, why=why)
+            yield Step(name=name, kept=survivor.id, ids=ids, why=why)
 
 
 def merge_key(record: Record) -> tuple[object, ...]:

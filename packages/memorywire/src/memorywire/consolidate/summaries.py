@@ -123,12 +123,12 @@ class ModelSettings(Struct, frozen=True):
     spending: Spending
 
 
-class ModelReport(Struct, frozen=True, kw_only=True):
+class ModelReport(Struct, kw_only=True):
     """The result of asking the model: proposals with their memories, tokens spent, groups left."""
 
     model: str | None = None
     asked: int = 0
-    proposed: tuple[tuple[str, Group], ...] = ()
+    proposed: list[tuple[str, Group]] = field(default_factory=list)
     tokens: int = 0
     cost: float | None = None
     left: int = 0
@@ -158,12 +158,15 @@ async def ask_model(
 ) -> ModelReport:
     """Ask about each new group, within the budget, until the deadline."""
     new = [group for group in groups if not await _is_known(group, context)]
-    thinker = _ModelPass(model, context, until, [record for record in records if SUMMARY in record.tags])
+    earlier = [record for record in records if SUMMARY in record.tags]
+    run = _ModelPass(model, context, until, earlier, ModelReport(model=model.chat.name))
     for at, group in enumerate(new):
-        if not thinker.can_ask(group):
-            return thinker.report(left=len(new) - at)
-        await thinker.ask_about(group)
-    return thinker.report()
+        if not run.can_ask(group):
+            run.report.left = len(new) - at
+            break
+        await run.ask_about(group)
+    run.report.cost = model.spending.costs(run.report.tokens)
+    return run.report
 
 
 async def estimate_model(groups: Sequence[Group], context: Context, model: ModelSettings) -> ModelReport:
@@ -180,28 +183,25 @@ class _ModelPass(Struct):
     context: Context
     until: int
     summaries: Sequence[Record]
-    asked: int = 0
-    tokens: int = 0
+    report: ModelReport
     failures: int = 0
-    problem: str | None = None
-    proposed: list[tuple[str, Group]] = field(default_factory=list)
 
     def can_ask(self, group: Group) -> bool:
-        affordable = self.model.spending.allows(self.tokens + _estimate_tokens(group))
+        affordable = self.model.spending.allows(self.report.tokens + _estimate_tokens(group))
         return affordable and self.failures < _FAILURES and self.context.clock() < self.until
 
     async def ask_about(self, group: Group) -> None:
-        self.asked += 1
+        self.report.asked += 1
         try:
             text = await self._answer(group)
         except StoreUnavailable as problem:
             self.failures += 1
-            self.problem = problem.detail
+            self.report.problem = problem.detail
             return
         self.failures = 0
         proposal = None if text is None else await self._propose(group, text)
         if proposal is not None:
-            self.proposed.append((proposal, group))
+            self.report.proposed.append((proposal, group))
             return
         # The ledger records that there was no result, so that these memories are asked about once.
         governance = self.context.require_governance()
@@ -220,11 +220,11 @@ class _ModelPass(Struct):
         """Return the text to propose; None if the model has none, or it is not grounded in the memories."""
         chat, seconds = self.model.chat, (self.until - self.context.clock()) / 1000
         estimate = _estimate_tokens(group)
-        self.tokens += estimate  # an unusable answer costs tokens, too
+        self.report.tokens += estimate  # an unusable answer costs tokens, too
         answer = await chat.ask(
             _TASKS[group.name], _format_memories(group), most_tokens=_MOST_TOKENS, seconds=max(1.0, seconds)
         )
-        self.tokens += 0 if answer.tokens is None else answer.tokens - estimate
+        self.report.tokens += 0 if answer.tokens is None else answer.tokens - estimate
         pieces = _parse_answer(group.name, answer.object)
         if pieces is None:
             raise chat.build_failure(f"an answer that is not a {group.name}")
@@ -251,19 +251,8 @@ class _ModelPass(Struct):
         try:
             return (await remember(request, self.context)).proposal_id
         except (Refused, Conflict, NotFound, InvalidRequest) as problem:  # by a rule, or memory has changed
-            self.problem = problem.detail
+            self.report.problem = problem.detail
             return None
-
-    def report(self, left: int = 0) -> ModelReport:
-        return ModelReport(
-            model=self.model.chat.name,
-            asked=self.asked,
-            proposed=tuple(self.proposed),
-            tokens=self.tokens,
-            cost=self.model.spending.costs(self.tokens),
-            left=left,
-            problem=self.problem,
-        )
 
 
 async def _is_known(group: Group, context: Context) -> bool:
