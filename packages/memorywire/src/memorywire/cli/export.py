@@ -116,18 +116,18 @@ async def _write_bundle(
     if file == _STDOUT:
         bundle = await export_bundle(sys.stdout.buffer, context, request, show_progress)
         return {"format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
-    partial = file.with_name(f".{file.name}.partial")
+    unfinished = file.with_name(f".{file.name}.partial")
     try:
-        partial.touch(0o600)  # as private as the store
-        with partial.open("wb") as target:
+        unfinished.touch(0o600)  # as private as the store
+        with unfinished.open("wb") as target:
             bundle = await export_bundle(target, context, request, show_progress)
             target.flush()
             os.fsync(target.fileno())
-        partial.replace(file)
+        unfinished.replace(file)
     except OSError as error:
         raise _write_error(file, error) from error
     finally:
-        partial.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
