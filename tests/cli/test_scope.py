@@ -310,6 +310,31 @@ def check_policy(world: World, option: str) -> None:
     assert "umbral" in world.shell("policy", "show", "--tenant", "umbra").out
 
 
+def check_person(*words: str) -> Callable[[World, str], None]:
+    """A command that shows what is known about one user."""
+
+    def check(world: World, option: str) -> None:
+        scope = {"tenant": "default", "agent": "a", "user": "ana"} | {option: TARGET[option]}
+        options = [word for name, value in scope.items() for word in (f"--{name}", value)]
+        shown = world.shell(*words, *options, "--json").out
+        owner = tuple(scope.values())
+        assert [key for key in MARKERS if marker(*key) in shown] == [owner]
+
+    return check
+
+
+def check_profile(world: World, option: str) -> None:
+    scope = {"tenant": "default", "agent": "a", "user": "ana"}
+    here, there = (
+        [word for name, value in one.items() for word in (f"--{name}", value)]
+        for one in (scope, scope | {option: TARGET[option]})
+    )
+    fact = ("lives in Zwolle", "--kind", "identity", "--slot", "home")
+    assert world.shell("remember", *fact, *there).code == 0
+    assert "Zwolle" in world.shell("profile", *there).out
+    assert "Zwolle" not in world.shell("profile", *here).out
+
+
 def check_users(world: World, option: str) -> None:
     scope = {"agent": "a", "tenant": "default"}
     other = scope | {option: TARGET[option]}
@@ -339,6 +364,8 @@ CASES: dict[str, Case] = {
     "import-lines": own(check_written("import-lines", "%lines.txt")),
     "layer add": own(check_written("layer", "add", "--verbatim", stdin=TURN)),
     "recall": shows("recall", "likes", "-k", "50", "--min-relevance", "off", "--json"),
+    "context": own(check_person("context", "what do you know about me?", "--budget", "9999")),
+    "profile": own(check_profile),
     "layer recall": shows("layer", "recall", "likes", "--top-k", "50", "--json"),
     "list": shows("list", "--all", "--json"),
     "users": own(check_users),

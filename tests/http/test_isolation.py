@@ -110,6 +110,8 @@ LISTS: tuple[tuple[str, dict[str, object]], ...] = (
     ("/v0/list", {"agent_id": AGENT}),
     ("/v0/changes", {"agent_id": AGENT}),
     ("/v0/facets", {"agent_id": AGENT}),
+    ("/v0/context", {"agent_id": AGENT, "prompt": "what is the secret plan?"}),
+    ("/v0/profile", {"agent_id": AGENT}),
     ("/v0/recall", {"agent_id": AGENT, "query": "what is the word?", "min_relevance": "off"}),
     ("/v0/proposals", {}),
     ("/v0/recalls", {}),

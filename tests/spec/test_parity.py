@@ -49,6 +49,7 @@ REQUEST_PAIRS = {
     },
     "policy": (requests.Policy, spec.schema("expire.request")["properties"]["policy"]),
     "rank": (requests.RankWeights, spec.schema("recall.request")["properties"]["rank"]),
+    "message": (requests.Message, spec.schema("context.request")["properties"]["messages"]["items"]),
     "dedup": (requests.Dedup, spec.schema("recall.request")["properties"]["dedup"]),
 }
 ANSWER_PAIRS = {
@@ -67,6 +68,10 @@ ANSWER_PAIRS = {
     "decision": (Decision, COMMON["decision"]),
     "finding": (answers.Redacted, COMMON["finding"]),
     "record": (Record, spec.schema("record")),
+    "line": (answers.ContextLine, spec.schema("context.response")["$defs"]["line"]),
+    "slot": (answers.Slot, spec.schema("profile.response")["$defs"]["slot"]),
+    "slot value": (answers.SlotValue, spec.schema("profile.response")["$defs"]["value"]),
+    "past value": (answers.PastValue, spec.schema("profile.response")["$defs"]["past"]),
     "near_miss": (answers.NearMiss, spec.schema("recall.response")["$defs"]["near_miss"]),
     "version": (Version, spec.schema("history.response")["$defs"]["link"]),
     "outcome": (answers.Outcome, COMMON["outcome"]),

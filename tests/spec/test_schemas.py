@@ -11,7 +11,7 @@ from memorywire.wire import spec
 from .schemas import faults, validator
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
-READS = ("get", "list", "history", "undo", "changes")
+READS = ("context", "profile", "get", "list", "history", "undo", "changes")
 OVERSIGHT = (
     *("proposals", "proposal", "decide", "why"),
     *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),

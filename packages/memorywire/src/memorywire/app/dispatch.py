@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.model.answers import Answer
+from memorywire.model.answers import Answer, ContextBlock, Profile
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
 from memorywire.model.requests import (
+    BuildContext,
     Changes,
     Expire,
     Forget,
@@ -17,6 +18,7 @@ from memorywire.model.requests import (
     History,
     List,
     Merge,
+    ReadProfile,
     Recall,
     Remember,
     Request,
@@ -64,6 +66,8 @@ def perform(request: Request, context: Context) -> Awaitable[Answer]:
             from memorywire.pipeline.recall import recall  # a process that only writes needs no ranker
 
             return recall(request, context)
+        case BuildContext() | ReadProfile():
+            return _read_for_task(request, context)
         case Forget():
             return forget(request, context)
         case Merge():
@@ -80,3 +84,14 @@ def perform(request: Request, context: Context) -> Awaitable[Answer]:
             return undo(request, context)
         case Changes():
             return changes(request, context)
+
+
+async def _read_for_task(request: BuildContext | ReadProfile, context: Context) -> ContextBlock | Profile:
+    """Loaded when it is first asked for, as is a recall."""
+    if isinstance(request, ReadProfile):
+        from memorywire.pipeline.prompt_context.profile import read_profile
+
+        return await read_profile(request, context)
+    from memorywire.pipeline.prompt_context.build import build_context
+
+    return await build_context(request, context)

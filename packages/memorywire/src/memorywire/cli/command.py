@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 _SECTIONS = {
-    "Memory": "remember recall get:lookup list:lookup history:lookup agents:lookup users:lookup forget "
-    "merge:forget expire:forget changes undo:changes kv layer procedure",
+    "Memory": "remember recall context:prompt_context profile:prompt_context get:lookup list:lookup "
+    "history:lookup agents:lookup users:lookup forget merge:forget expire:forget changes "
+    "undo:changes kv layer procedure",
     "Review and audit": "review policy why:lookup audit scan:recover recover erase:forget",
     "Serve": "serve mcp hook operator webhook call capabilities:about",
     "Move data": "export import:import_ import-lines:import_ migrate backup restore:backup",
@@ -62,7 +63,7 @@ SATELLITES = {"bench": "memorywire-evals", "eval": "memorywire-evals", "shards":
 """Commands of packages that may not be installed, so that an error can say what to install."""
 
 BRIEF = (
-    frozenset("remember recall forget merge get list history undo changes kv why hook".split())
+    frozenset("remember recall context forget merge get list history undo changes kv why hook".split())
     | ALIASES.keys()
 )
 """Commands that end too soon for garbage collection to pay off."""
@@ -274,6 +275,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "memorywire recall 'what does Ana drink?' -k 3",
         """memorywire recall 'open incidents' --filter '{"tags": {"contains": "incident"}}' --explain""",
     ),
+    "context": (
+        "memorywire context 'Which snacks can I eat?' --user ana",
+        "memorywire context 'Set up a new database' --budget 256 --explain",
+    ),
+    "profile": ("memorywire profile --user ana --history",),
     "get": ("memorywire get 01a1e811-37c3",),
     "list": ("memorywire list --user ana --limit 50",),
     "history": ("memorywire history 01a1e811-37c3",),

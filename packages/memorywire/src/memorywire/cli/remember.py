@@ -49,6 +49,13 @@ _TRUSTS = click.Choice([level.value for level in Trust])
 @option("--trust", "The trust, if it is lower than that of the source.", type=_TRUSTS)
 @option("--kind", "The kind of fact, if the built-in reader is not to decide.", type=_KINDS)
 @option("--slot NAME", "What --kind is about, e.g. diet, home, employer.")
+@option(
+    "--pinned",
+    "Always part of what `memorywire context` gives.",
+    is_flag=True,
+    default=None,
+    show_default=False,
+)
 @option("--approval-required", "Hold it until a person approves it.")
 @option(
     "--privacy-intent JSON",

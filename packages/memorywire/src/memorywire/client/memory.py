@@ -30,6 +30,7 @@ from memorywire.app.dispatch import dispatch
 from memorywire.app.settings import write_policy
 from memorywire.client.bulk import Result, remember_each
 from memorywire.client.options import (
+    ContextOptions,
     ExpireOptions,
     ForgetOptions,
     ListOptions,
@@ -41,15 +42,18 @@ from memorywire.client.options import (
     default_scope,
     moments,
     plain,
+    read_prompt,
 )
 from memorywire.client.oversight import Overseeing
 from memorywire.model.answers import (
     Chain,
     ChangeLog,
+    ContextBlock,
     Expired,
     Forgotten,
     Merged,
     Page,
+    Profile,
     Recalled,
     Remembered,
     Undone,
@@ -237,6 +241,24 @@ class Memory(Overseeing):
         if "scope" not in payload:
             payload["scope"] = default_scope(payload)
         return await self._ask(Recalled, "recall", payload)
+
+    async def context(
+        self,
+        prompt: str | Sequence[Mapping[str, Any]],
+        budget: int = 512,
+        **options: Unpack[ContextOptions],
+    ) -> ContextBlock:
+        """Return what to put before a model: constraints, the profile, memories that help with the prompt.
+
+        The prompt is a text, or the messages so far. The block's `text` costs at most `budget` tokens. It has
+        memories of the user, and of the agent those that belong to no user.
+        """
+        fields = read_prompt(prompt)
+        return await self._ask(ContextBlock, "context", self._payload(options, budget=budget, **fields))
+
+    async def profile(self, user_id: str | None = None) -> Profile:
+        """Return what is known about a person, by slot, with sources, ages, conflicts and history."""
+        return await self._ask(Profile, "profile", self._payload({"user_id": user_id}))
 
     async def forget(
         self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]

@@ -55,6 +55,7 @@ class RememberOptions(ScopeOption, total=False):
     privacy_intent: Mapping[str, Any]
     kind: KindName
     slot: str
+    pinned: bool
 
 
 class RecallOptions(ScopeOption, total=False):
@@ -74,6 +75,11 @@ class RecallOptions(ScopeOption, total=False):
     max_tokens: int
     rank: Mapping[str, float]
     dedup: Mapping[str, Any]
+
+
+class ContextOptions(ScopeOption, total=False):
+    session_id: str
+    recent: int
 
 
 class ForgetOptions(ScopeOption, total=False):
@@ -177,6 +183,41 @@ def plain(name: str, value: Any) -> Json:
             f"{name} has no time zone", field=name, fix="give one: datetime.now(UTC), or moment.astimezone()"
         )
     return round(value.timestamp() * 1000)
+
+
+def read_prompt(prompt: str | Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """A prompt or a conversation as the fields of the wire.
+
+    Messages may have the forms of common APIs: other keys beside role and content, and content in parts, of
+    which only the text counts.
+    """
+    if isinstance(prompt, str):
+        return {"prompt": prompt}
+    if isinstance(prompt, Mapping):
+        prompt = [prompt]
+    return {"messages": [_read_message(message, place) for place, message in enumerate(prompt)][-_MESSAGES:]}
+
+
+_MESSAGES = 20
+"""The last messages that are sent: what was said before them is no part of the task."""
+
+
+def _read_message(message: Any, place: int) -> dict[str, Json]:
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        raise InvalidRequest(
+            "a message has a role and content",
+            field=f"messages.{place}",
+            fix='{"role": "user", "content": ...}',
+        )
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else _read_part(part) for part in parts]
+    return {"role": message["role"], "content": "\n".join(text for text in texts if text)}
+
+
+def _read_part(part: Any) -> str:
+    text = part.get("text") if isinstance(part, Mapping) else None
+    return text if isinstance(text, str) else ""
 
 
 def moments(**given: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from memorywire.client.memory import Memory as AsyncMemory
 from memorywire.client.memory import shorten_traceback
 from memorywire.client.options import (
     AuditOptions,
+    ContextOptions,
     DecideOptions,
     ExpireOptions,
     FacetOptions,
@@ -35,7 +36,17 @@ from memorywire.client.options import (
     TrialOptions,
     VerbName,
 )
-from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
+from memorywire.model.answers import (
+    ContextBlock,
+    Expired,
+    Forgotten,
+    Merged,
+    Page,
+    Profile,
+    Recalled,
+    Remembered,
+    Undone,
+)
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
@@ -213,6 +224,23 @@ class Memory:
         `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`, `team`.
         """
         return self._run(self._memory.recall(query, **options))
+
+    def context(
+        self,
+        prompt: str | Sequence[Mapping[str, Any]],
+        budget: int = 512,
+        **options: Unpack[ContextOptions],
+    ) -> ContextBlock:
+        """Return what to put before a model: constraints, the profile, memories that help with the prompt.
+
+        The prompt is a text, or the messages so far. The block's `text` costs at most `budget` tokens. It has
+        memories of the user, and of the agent those that belong to no user.
+        """
+        return self._run(self._memory.context(prompt, budget, **options))
+
+    def profile(self, user_id: str | None = None) -> Profile:
+        """Return what is known about a person, by slot, with sources, ages, conflicts and history."""
+        return self._run(self._memory.profile(user_id))
 
     def forget(self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]) -> Forgotten:
         """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good.

@@ -1,19 +1,23 @@
 """Reads sentences for facts: what kind of fact a memory is, and what a person said about themselves."""
 
-from memorywire.facts.labels import label_record, read_label, replaces
+from memorywire.facts.labels import is_pinned, label_record, pin_record, read_label, replaces
 from memorywire.facts.reader import Act, Statement, label_text, read_turn
 from memorywire.facts.retractions import is_about
+from memorywire.facts.words import SINGLE
 from memorywire.model.label import MARK, Kind, Label
 
 __all__ = [
     "MARK",
+    "SINGLE",
     "Act",
     "Kind",
     "Label",
     "Statement",
     "is_about",
+    "is_pinned",
     "label_record",
     "label_text",
+    "pin_record",
     "read_label",
     "read_turn",
     "replaces",

@@ -14,7 +14,9 @@ from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Kind as LayerKind
 from memorywire.model.record import Json, Record
 
-_KEPT = ("pinned",)
+PINNED = "pinned"
+
+_KEPT = (PINNED,)
 """Entries under the mark that no reading changes."""
 
 
@@ -64,6 +66,23 @@ def replaces(new: Label, old: Label) -> bool:
     if new.slot == "diet":
         return new.value in DIETS and old.value in DIETS
     return new.slot in SINGLE and not new.negative
+
+
+def is_pinned(record: Record) -> bool:
+    """Whether the memory is always part of a context."""
+    mark = record.metadata.get(MARK) if record.metadata else None
+    return isinstance(mark, Mapping) and mark.get(PINNED) is True
+
+
+def pin_record(record: Record, *, pinned: bool) -> Record:
+    """The record with or without its pin; metadata of another meaning under the same name stays."""
+    mark = record.metadata.get(MARK, {})
+    if not isinstance(mark, Mapping):
+        return record
+    own = {name: value for name, value in mark.items() if name != PINNED}
+    own = {**own, PINNED: True} if pinned else own
+    metadata = {name: value for name, value in record.metadata.items() if name != MARK}
+    return replace(record, metadata={**metadata, MARK: own} if own else metadata)
 
 
 def _is_readable(record: Record, mark: Json) -> bool:

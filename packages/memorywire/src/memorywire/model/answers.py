@@ -275,6 +275,117 @@ def _build_row(hit: Hit) -> tuple[object, ...]:
     return hit.score, hit.content, hit.record.source or "", hit.id
 
 
+class Section(StrEnum):
+    """The parts of a context block, in the order in which they claim its budget."""
+
+    CONSTRAINT = "constraint"
+    PROFILE = "profile"
+    MEMORY = "memory"
+    RULE = "rule"
+    RECENT = "recent"
+
+
+class ContextLine(Struct, frozen=True, kw_only=True):
+    """One memory of a context block, and the reason why it is there."""
+
+    id: str
+    content: str | Mapping[str, Json]
+    section: Section
+    reason: str
+    score: float
+    kind: str | None = None
+    slot: str | None = None
+
+
+class ContextBlock(Struct, frozen=True, kw_only=True):
+    """What an agent reads before it answers: `text` to put before a model, and the same as `lines`.
+
+    The verdict is `match` where a memory helps with the prompt, `weak` where only constraints, rules or
+    recent turns are left, `no_match` where the block is empty. `left_out` counts the lines that did not fit
+    into the budget. Iterate the block for its lines.
+    """
+
+    recall_id: str
+    text: str
+    tokens: int
+    budget: int
+    verdict: Verdict
+    lines: tuple[ContextLine, ...]
+    left_out: int = 0
+    degraded: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[ContextLine]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        rows = ((one.section, one.content, one.reason) for one in self.lines)
+        return build_table(("section", "content", "reason"), rows, f"{self.tokens} of {self.budget} tokens")
+
+
+class SlotValue(Struct, frozen=True, kw_only=True):
+    """One value of a slot, with the memory that gives it. `age_ms` is the time since then."""
+
+    id: str
+    version: int
+    content: str | Mapping[str, Json]
+    value: str | None = None
+    since: int
+    age_ms: int
+    source: str | None = None
+    trust: str
+    pinned: bool = False
+
+
+class PastValue(Struct, frozen=True, kw_only=True):
+    """A value that a slot had: from when until when, and how it ended. An erased value has no content."""
+
+    id: str
+    version: int
+    since: int
+    until: int | None = None
+    reason: str | None = None
+    content: str | Mapping[str, Json] | None = None
+    value: str | None = None
+
+
+class Slot(Struct, frozen=True, kw_only=True):
+    """What is known about one thing: the live values, newest first, and the earlier ones.
+
+    `conflict` says that the slot can have one value only, and live memories give different ones.
+    """
+
+    kind: str
+    slot: str
+    subject: str | None = None
+    values: tuple[SlotValue, ...]
+    conflict: bool = False
+    history: tuple[PastValue, ...] = ()
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What is known about a person, by slot. `unsorted` counts live memories without a slot."""
+
+    slots: tuple[Slot, ...]
+    unsorted: int
+    at: int
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self.slots)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def _repr_html_(self) -> str:
+        rows = ((one.slot, "; ".join(str(value.content) for value in one.values)) for one in self.slots)
+        return build_table(("slot", "known"), rows)
+
+
 class Page(Struct, frozen=True, kw_only=True):
     """A page of memories in id order; `next` is the `after` of the next page, None on the last one."""
 
@@ -311,5 +422,16 @@ class ChangeLog(Struct, frozen=True, kw_only=True):
 
 
 Answer: TypeAlias = (
-    Remembered | Recalled | Forgotten | Merged | Expired | Undone | Record | Page | Chain | ChangeLog
+    Remembered
+    | Recalled
+    | ContextBlock
+    | Profile
+    | Forgotten
+    | Merged
+    | Expired
+    | Undone
+    | Record
+    | Page
+    | Chain
+    | ChangeLog
 )

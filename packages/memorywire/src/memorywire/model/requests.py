@@ -72,6 +72,7 @@ class Remember(Struct, frozen=True, kw_only=True):
     privacy_intent: Mapping[str, Json] | None = None
     kind: Kind | None = None
     slot: str | None = None
+    pinned: bool | None = None
 
 
 class RankWeights(Struct, frozen=True, kw_only=True):
@@ -118,6 +119,33 @@ class Recall(Struct, frozen=True, kw_only=True):
     dedup: Dedup | None = None
     owners: Owners | None = None
     """Without one, the user that the scope names, or all users of the agent."""
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One message of a conversation: who said it, and the words."""
+
+    role: str
+    content: str
+
+
+class BuildContext(Struct, frozen=True, kw_only=True):
+    """What an agent asks before it answers: a `prompt`, or the `messages` so far; `budget` is in tokens.
+
+    The scope's user and the agent's own memories are read; without a user, only the agent's own.
+    """
+
+    scope: Scope
+    prompt: str | None = None
+    messages: tuple[Message, ...] = ()
+    budget: int = 512
+    session_id: str | None = None
+    recent: int = 0
+
+
+class ReadProfile(Struct, frozen=True, kw_only=True):
+    """The slots of a person, or, without a user, of the agent itself."""
+
+    scope: Scope
 
 
 class Forget(Struct, frozen=True, kw_only=True):
@@ -191,4 +219,17 @@ class Changes(Struct, frozen=True, kw_only=True):
     limit: int = 20
 
 
-Request: TypeAlias = Remember | Recall | Forget | Merge | Expire | Get | List | History | Undo | Changes
+Request: TypeAlias = (
+    Remember
+    | Recall
+    | BuildContext
+    | ReadProfile
+    | Forget
+    | Merge
+    | Expire
+    | Get
+    | List
+    | History
+    | Undo
+    | Changes
+)

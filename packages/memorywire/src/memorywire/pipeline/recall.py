@@ -256,7 +256,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     await check_permission(request, context)
     started = context.clock()
     embedding = begin_embedding(request, context)
-    query = _build_query(request, started)
+    query = build_query(request, started)
     recall_id, noted = context.mint(), redact_query(request, context)
     more, several = asks_more(request.query), count_things(request.query)
     least, floors = request.min_relevance, context.floors
@@ -317,7 +317,7 @@ async def _balance(
     )
 
 
-def _build_query(request: Recall, now: int) -> Query:
+def build_query(request: Recall, now: int) -> Query:
     """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
     moment, days = now if request.as_of is None else request.as_of, request.fresher_than_days
     scope, filter = _select_owners(request)

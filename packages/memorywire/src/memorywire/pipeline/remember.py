@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from memorywire.facts import label_record
+from memorywire.facts import label_record, pin_record
 from memorywire.model.answers import Outcome, Redacted, Remembered, Status
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import (
@@ -160,7 +160,7 @@ def fingerprint(request: Remember) -> str | None:
     return hashlib.blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-_LATER_FIELDS = frozenset({"kind", "slot"})
+_LATER_FIELDS = frozenset({"kind", "slot", "pinned"})
 """Fields that came after fingerprints were first kept; absent, they must not change an old one."""
 
 
@@ -383,6 +383,8 @@ async def plan_remember(
     record = first_version(request, request.id or context.mint(), now, trust)
     if item.label:
         record = label_record(record, request.kind, request.slot)
+    if request.pinned is not None:
+        record = pin_record(record, pinned=request.pinned)
     if current is not None:
         record = _next_version(record, current, request.if_version)
     old_records = await _read_superseded(request, context) if request.supersedes else []

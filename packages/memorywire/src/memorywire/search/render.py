@@ -8,7 +8,7 @@ from typing import Any
 from memorywire.model.answers import Hit
 from memorywire.model.lookalikes import FACES, seen
 from memorywire.model.record import Record
-from memorywire.search.token_budget import cost, wording
+from memorywire.search.token_budget import BYTES_PER_TOKEN, cost, wording
 
 _REST = r"[^<>\n]*"
 _ATTRIBUTES = rf"(?:\s+[\w:-]+\s*={_REST})?\s*/?>"
@@ -94,6 +94,30 @@ def render(hits: Sequence[Hit], *, max_tokens: int | None = None) -> str:
     """
     fitting = list(_take_fitting([_fence(hit.record) for hit in hits], max_tokens))
     return "\n".join([PREAMBLE, *fitting]) if fitting else ""
+
+
+BLOCK_HEAD = "<memory data>"
+BLOCK_END = "</memory>"
+
+
+def render_lines(texts: Sequence[str], budget: int) -> tuple[list[int], str]:
+    """A compact block of one line for each text, and the places of the texts that fit into the budget.
+
+    The texts are fenced as data: none can end the block, pose as a turn of the conversation, or begin a line
+    of its own. A text that does not fit is left out whole, and a shorter one after it may still fit. Without
+    any text the block is empty.
+    """
+    places: list[int] = []
+    lines: list[str] = []
+    size = len(f"{BLOCK_HEAD}\n{BLOCK_END}")
+    for place, text in enumerate(texts):
+        line = "- " + "\n  ".join(neutralise(text).split("\n"))
+        length = len(line.encode(errors="replace")) + 1
+        if -(-(size + length) // BYTES_PER_TOKEN) <= budget:
+            places.append(place)
+            lines.append(line)
+            size += length
+    return places, "\n".join([BLOCK_HEAD, *lines, BLOCK_END]) if lines else ""
 
 
 def _take_fitting(blocks: Sequence[str], most: int | None) -> Iterator[str]:

@@ -9,11 +9,13 @@ from msgspec import Struct
 from memorywire.model.answers import (
     Chain,
     ChangeLog,
+    ContextBlock,
     Expired,
     Forgotten,
     Hit,
     Merged,
     Page,
+    Profile,
     Recalled,
     Remembered,
     Undone,
@@ -61,6 +63,7 @@ from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Sc
 from memorywire.model.requests import (
     METADATA_BYTES_MAX,
     Action,
+    BuildContext,
     Changes,
     Dedup,
     DedupMode,
@@ -71,10 +74,12 @@ from memorywire.model.requests import (
     History,
     List,
     Merge,
+    Message,
     Order,
     Owners,
     Policy,
     RankWeights,
+    ReadProfile,
     Recall,
     Remember,
     Request,
@@ -104,6 +109,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "forget": Operation(Forget, Forgotten, core=True),
     "merge": Operation(Merge, Merged, core=True),
     "expire": Operation(Expire, Expired, core=True),
+    "context": Operation(BuildContext, ContextBlock),
+    "profile": Operation(ReadProfile, Profile),
     "get": Operation(Get, Record),
     "list": Operation(List, Page),
     "history": Operation(History, Chain),
@@ -209,6 +216,7 @@ def _ids(value: str | list[str]) -> tuple[str, ...]:
 # JSON Schema accepts 2.0 as an integer; these fields must be int.
 _INTEGERS = (
     "as_of",
+    "budget",
     "days",
     "expires_at",
     "fresher_than_days",
@@ -223,6 +231,7 @@ _INTEGERS = (
     "occurred_at",
     "older_than_days",
     "quorum_k",
+    "recent",
 )
 
 _TYPES = {kind.value: kind for kind in MemoryType}  # faster than calling the enumeration
@@ -243,6 +252,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "include": tuple,
     "rank": lambda weights: RankWeights(**weights),
     "dedup": _dedup,
+    "messages": lambda messages: tuple(Message(**message) for message in messages),
     "ids": tuple,
     "duplicates": tuple,
     "strategy": Strategy,

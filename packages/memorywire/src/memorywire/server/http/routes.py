@@ -14,7 +14,7 @@ ALL = tuple(OPERATIONS)
 NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(
         (
-            *("recall", "get", "list", "history", "changes", "capabilities", "why"),
+            *("recall", "context", "profile", "get", "list", "history", "changes", "capabilities", "why"),
             *("agents", "facets", "recalls"),
         ),
         Right.READ,
@@ -51,6 +51,7 @@ _FRIENDLY = (
     Wire(method="GET", path="/v0/memories/{id}", operation="get", field="id"),
     Wire(method="GET", path="/v0/memories/{id}/history", operation="history", field="id"),
     Wire(method="POST", path="/v0/undo/{change_id}", operation="undo", field="change_id"),
+    Wire(method="GET", path="/v0/profile", operation="profile"),
     Wire(method="GET", path="/v0/changes", operation="changes"),
     Wire(method="GET", path="/v0/capabilities", operation="capabilities"),
     Wire(method="GET", path="/v0/proposals", operation="proposals"),

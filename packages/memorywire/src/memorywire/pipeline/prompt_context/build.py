@@ -1,0 +1,166 @@
+"""Gathers what a context block is made of, chooses its lines, and hands it out like a recall.
+
+One search finds what is near the prompt. One read, by an index of the store, finds what holds whatever is
+asked: constraints, pinned memories and rules of sessions. Only memories of the user, and those of the agent
+that belong to no user, take part.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from memorywire.facts import Kind, is_pinned, read_label
+from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
+from memorywire.model.capabilities import Feature
+from memorywire.model.query import And, Compare, Filter, Operator, Or, Scored, Where, owned_by
+from memorywire.model.record import Record, Scope
+from memorywire.model.requests import BuildContext, Owners, Recall
+from memorywire.pipeline.candidates import SearchResult, begin_embedding, search_stores
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.prompt_context.choose import Candidate, Choice, choose_lines, weigh
+from memorywire.pipeline.prompt_context.constraints import RULES
+from memorywire.pipeline.prompt_context.topics import Task, read_task
+from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
+from memorywire.search.render import render_lines
+from memorywire.search.token_budget import cost, wording
+from memorywire.stores.contract import SupportsListing, Tracker
+
+POOL = 40
+"""How many candidates a search gives."""
+
+MOST_STANDING = 200
+"""How many constraints, pins and rules are read at most, the oldest first."""
+
+UNRELATED = 40
+"""The tokens of a block when no memory is likely to help with the prompt."""
+
+RELATED = 0.25
+"""The score of a memory from which the prompt has something to do with it."""
+
+_STANDING = Or(
+    (
+        Compare(("metadata", "fact", "kind"), Operator.EQ, Kind.CONSTRAINT.value),
+        Compare(("metadata", "fact", "pinned"), Operator.EQ, True),
+        *(Compare(("tags",), Operator.EQ, tag) for tag in RULES),
+    )
+)
+_LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
+
+
+async def build_context(request: BuildContext, context: Context) -> ContextBlock:
+    """The block for a prompt, within its budget; empty if nothing in memory bears on it."""
+    task = read_task(request)
+    owners = Owners.AGENT if request.scope.user is None else Owners.USER_AND_AGENT
+    recall = Recall(scope=request.scope, query=task.query, k=POOL, min_relevance="off", owners=owners)
+    await check_permission(recall, context)
+    where = build_where(request.scope, context.clock())
+    result, standing, labelled, recent = await asyncio.gather(
+        _search(task, recall, where, context),
+        _find(where, _STANDING, context),
+        _find(where, _LABELLED, context) if task.is_about_person else _nothing(),
+        _find_recent(request, where, context) if request.recent else _nothing(),
+    )
+    candidates = _weigh_all(task, result.candidates, (*standing, *labelled), request.scope)
+    choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
+    places, text = render_lines([wording(one.record) for one in choices], _choose_budget(request, choices))
+    block = _build_block(request, context.mint(), [choices[place] for place in places], text)
+    await _record(block, recall, [choices[place] for place in places], context)
+    return replace(block, left_out=len(choices) - len(places), degraded=result.degraded)
+
+
+def build_where(scope: Scope, now: int) -> Where:
+    """The memories of the user, if there is one, and those of the agent that belong to no user."""
+    users = (None,) if scope.user is None else (scope.user, None)
+    return Where(
+        scope=Scope(agent=scope.agent, tenant=scope.tenant),
+        alive_at=now,
+        filter=owned_by(*users),
+    )
+
+
+async def _search(task: Task, recall: Recall, where: Where, context: Context) -> SearchResult:
+    embedding = begin_embedding(recall, context)
+    query = replace(build_query(recall, where.alive_at), where=where)
+    return await search_stores(query, embedding, POOL, recall, context)
+
+
+async def _find(where: Where, condition: Filter, context: Context) -> list[Record]:
+    narrow = replace(where, filter=And((where.filter, condition)))
+    return await context.store.find(narrow, None, MOST_STANDING)
+
+
+async def _nothing() -> list[Record]:
+    return []
+
+
+async def _find_recent(request: BuildContext, where: Where, context: Context) -> list[Record]:
+    """The last turns of the session, or of any session, oldest first; none from a store that cannot tell."""
+    if not isinstance(context.store, SupportsListing):
+        return []
+    session = request.session_id
+    condition = (
+        Compare(("session_id",), Operator.EXISTS, True)
+        if session is None
+        else Compare(("session_id",), Operator.EQ, session)
+    )
+    narrow = replace(where, filter=And((where.filter, condition)))
+    turns = await context.store.newest(narrow, None, request.recent)
+    return turns[::-1]
+
+
+def _weigh_all(task: Task, hits: Sequence[Scored], others: Sequence[Record], scope: Scope) -> list[Candidate]:
+    """Every memory once, with its score for the task."""
+    by_id = {hit.record.id: hit for hit in hits}
+    records = {record.id: record for record in (*(hit.record for hit in hits), *others)}
+    own = _keep_own(list(records.values()), scope)
+    return weigh(task, [(record, read_label(record)) for record in own], by_id)
+
+
+def _keep_own(records: Sequence[Record], scope: Scope) -> list[Record]:
+    """Without what a store should not have returned: memories of another user, agent or tenant."""
+    agent = Scope(agent=scope.agent, tenant=scope.tenant)
+    return [one for one in records if agent.covers(one.scope) and one.scope.user in (None, scope.user)]
+
+
+def _choose_budget(request: BuildContext, choices: Sequence[Choice]) -> int:
+    """All of it, unless nothing is likely to help, several constraints bear, or something was asked for."""
+    is_related = any(
+        one.section in (Section.PROFILE, Section.RECENT)
+        or (one.score >= RELATED and (one.is_bound or one.section is Section.MEMORY))
+        or is_pinned(one.record)
+        for one in choices
+    )
+    bound = sum(one.is_bound for one in choices)
+    return request.budget if is_related or bound > 1 else min(request.budget, UNRELATED)
+
+
+def _build_block(request: BuildContext, id: str, choices: Sequence[Choice], text: str) -> ContextBlock:
+    helps = any(one.section in (Section.MEMORY, Section.PROFILE) or one.is_bound for one in choices)
+    return ContextBlock(
+        recall_id=id,
+        text=text,
+        tokens=cost(text),
+        budget=request.budget,
+        verdict=Verdict.MATCH if helps else Verdict.WEAK if choices else Verdict.NO_MATCH,
+        lines=tuple(
+            ContextLine(
+                id=one.record.id,
+                content=one.record.content,
+                section=one.section,
+                reason=one.reason,
+                score=round(one.score, 6),
+                kind=None if one.label is None else one.label.kind.value,
+                slot=None if one.label is None else one.label.slot,
+            )
+            for one in choices
+        ),
+    )
+
+
+async def _record(block: ContextBlock, recall: Recall, choices: Sequence[Choice], context: Context) -> None:
+    """Log what is handed out, as a recall does, so that `why` can tell it and the budget counts it."""
+    hits = [Hit(record=one.record, score=one.score, stores=context.names) for one in choices]
+    if isinstance(context.store, Tracker) and hits and Feature.RECALL_TRACKING in context.store.features:
+        await context.store.touch(recall.scope, [hit.id for hit in hits], context.clock())
+    log_recall(block.recall_id, redact_query(recall, context), recall, hits, block.verdict, context)

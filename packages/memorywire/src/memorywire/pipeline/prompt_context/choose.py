@@ -1,0 +1,337 @@
+"""Chooses the lines of a context block: what constrains the answer, and what helps with the task.
+
+A recall asks whether a memory answers a question. Here the question is whether it helps: "is vegetarian" does
+not answer "suggest a dinner", but a good answer depends on it. So the floor of a recall does not apply. The
+score joins what the vectors and the words say with the topics that the prompt and the memory share; it is the
+probability that the memory helps, fitted on the development part of the task set.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from memorywire.facts import SINGLE, Kind, Label, is_pinned, replaces
+from memorywire.model.answers import Section
+from memorywire.model.query import Scored
+from memorywire.model.record import Record, Trust
+from memorywire.pipeline.prompt_context.constraints import (
+    EVERYWHERE,
+    find_bearing,
+    holds_everywhere,
+    is_constraint,
+)
+from memorywire.pipeline.prompt_context.topics import Task, find_topics
+from memorywire.search.question import find_names
+from memorywire.search.text import terms
+
+COSINE, SHARE, TOPIC, TOPICS, NAME, BIAS = 6.5, 1.3, 1.0, 1.1, 1.0, 3.75
+"""Weights of the evidence: cosine, share of the prompt's words, best and all shared topics, a shared name."""
+
+HELPS = 0.06
+"""The score from which a memory may have a line."""
+
+DISTANT, UNRELATED = 0.06, 0.16
+"""The same for a memory that shares no topic with the prompt: for a prompt about somebody ("my", "we"), and
+for any other."""
+
+CERTAIN = 0.4
+"""Lines are added until the chance that none of them helps is down to this; after that only likely ones."""
+
+LIKELY = 0.4
+"""The score of a memory that has a line in any case."""
+
+MOST = 4
+"""At most so many memories are chosen by their score: what comes after them seldom helps."""
+
+BEARS = 0.25
+"""The score from which a constraint bears on the prompt, whatever its class."""
+
+_SAME = 0.8
+"""Two lines say the same when they share this much of their terms, and all of their numbers."""
+
+_PROFILE = (
+    Kind.IDENTITY,
+    Kind.RELATION,
+    Kind.PREFERENCE,
+    Kind.POSSESSION,
+    Kind.PLAN,
+    Kind.DECISION,
+    Kind.EVENT,
+    Kind.CONFIGURATION,
+    Kind.PROCEDURE,
+    Kind.CONSTRAINT,
+)
+
+_BINDING = frozenset({"blacklist", "do"})
+_NUMBER = re.compile(r"\d+")
+_QUESTION = re.compile(r"\?\s*$")
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A memory with its label and the probability that it helps with the task."""
+
+    record: Record
+    label: Label | None
+    score: float
+    shared: str | None = None  # the topic that joins it to the task most
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A line of the block, before the budget is known."""
+
+    record: Record
+    label: Label | None
+    section: Section
+    reason: str
+    score: float
+    is_bound: bool = False  # bears on this prompt, and not on every one
+
+
+def _build_choice(one: Candidate, section: Section, reason: str, *, is_bound: bool = False) -> Choice:
+    return Choice(
+        record=one.record,
+        label=one.label,
+        section=section,
+        reason=reason,
+        score=one.score,
+        is_bound=is_bound,
+    )
+
+
+def weigh(
+    task: Task, records: Sequence[tuple[Record, Label | None]], hits: Mapping[str, Scored]
+) -> list[Candidate]:
+    """The memories with their scores; `hits` has what the search says of those that it found.
+
+    A topic that many of the memories share says little about each of them.
+    """
+    topics = [find_topics(record.words) for record, _ in records]
+    counts = Counter(topic for each in topics for topic in each)
+    rarity = {
+        topic: math.log((len(records) + 1) / (count + 0.5)) / math.log(len(records) + 1)
+        for topic, count in counts.items()
+        if topic in task.topics
+    }
+    names = find_names(task.query)
+    return [
+        _weigh(task, record, label, each, rarity, names, hits.get(record.id))
+        for (record, label), each in zip(records, topics, strict=True)
+    ]
+
+
+def _weigh(
+    task: Task,
+    record: Record,
+    label: Label | None,
+    topics: Mapping[str, float],
+    rarity: Mapping[str, float],
+    names: Sequence[str],
+    hit: Scored | None,
+) -> Candidate:
+    shared = {
+        topic: min(1.0, task.topics[topic]) * min(1.0, weight) * rarity[topic]
+        for topic, weight in topics.items()
+        if topic in task.topics
+    }
+    cosine, share = _read_evidence(hit)
+    weight = (
+        COSINE * cosine
+        + SHARE * share
+        + TOPIC * max(shared.values(), default=0.0)
+        + TOPICS * min(2.0, sum(shared.values()))
+        + NAME * any(name in record.words for name in names)
+        - BIAS
+    )
+    return Candidate(
+        record=record,
+        label=label,
+        score=1 / (1 + math.exp(-weight)),
+        shared=max(shared, key=lambda topic: (shared[topic], topic)) if shared else None,
+    )
+
+
+def _read_evidence(hit: Scored | None) -> tuple[float, float]:
+    """The cosine and the share of the words; a store without signals has only its score."""
+    if hit is None:
+        return 0.0, 0.0
+    if "vector" not in hit.signals and "text" not in hit.signals:
+        return hit.score, 0.0
+    return hit.signals.get("vector", 0.0), hit.signals.get("text", 0.0)
+
+
+def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[Record]) -> list[Choice]:
+    """The lines in the order in which they claim the budget: each memory once."""
+    live = keep_newest(candidates)
+    lines = _choose_pinned(live)
+    lines += _choose_constraints(task, _without(live, lines))
+    lines += _choose_profile(task, _without(live, lines))
+    lines += [
+        _build_choice(
+            one,
+            Section.MEMORY,
+            "is near the prompt" if one.shared is None else f"helps with the prompt: {one.shared}",
+        )
+        for one in choose_helpful(_without(live, lines), task)
+    ]
+    lines += _choose_rules(task, _without(live, lines))
+    chosen = {line.record.id for line in lines}
+    return lines + [
+        Choice(record=turn, label=None, section=Section.RECENT, reason="was said a moment ago", score=0.0)
+        for turn in recent
+        if turn.id not in chosen
+    ]
+
+
+def _without(candidates: Sequence[Candidate], lines: Sequence[Choice]) -> list[Candidate]:
+    chosen = {line.record.id for line in lines}
+    return [one for one in candidates if one.record.id not in chosen]
+
+
+def _choose_pinned(candidates: Sequence[Candidate]) -> list[Choice]:
+    """Whatever is pinned, the oldest first: a block then begins alike for every prompt."""
+    pinned = [one for one in candidates if is_pinned(one.record) and one.record.trust is not Trust.UNTRUSTED]
+    ordered = sorted(pinned, key=lambda one: (one.record.created_at, one.record.id))
+    return [_build_choice(one, Section.CONSTRAINT, "is pinned") for one in ordered]
+
+
+def _choose_constraints(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
+    """The constraints that bear on the task: first those of its topics, then those of every answer."""
+    lines = [
+        _build_choice(one, Section.CONSTRAINT, reason, is_bound=reason != EVERYWHERE)
+        for one in candidates
+        if is_constraint(one.record, one.label) and (reason := find_reason_to_bear(one, task)) is not None
+    ]
+    return sorted(lines, key=lambda line: (not line.is_bound, -line.score, line.record.id))
+
+
+def find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
+    """Why a constraint bears on the task; None if it does not."""
+    words = candidate.record.words
+    if holds_everywhere(words, candidate.label):
+        return EVERYWHERE
+    if task.is_about_person and _is_own(candidate):
+        return "is part of the person's profile"
+    bearing = find_bearing(words, task.query)
+    if bearing is not None:
+        return f"bears on the prompt: {bearing}"
+    return "is near the prompt" if candidate.score >= BEARS else None
+
+
+def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
+    """What is known of the person, if the prompt is about them."""
+    if not task.is_about_person:
+        return []
+    about = [one for one in candidates if _is_own(one)]
+    ordered = sorted(about, key=_rank_in_profile)
+    return [_build_choice(one, Section.PROFILE, "is part of the person's profile") for one in ordered]
+
+
+def _is_own(candidate: Candidate) -> bool:
+    """Whether the memory is the person's, and not the agent's own."""
+    label = candidate.label
+    return candidate.record.scope.user is not None or (label is not None and label.subject == "user")
+
+
+def _rank_in_profile(candidate: Candidate) -> tuple[int, int, str]:
+    place = len(_PROFILE) if candidate.label is None else _PROFILE.index(candidate.label.kind)
+    return place, -candidate.record.moment, candidate.record.id
+
+
+def _choose_rules(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
+    """What sessions left to do and never to do, where it bears on the task."""
+    rules = [
+        (one, find_reason_to_bear(one, task))
+        for one in candidates
+        if not _BINDING.isdisjoint(one.record.tags) and one.record.trust is not Trust.UNTRUSTED
+    ]
+    return [_build_choice(one, Section.RULE, reason) for one, reason in rules if reason is not None]
+
+
+def choose_helpful(candidates: Iterable[Candidate], task: Task) -> list[Candidate]:
+    """The memories that help with the task, best first; more of them where it is less certain which."""
+    fit = [
+        one
+        for one in candidates
+        if one.score >= _find_floor(one, task)
+        and _BINDING.isdisjoint(one.record.tags)
+        and not _only_asks(one.record, task)
+    ]
+    lines: list[Candidate] = []
+    missing = 1.0
+    for one in sorted(fit, key=lambda one: (-one.score, one.record.id))[:MOST]:
+        if missing <= CERTAIN and one.score < LIKELY:
+            break
+        lines.append(one)
+        missing *= 1 - one.score
+    return lines
+
+
+def _find_floor(candidate: Candidate, task: Task) -> float:
+    """The score that a memory needs: more if nothing joins it to the prompt but the vectors.
+
+    A constraint that does not bear on the prompt has no line at all.
+    """
+    if candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT:
+        return 1.0
+    if candidate.shared is None:
+        return DISTANT if task.is_personal else UNRELATED
+    return HELPS
+
+
+def _only_asks(record: Record, task: Task) -> bool:
+    """Whether it is a turn that asks, one of the assistant, or the prompt itself, kept a moment ago."""
+    if record.speaker == "assistant":
+        return True
+    is_turn = record.session_id is not None or record.speaker is not None
+    return is_turn and (
+        _QUESTION.search(record.words) is not None or frozenset(terms(record.words)) == task.words
+    )
+
+
+def keep_newest(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Without what a newer memory replaces, repeats, or was made from; the order stays."""
+    by_age = sorted(candidates, key=lambda one: (one.record.moment, one.record.id), reverse=True)
+    newer: list[tuple[Candidate, _Said]] = []
+    sources: set[str] = set()
+    for one in by_age:
+        said = _summarise(one.record)
+        if any(_is_same(said, other) or _is_replaced(one, later) for later, other in newer):
+            continue
+        newer.append((one, said))
+        sources.update(one.record.derived_from)
+    live = {one.record.id for one, _ in newer} - sources
+    return [one for one in candidates if one.record.id in live]
+
+
+def _is_replaced(older: Candidate, newer: Candidate) -> bool:
+    """Whether the newer memory gives another value of the same slot."""
+    if older.label is None or newer.label is None or older.record.scope != newer.record.scope:
+        return False
+    return replaces(newer.label, older.label) or (
+        newer.label.slot in SINGLE
+        and newer.label.slot == older.label.slot
+        and newer.label.subject == older.label.subject
+        and None in (newer.label.value, older.label.value)
+    )
+
+
+_Said: TypeAlias = tuple[frozenset[str], frozenset[str]]
+"""The index terms of a memory, and its numbers."""
+
+
+def _summarise(record: Record) -> _Said:
+    return frozenset(terms(record.words)), frozenset(_NUMBER.findall(record.words))
+
+
+def _is_same(one: _Said, other: _Said) -> bool:
+    words, numbers = one
+    other_words, other_numbers = other
+    return (
+        bool(words)
+        and numbers == other_numbers
+        and len(words & other_words) >= _SAME * len(words | other_words)
+    )

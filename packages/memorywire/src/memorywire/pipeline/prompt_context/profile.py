@@ -1,0 +1,112 @@
+"""The profile of a person: what labelled memories say, by slot, with their history. Nothing is guessed."""
+
+from collections.abc import Sequence
+
+from memorywire.facts import SINGLE, Label, is_pinned, read_label
+from memorywire.model.answers import PastValue, Profile, Slot, SlotValue
+from memorywire.model.change import Version
+from memorywire.model.query import Compare, Operator, Where
+from memorywire.model.record import Record, Scope
+from memorywire.model.requests import ReadProfile
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import SupportsHistory
+
+MOST_HISTORY = 50
+"""The earlier values that a slot shows at most."""
+
+
+async def read_profile(request: ReadProfile, context: Context) -> Profile:
+    """The slots of the person in the scope; without a user, those of the agent's own memories."""
+    now = context.clock()
+    where = _build_where(request.scope, now)
+    groups: dict[tuple[str, str | None, str], list[tuple[Record, Label]]] = {}
+    unsorted = 0
+    async for record in context.all_matching(where):
+        label = read_label(record)
+        if label is None or label.slot is None:
+            unsorted += 1
+        else:
+            groups.setdefault((label.kind.value, label.subject, label.slot), []).append((record, label))
+    slots = [
+        await _build_slot(key, members, now, context)
+        for key, members in sorted(
+            groups.items(), key=lambda item: (item[0][0], item[0][1] or "", item[0][2])
+        )
+    ]
+    return Profile(slots=tuple(slots), unsorted=unsorted, at=now)
+
+
+def _build_where(scope: Scope, now: int) -> Where:
+    if scope.user is not None:
+        return Where(scope=scope, alive_at=now)
+    return Where(scope=scope, alive_at=now, filter=Compare(("user_id",), Operator.EXISTS, False))
+
+
+async def _build_slot(
+    key: tuple[str, str | None, str], members: Sequence[tuple[Record, Label]], now: int, context: Context
+) -> Slot:
+    kind, subject, slot = key
+    newest = sorted(members, key=lambda one: (one[0].moment, one[0].id), reverse=True)
+    said = {_fold(record, label) for record, label in newest}
+    return Slot(
+        kind=kind,
+        subject=subject,
+        slot=slot,
+        values=tuple(_build_value(record, label, now) for record, label in newest),
+        conflict=slot in SINGLE and len(said) > 1,
+        history=await _read_history([record for record, _ in newest], slot, context),
+    )
+
+
+def _fold(record: Record, label: Label) -> str:
+    return " ".join((label.value or record.words).casefold().split())
+
+
+def _build_value(record: Record, label: Label, now: int) -> SlotValue:
+    return SlotValue(
+        id=record.id,
+        version=record.version,
+        content=record.content,
+        value=label.value,
+        since=record.moment,
+        age_ms=max(0, now - record.moment),
+        source=record.source,
+        trust=record.trust.value,
+        pinned=is_pinned(record),
+    )
+
+
+async def _read_history(records: Sequence[Record], slot: str, context: Context) -> tuple[PastValue, ...]:
+    """Earlier versions of these memories, and the memories that they replaced; newest first."""
+    if not isinstance(context.store, SupportsHistory):
+        return ()
+    values: dict[tuple[str, int], PastValue] = {}
+    waiting = [(record.scope, record.id) for record in records]
+    seen: set[str] = set()
+    while waiting and len(values) < MOST_HISTORY:
+        scope, id = waiting.pop(0)
+        if id in seen:
+            continue
+        seen.add(id)
+        versions = await context.store.history(scope, id)
+        for version in versions:
+            if version.record is not None:
+                waiting += [(scope, earlier) for earlier in version.record.supersedes]
+            if version.ended is not None:
+                values[id, version.number] = _build_past(version)
+    ordered = sorted(values.values(), key=lambda value: (value.since, value.id, value.version), reverse=True)
+    return tuple(ordered[:MOST_HISTORY])
+
+
+def _build_past(version: Version) -> PastValue:
+    record = version.record
+    label = None if record is None else read_label(record)
+    return PastValue(
+        id=version.id,
+        version=version.number,
+        since=version.began_at if record is None else record.moment,
+        until=version.ended_at,
+        reason=None if version.reason is None else version.reason.value,
+        content=None if record is None else record.content,
+        value=None if label is None else label.value,
+    )

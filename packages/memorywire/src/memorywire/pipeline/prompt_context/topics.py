@@ -1,0 +1,117 @@
+"""Reads a prompt for what its task is about, and memories for what they are about, as sets of topics.
+
+"Suggest a dinner" and "is vegetarian" share no word and are far apart for an embedder, but both are about
+food. The topics and their words are in `topics.txt`. They are English; a text in another language has no
+topics, and only its vector counts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.requests import BuildContext, Message
+from memorywire.search.text import terms
+
+_WORDS = Path(__file__).with_name("topics.txt")
+
+
+@cache
+def _find_topics_by_term() -> Mapping[str, frozenset[str]]:
+    topics: dict[str, set[str]] = {}
+    topic = ""
+    for line in _WORDS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            topic = line[1:-1]
+        elif not line.startswith("#"):
+            for term in terms(line):
+                topics.setdefault(term, set()).add(topic)
+    return {term: frozenset(names) for term, names in topics.items()}
+
+
+@lru_cache(maxsize=8192)
+def find_topics(text: str) -> Mapping[str, float]:
+    """How much a text is about each topic: a word of one topic says more than a word of several."""
+    table = _find_topics_by_term()
+    weights: dict[str, float] = {}
+    for term in terms(text):
+        names = table.get(term, ())
+        for name in names:
+            weights[name] = weights.get(name, 0.0) + len(names) ** -0.5
+    return weights
+
+
+_LONGEST = 1_000
+"""An embedder reads little more. Of a longer prompt the beginning and the end are taken: between them people
+paste what the task is about, not what the task is."""
+
+_FEW_TERMS = 4
+"""A prompt with fewer index terms ("And for dessert?") is read together with the words before it."""
+
+_ABOUT_PERSON = re.compile(
+    r"\b(?:about (?:me|myself)|(?:know|remember|learned|learnt|stored?) (?:of|about|on) me|who am i|know me"
+    r"|my (?:profile|bio|biography|details|background|preferences|personal)|introduce me|describe me"
+    r"|(?:facts|summary|information|info) (?:about|on) me|summari[sz]e me"
+    r"|what do you (?:know|remember)(?:\?|$)"
+    r"|everything (?:you know|you remember)|what have you (?:learned|learnt|remembered|stored))\b",
+    re.IGNORECASE,
+)
+
+
+_PERSONAL = re.compile(
+    r"\b(?:i|i'm|i've|i'd|me|my|mine|we|we're|us|our|ours|he|him|his|she|her)\b", re.IGNORECASE
+)
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What a prompt asks for. `query` is what memory is searched for, `words` the index terms of it."""
+
+    query: str
+    words: frozenset[str]
+    topics: Mapping[str, float]
+    is_about_person: bool
+    is_personal: bool
+
+
+def read_task(request: BuildContext) -> Task:
+    """The task of the request; raises InvalidRequest for messages without words."""
+    text = request.prompt if request.prompt is not None else _find_prompt(request.messages)
+    words = frozenset(terms(text))
+    if len(words) < _FEW_TERMS:
+        text = _add_previous(text, request)
+        words = frozenset(terms(text))
+    query = _shorten(text)
+    return Task(
+        query=query,
+        words=words,
+        topics=find_topics(query),
+        is_about_person=_ABOUT_PERSON.search(query) is not None,
+        is_personal=_PERSONAL.search(query) is not None,
+    )
+
+
+def _find_prompt(messages: Sequence[Message]) -> str:
+    """The last words of the user; without any, the last words of anybody."""
+    with_words = [message for message in messages if message.content.strip()]
+    if not with_words:
+        raise InvalidRequest(
+            "messages has no words", field="messages", fix="give the words of the user, or a prompt"
+        )
+    by_user = [message for message in with_words if message.role == "user"]
+    return (by_user or with_words)[-1].content
+
+
+def _add_previous(text: str, request: BuildContext) -> str:
+    said = [message.content for message in request.messages if message.role == "user"]
+    earlier = [one for one in said if one.strip() and one != text]
+    return f"{earlier[-1]}\n{text}" if earlier else text
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]}\n{text[-half:]}"
