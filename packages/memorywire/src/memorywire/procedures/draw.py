@@ -93,6 +93,12 @@ def svg(definition: Definition) -> str:
         ways.append(_way(boxes[source], boxes[dest], lines, depth))
     width = max(box.right for box in boxes.values()) + 3 * _MARGIN  # room for words beside the last column
     height, first = depth + _MARGIN, boxes[definition.initial]
+    rectangles = [
+        f'<rect class="state{" current" if state == definition.current else ""}" x="{box.x:.1f}" '
+        f'y="{box.y:.1f}" width="{box.width:.1f}" height="{_HEIGHT}" rx="8"/>'
+        f'<text x="{box.centre[0]:.1f}" y="{box.centre[1] + 4:.1f}">{escape(state)}</text>'
+        for state, box in boxes.items()
+    ]
     title = escape(f"{definition.name}, in state {definition.current}")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
@@ -102,7 +108,7 @@ def svg(definition: Definition) -> str:
         f'<path class="way" d="M{first.x - 22:.1f} {first.centre[1]:.1f}H{first.x:.1f}"/>',
         f'<circle cx="{first.x - 26:.1f}" cy="{first.centre[1]:.1f}" r="5"/>',
         *(f'<path class="way" d="{way.path}"/>' for way in ways),
-        *(_rectangle(state, box, state == definition.current) for state, box in boxes.items()),
+        *rectangles,
         *(part for way in ways for part in _words(way)),
         "</svg>",
     ]
@@ -184,12 +190,3 @@ def _width(short: str) -> float:
 
 def _short(line: str) -> str:
     return line if len(line) <= _LABEL_MAX else f"{line[: _LABEL_MAX - 1]}…"
-
-
-def _rectangle(state: str, box: _Box, current: bool) -> str:
-    x, y = box.centre
-    return (
-        f'<rect class="state{" current" if current else ""}" x="{box.x:.1f}" y="{box.y:.1f}" '
-        f'width="{box.width:.1f}" height="{_HEIGHT}" rx="8"/>'
-        f'<text x="{x:.1f}" y="{y + 4:.1f}">{escape(state)}</text>'
-    )

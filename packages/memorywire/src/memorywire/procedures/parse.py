@@ -190,7 +190,7 @@ def _definition(document: Mapping[str, Json]) -> Definition:
         name=name(document["name"], "content.name"),
         initial=initial,
         states=tuple(states),
-        transitions=_transitions(document["transitions"], states),
+        transitions=_read_transitions(document["transitions"], states),
         current=initial if current is None else _state(current, states, "content.current"),
         metadata=plain(document.get("metadata", {}), "content.metadata"),
     )
@@ -214,7 +214,7 @@ def _states(value: Json) -> dict[str, None]:
     return states
 
 
-def _transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, ...]:
+def _read_transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, ...]:
     items = _list(value, "content.transitions", TRANSITIONS_MAX)
     rows = [_row(item, f"content.transitions[{index}]") for index, item in enumerate(items)]
     transitions: dict[Transition, None] = {}
@@ -223,7 +223,16 @@ def _transitions(value: Json, states: Mapping[str, None]) -> tuple[Transition, .
             if way in transitions:
                 raise fault("the same transition is there twice", row.place, "write it once")
             transitions[way] = None
-    _refuse_bound_names(rows, transitions, states)
+    # pytransitions uses some names itself: as triggers and facts they would mean something else there.
+    triggers = {way.trigger for way in transitions}
+    bound_names = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
+    bound_names |= {f"may_{trigger}" for trigger in triggers}
+    for row in rows:
+        if row.parts["trigger"] in bound_names:
+            raise fault(_TAKEN, row.at("trigger"), "choose another name")
+        for key in ("conditions", "unless"):
+            if not (bound_names | triggers).isdisjoint(_names(row, key)):
+                raise fault(_TAKEN, row.at(key), "choose another name")
     return tuple(transitions)
 
 
@@ -276,20 +285,6 @@ def _names(row: _Row, key: str) -> tuple[str, ...]:
         return (fact(value, place),)
     items = _list(value, place, FACTS_MAX)
     return tuple(fact(item, f"{place}[{index}]") for index, item in enumerate(items))
-
-
-def _refuse_bound_names(rows: list[_Row], transitions: Iterable[Transition], states: Iterable[str]) -> None:
-    """Refuse triggers and facts with names that pytransitions uses itself: there they mean something else."""
-    triggers = {way.trigger for way in transitions}
-    bound_names = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
-    bound_names |= {f"may_{trigger}" for trigger in triggers}
-    used_names = bound_names | triggers
-    for row in rows:
-        if row.parts["trigger"] in bound_names:
-            raise fault(_TAKEN, row.at("trigger"), "choose another name")
-        for key in ("conditions", "unless"):
-            if not used_names.isdisjoint(_names(row, key)):
-                raise fault(_TAKEN, row.at(key), "choose another name")
 
 
 def _state(value: Json, states: Mapping[str, None], place: str) -> str:

@@ -328,7 +328,16 @@ async def open_backend(
     """The store that the definition describes, as its tenant may use it; `here` is what it falls back on."""
     definition, tenant = edition.definition, edition.tenant
     await asyncio.to_thread(check, definition, rules)
-    url = _with_key(definition, tenant, rules)
+    url = definition.url
+    if _KEY in url:  # no problem ever shows the key, nor the URL with it
+        by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
+        variable = definition.tenancy.variable(tenant) if by_tenant else definition.key_env or ""
+        _refuse_unless_allowed(variable, rules)  # the name of a tenant may spell one of ours
+        key = rules.env.get(variable)
+        if not key:
+            detail = f"the key of this backend is to be in {variable}, which is not set"
+            raise StoreUnavailable(detail, field="key_env")
+        url = url.replace(_KEY, quote(key, safe=""))
     if definition.kind in ("http", "https"):
         link = Link(locate(url), most_bytes=MOST_BYTES, resolve=_hosts(rules).resolve_public)
         store = await open_remote(link, space)
@@ -341,18 +350,3 @@ async def open_backend(
         safe_store = with_prefix(safe_store, tenant, definition.tenancy.prefix(tenant))
     named_store = with_name(safe_store, name)
     return with_fallback(named_store, here, owed) if definition.fallback else named_store
-
-
-def _with_key(definition: Definition, tenant: str, rules: Rules) -> str:
-    """The URL with the key in it; no problem ever shows either."""
-    if _KEY not in definition.url:
-        return definition.url
-    by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
-    variable = definition.tenancy.variable(tenant) if by_tenant else definition.key_env or ""
-    _refuse_unless_allowed(variable, rules)  # the name of a tenant may spell one of ours
-    key = rules.env.get(variable)
-    if not key:
-        raise StoreUnavailable(
-            f"the key of this backend is to be in {variable}, which is not set", field="key_env"
-        )
-    return definition.url.replace(_KEY, quote(key, safe=""))
