@@ -116,7 +116,7 @@ def _find_first(differences: Iterable[str | None]) -> str | None:
 GROUP = "wire"
 _TIME_MIN = 10**12
 _NEEDS = {"ties_break_by_id": "a clock that stands still"}
-_OWN = frozenset({"agent_id", "id"})
+_OWN = frozenset({"agent_id", "id", "team"})
 
 
 async def examine_endpoint(url: str) -> Report:
