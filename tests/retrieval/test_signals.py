@@ -9,9 +9,10 @@ from memorywire.model.clock import DAY_MS
 from tests.engine.stage import STORES, play
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "recall.md"
+SIGNALS = PAGE.read_text(encoding="utf-8").partition("| signal |")[2]
 TOLD = {
     name
-    for row in re.findall(r"^\| (`.*?`) \|", PAGE.read_text(encoding="utf-8"), re.M)
+    for row in re.findall(r"^\| (`.*?`) \|", SIGNALS, re.M)
     for name in re.findall(r"`([^`]+)`", row)
 }
 

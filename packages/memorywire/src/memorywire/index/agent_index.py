@@ -133,6 +133,11 @@ class AgentIndex(ABC):
         return self._machine.values
 
     @property
+    def users(self) -> NDArray[np.int32]:
+        """The number of each row's user."""
+        return self._user.values
+
+    @property
     def states(self) -> NDArray[np.int32] | None:
         """The number of the state that each row gives, -1 for none; None where no row gives any."""
         return self._state.values if self._states else None

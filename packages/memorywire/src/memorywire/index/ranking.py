@@ -57,9 +57,9 @@ from memorywire.index.postings import match_terms
 from memorywire.index.sessions import STEPS, TOTAL_LENT
 from memorywire.index.ties import break_ties
 from memorywire.index.vectors import Vectors
-from memorywire.model.query import Enough, Query
+from memorywire.model.query import Enough, Query, asks_only_whose
 from memorywire.model.record import DEMOTED_FACTOR
-from memorywire.search.admit import compute_own_level
+from memorywire.search.admit import PASSED, compute_own_level
 from memorywire.search.relevance import (
     AGO,
     ASKING,
@@ -83,8 +83,9 @@ from memorywire.search.relevance import (
 )
 from memorywire.search.text import (
     ASKED,
+    CHANGED,
     build_wording,
-    is_identifier,
+    find_telling,
     name_words,
     query_terms,
     spoken_by,
@@ -192,9 +193,11 @@ def rank(
         signals = ranking.explain(ranked)
         ranking.compare_nameless(ranked, signals)
     else:
-        signals = [{} for _ in ranked]
-        ranking.compare_nameless(ranked[:1], signals)
-        level = enough.level(ranked[0].score, signals[0], bool(index.sessions))
+        signals = [{**ranking.among} for _ in ranked]
+        first = [one for one in ranked if one.score >= ranked[0].score - PASSED]
+        ranking.compare_nameless(first, signals)
+        best = max(signals[: len(first)], key=lambda own: own.get("rest", 1.0))
+        level = enough.level(ranked[0].score, best, bool(index.sessions))
         ranked = [*takewhile(lambda candidate: candidate.score >= level, ranked)]
         least = compute_own_level(level)
         ranked = [one for one in ranked if not one.borrowed or relevance(one.own) >= least][: enough.most]
@@ -220,6 +223,8 @@ class _Ranking:
         self._selection = selection
         self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
         self._settled = query.settled
+        count = statistics.documents if statistics else selection.size
+        self.among = {"among": float(count)} if asks_only_whose(query.where.filter) else {}
         demoted = index.find_demoted(selection)
         self._demoted = demoted if demoted is not None and demoted.any() else None
         self._share, self._speakers = self._score_text(query, statistics)
@@ -230,7 +235,7 @@ class _Ranking:
         self._uncontested = False  # whether too few rows contain enough of the terms for any tie
         if selection.size <= SMALL_SELECTION:  # then do all that needs no vectors now
             self._covering = self._covers(self._share, selection.align(index.lengths))
-            is_plain = not self._neighbours and index.states is None
+            is_plain = not self._neighbours and index.states is None and self._changes is None
             self._uncontested = is_plain and int(np.count_nonzero(self._covering)) < 2
             self._all = self._collect(selection.offsets)
 
@@ -251,16 +256,22 @@ class _Ranking:
         self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        hidden = [self._index.key(ASKED), self._index.key(build_wording(query.text))]
+        hidden = [
+            self._index.key(ASKED),
+            self._index.key(build_wording(query.text)),
+            self._index.key(CHANGED),
+        ]
         terms = [*keys, *names, *hidden]
         matches = self._matches = match_terms(self._index.postings, self._selection, terms)
-        # Entries come term by term: first of words, then of names, of questions, and of the wording.
-        bounds = (len(keys), len(terms) - 2, len(terms) - 1)
-        of_words, of_names, of_questions = matches.which.searchsorted(bounds).tolist()
+        # Entries come term by term: first of words, then of names, of questions, the wording, and changes.
+        bounds = (len(keys), *range(len(terms) - 3, len(terms)))
+        of_words, of_names, of_questions, of_wording = matches.which.searchsorted(bounds).tolist()
         width, asking = self._selection.width, slice(of_names, of_questions)
         self._asks = scatter(matches.offsets[asking], matches.counts[asking] / 10, width)
-        self._exact = np.sort(matches.offsets[of_questions:])
-        self._identifiers = [is_identifier(word) for word in words]
+        self._exact = np.sort(matches.offsets[of_questions:of_wording])
+        self._changes = scatter(matches.offsets[of_wording:], matches.counts[of_wording:] / 1, width)
+        telling = find_telling(words, query.names)
+        self._telling = [word in telling for word in words]
         which, offsets = matches.which[:of_words], matches.offsets[:of_words]
         counts = matches.counts[:of_words]
         if statistics:
@@ -370,7 +381,7 @@ class _Ranking:
         offsets = [candidate.offset for candidate in candidates]
         shares = self._share[offsets].tolist()
         signals = [
-            {"vector": candidate.cosine, "text": share}
+            {"vector": candidate.cosine, "text": share} | self.among
             for candidate, share in zip(candidates, shares, strict=True)
         ]
         for name, flags in self._flags(candidates, rows, offsets).items():
@@ -485,8 +496,8 @@ class _Ranking:
     def break_ties(self, top: Sequence[Candidate]) -> None:
         rows = np.array([candidate.row for candidate in top], np.int32)
         sessions = self._index.sessions.numbers.values[rows]
-        states = self._states_of(rows)
-        if sessions.max() < 0 and not has_repeats(states):
+        states, changes = self._states_of(rows), self._changes_at([candidate.offset for candidate in top])
+        if sessions.max() < 0 and not has_repeats(states) and changes is None:
             # Then only those count that contain enough of the terms.
             some = self._find_covering([candidate.offset for candidate in top], rows)
             top, rows, sessions, states = [top[at] for at in some], rows[some], sessions[some], None
@@ -497,9 +508,11 @@ class _Ranking:
             terms=[(weight, is_in_sorted(rows, containing)) for weight, containing in self._term_rows],
             sessions=sessions.astype(np.int64),
             states=states,
+            changes=None if self._settled else changes,
+            users=self._index.users[rows],
             coverage=self._measure_coverage,
             settled=self._settled,
-            identifiers=self._identifiers,
+            telling=self._telling,
             in_time=is_within(self._index.occurred[rows], self._times),
         )
 
@@ -516,8 +529,13 @@ class _Ranking:
     def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         """Whether one of these could pass another; mostly none contains enough of the terms."""
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
-        may_change = in_session or has_repeats(self._states_of(rows))
+        may_change = in_session or has_repeats(self._states_of(rows)) or self._changes_at(offsets) is not None
         return may_change or len(self._find_covering(offsets, rows)) > 1
+
+    def _changes_at(self, offsets: Offsets | list[int]) -> Floats | None:
+        """How clearly each of these tells of a change; None where none does."""
+        changes = None if self._changes is None else self._changes[offsets]
+        return changes if changes is not None and changes.any() else None
 
     def _states_of(self, rows: Rows | list[int]) -> NDArray[np.int32] | None:
         return None if self._index.states is None else self._index.states[rows]

@@ -8,7 +8,7 @@ weight that the turns of a session contain together.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from memorywire.search.relevance import (
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
     NEAR_TIE,
+    REVISED,
+    REVISES,
+    REWORDED,
     SAME_TERMS,
     TERMS_COVERED,
     TIE_MARGIN,
@@ -53,24 +56,32 @@ def break_ties(
     terms: Terms,
     sessions: Ints,
     states: NDArray[np.int32] | None,
+    changes: NDArray[Any] | None,
+    users: NDArray[np.int32],
     coverage: Coverage,
     settled: bool,
-    identifiers: Sequence[bool],
+    telling: Sequence[bool],
     in_time: Mask,
 ) -> None:
     """Raise the weight of candidates that supersede others; their order may change by it.
 
     Where the question is about something `settled`, a newer session does not supersede an older one.
-    `identifiers` says which of the terms are some, `in_time` which candidates are of the time that the query
-    names: a newer fact must not lack what an older one has of them.
+    `telling` says which of the terms are identifiers and names, `in_time` which candidates are of the time
+    that the query names: a newer fact must not lack what an older one has of them.
     """
     lacks = in_time[None, :] & ~in_time[:, None]
-    for (_, contains), is_identifier in zip(terms, identifiers, strict=True):
-        if is_identifier:
-            lacks |= contains[None, :] & ~contains[:, None]
+    lacks_any = lacks.copy()
+    for (_, contains), is_telling in zip(terms, telling, strict=True):
+        missing = contains[None, :] & ~contains[:, None]
+        lacks_any |= missing
+        if is_telling:
+            lacks |= missing
     _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions, lacks))
     if states is not None:
         _prefer_newest_states(top, moments, states, in_time, settled=settled)
+    if changes is not None:
+        later = (moments[:, None] > moments[None, :]) & (users[:, None] == users[None, :])
+        _prefer_revisions(top, sessions < 0, later, changes.astype(np.int64), read_vectors, lacks, lacks_any)
     if not (leaders := _find_leaders(top, sessions)):
         return
     first, second = leaders
@@ -96,6 +107,39 @@ def _prefer_newest_states(
             if passes and top[newest].weight < top[index].weight + TIE_MARGIN:
                 top[newest].weight = top[index].weight + TIE_MARGIN
                 top[newest].newest = True
+
+
+def _prefer_revisions(
+    top: Sequence[TopCandidate],
+    facts: Mask,
+    later: Mask,
+    changes: Ints,
+    read_vectors: Callable[[], Floats],
+    lacks: Mask,
+    lacks_any: Mask,
+) -> None:
+    """Let a fact that tells of a change pass the older fact whose new value it seems to be."""
+    later = later & facts[:, None] & facts[None, :]
+    later_changes = later & (changes[:, None] > changes[None, :])
+    best = sorted(np.flatnonzero(facts).tolist(), key=lambda index: top[index].sort_key)[:REVISED]
+    if any(top[index].newest for index in best) or not later_changes[:, best].any():
+        return
+    vectors = read_vectors()
+    near = np.round(vectors @ vectors.T, 5)
+    for older in best:
+        after = np.flatnonzero(later_changes[:, older]).tolist()
+        if not after:
+            continue
+        newer = max(after, key=lambda index: (near[index, older], top[index].id))
+        is_other = later[newer].copy()
+        is_other[older] = False
+        least = max(REVISES[changes[newer]], near[newer][is_other].max(initial=-1.0))
+        is_reworded = near[newer, older] >= REWORDED
+        if near[newer, older] < least or (lacks_any if is_reworded else lacks)[newer, older]:
+            continue
+        if top[newer].weight < top[older].weight + TIE_MARGIN:
+            top[newer].weight = top[older].weight + TIE_MARGIN
+            top[newer].newest = True
 
 
 def _prefer_fuller_session(

@@ -105,6 +105,17 @@ def find_owners(filter: Filter) -> tuple[frozenset[str | None] | None, Filter]:
     return None, filter
 
 
+def asks_only_whose(filter: Filter) -> bool:
+    """Whether a filter says nothing but whose memories it selects."""
+    match filter:
+        case Compare():
+            return filter.path == ("user_id",)
+        case Not():
+            return asks_only_whose(filter.part)
+        case _:
+            return all(map(asks_only_whose, filter.parts))
+
+
 class Where(Struct, frozen=True, kw_only=True):
     """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import compress
-from operator import itemgetter, not_
+from operator import not_
 from typing import Self, TypeAlias
 
 from msgspec import Struct
@@ -22,6 +22,11 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 WEAK = 0.0573
 """The relevance that the best fact must reach for any fact to be shown; a caller may set another floor."""
 
+CHANCE = 0.085
+SPREAD = 0.09
+"""The mean cosine of a question and a fact that has nothing to do with it, and its deviation. The largest of
+n such cosines is about CHANCE + SPREAD * sqrt(2 log n)."""
+
 TURN = 0.15
 """The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
 
@@ -35,6 +40,9 @@ at once divides it among them, for a fact that answers one part says little abou
 
 REST = 0.1
 """How near the best fact must be to the rest of a query that names somebody: a name is no answer."""
+
+PASSED = 1e-6
+"""The scores of a memory and of one that it has passed differ by less."""
 
 _Weighed: TypeAlias = tuple[float, bool, Mapping[str, float]]
 """Its evidence, whether it is a turn of a session, and its signals."""
@@ -184,12 +192,24 @@ def _compute_fact_floor(
     facts = [(worth, signals) for worth, turn, signals in evidences if not turn]
     if not facts:
         return floors.weak
-    worth, signals = max(facts, key=itemgetter(0))
-    if worth < floors.weak or not share:
+    best = max(worth for worth, _ in facts)
+    weak = compute_weak(floors, facts[0][1].get("among"))
+    if best < weak or not share:
+        return weak
+    # One that has passed another is as good as that one, whatever it is near to itself.
+    rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
+    return NOBODY if asks_more and rest < floors.rest else compute_share(best, share)
+
+
+def compute_weak(floors: Floors, among: float | None) -> float:
+    """The relevance that the best of so many facts must reach.
+
+    Among few, chance brings less near. A filter selects memories that are alike: then it is not known.
+    """
+    if not floors.fitted or not floors.share or among is None:
         return floors.weak
-    if asks_more and signals.get("rest", 1.0) < floors.rest:
-        return NOBODY
-    return compute_share(worth, share)
+    chance = CHANCE + SPREAD * math.sqrt(2 * math.log(max(among, 2)))
+    return min(floors.weak, relevance(chance**2))
 
 
 def compute_share(best: float, share: float) -> float:
@@ -203,7 +223,11 @@ def compute_own_level(floor: float) -> float:
 
 
 def _judge(evidences: Sequence[_Weighed], floors: Floors) -> Verdict:
-    good = [worth for worth, turn, _ in evidences if worth >= (floors.turn if turn else floors.weak)]
+    good = [
+        worth
+        for worth, turn, signals in evidences
+        if worth >= (floors.turn if turn else compute_weak(floors, signals.get("among")))
+    ]
     if not good:
         return Verdict.NO_MATCH
     return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK

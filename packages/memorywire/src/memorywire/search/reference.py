@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from memorywire.model.label import read_state
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Query, Scored, asks_only_whose
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.search.relevance import (
     AGO,
@@ -48,6 +48,9 @@ from memorywire.search.relevance import (
     MACHINE_SAID,
     NEAR_TIE,
     NEIGHBOURS,
+    REVISED,
+    REVISES,
+    REWORDED,
     SAME_TERMS,
     SPOKE,
     TERMS_COVERED,
@@ -61,8 +64,9 @@ from memorywire.search.relevance import (
 )
 from memorywire.search.text import (
     ASKED,
+    CHANGED,
     build_wording,
-    is_identifier,
+    find_telling,
     name_words,
     query_terms,
     read_hidden_terms,
@@ -80,10 +84,14 @@ class Candidate(Struct, frozen=True):
 
 
 class _Terms(Struct, frozen=True):
-    """The weight of each term that a memory can earn, and the weight of all terms of the query."""
+    """The weight of each term that a memory can earn, and the weight of all terms of the query.
+
+    `telling` are those that tell one thing from others alike: identifiers and names.
+    """
 
     weights: Mapping[str, float]
     total: float
+    telling: frozenset[str]
 
 
 class _Entry(Struct):
@@ -93,6 +101,7 @@ class _Entry(Struct):
     signals: dict[str, float]
     own: float
     weight: float = 0.0
+    change: int = 0
 
     @property
     def record(self) -> Record:
@@ -147,6 +156,9 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     _supersede_facts(top, terms)
     _prefer_newest_states(top, settled=query.settled)
     top.sort(key=lambda entry: entry.sort_key)
+    if not query.settled:
+        _prefer_revisions(top, terms)
+        top.sort(key=lambda entry: entry.sort_key)
     _prefer_fuller_session(top, entries, terms)
     top.sort(key=lambda entry: entry.sort_key)
     if not query.settled:
@@ -173,7 +185,7 @@ def _weigh_terms(query: Query, candidates: Sequence[Candidate]) -> _Terms:
         for term in query_terms(query.text)
     }
     earnable = {term: weight for term, weight in weights.items() if term not in query.boilerplate}
-    return _Terms(earnable, sum(weights.values()))
+    return _Terms(earnable, sum(weights.values()), find_telling(earnable, query.names))
 
 
 def _find_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
@@ -206,6 +218,8 @@ def _build_entries(
         share = earned_weight / terms.total if terms.total else 0.0
         near = cosine(vector, candidate.vector)
         signals = {"vector": near, "text": share}
+        if asks_only_whose(query.where.filter):
+            signals["among"] = float(len(candidates))
         own = evidence(near, share) * _apply_factors(candidate.record, query, speakers, signals)
         if length > BRIEF:
             signals["brevity"] = brevity(length)
@@ -214,7 +228,7 @@ def _build_entries(
             signals["asks"] = hidden[ASKED] / 10
         if wording in hidden:
             signals["exact"] = 1.0
-        entries.append(_Entry(candidate, signals, own, own))
+        entries.append(_Entry(candidate, signals, own, own, hidden.get(CHANGED, 0)))
     return entries
 
 
@@ -273,7 +287,7 @@ def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
 
     An older one that has itself passed another stands for it, with its evidence. Two turns of conversations
     are left to their sessions: talking about something again does not correct it. The newer one has to have
-    all numbers and identifiers of the query that the older one has, and the time that the query names.
+    all identifiers and names of the query that the older one has, and the time that the query names.
     """
     by_age = sorted(top, key=lambda entry: (entry.record.moment, entry.record.id))
     for index, newer in enumerate(by_age):
@@ -283,12 +297,8 @@ def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
             and newer.weight >= NEAR_TIE * older.weight
-            and not ("in_time" in older.signals and "in_time" not in newer.signals)
+            and not _lacks(newer, older, terms)
             and _share_terms(older, newer, terms, SAME_TERMS)
-            and not any(
-                is_identifier(term) and term in older.candidate.terms and term not in newer.candidate.terms
-                for term in terms.weights
-            )
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
         if weights and max(weights) > newer.weight:
@@ -315,6 +325,51 @@ def _prefer_newest_states(top: Sequence[_Entry], *, settled: bool) -> None:
             if passes and newest.weight < entry.weight + TIE_MARGIN:
                 newest.weight = entry.weight + TIE_MARGIN
                 newest.signals["newest"] = 1.0
+
+
+def _prefer_revisions(top: Sequence[_Entry], terms: _Terms) -> None:
+    """Let a fact that tells of a change pass the older fact whose new value it seems to be.
+
+    The two are nearest to each other: of the facts before it, and of the changes after it. There is nothing
+    to guess where one of the best has passed another by its words or its slot.
+    """
+    facts = [entry for entry in top if entry.session is None]
+    changes = [entry for entry in facts if entry.change]
+    if any("newest" in entry.signals for entry in facts[:REVISED]):
+        return
+    for older in facts[:REVISED]:
+        later = [entry for entry in changes if _is_later(entry, older) and entry.change > older.change]
+        if not later:
+            continue
+        newer = max(later, key=lambda entry: (_near(entry, older), entry.record.id))
+        near = _near(newer, older)
+        others = [_near(newer, entry) for entry in facts if entry is not older and _is_later(newer, entry)]
+        if near < max([REVISES[newer.change], *others]) or _lacks(newer, older, terms, near):
+            continue
+        if newer.weight < older.weight + TIE_MARGIN:
+            newer.weight = older.weight + TIE_MARGIN
+            newer.signals["newest"] = 1.0
+
+
+def _is_later(newer: _Entry, older: _Entry) -> bool:
+    return newer.record.moment > older.record.moment and newer.record.scope.user == older.record.scope.user
+
+
+def _near(one: _Entry, other: _Entry) -> float:
+    """The cosine of two, to so many digits that every store has the same."""
+    return round(cosine(one.candidate.vector, other.candidate.vector), 5)
+
+
+def _lacks(newer: _Entry, older: _Entry, terms: _Terms, near: float = 0.0) -> bool:
+    """Whether the older one has an identifier, a name or the time of the query, and the newer has not.
+
+    Of two that are worded nearly alike every word of the query counts: it tells them apart.
+    """
+    if "in_time" in older.signals and "in_time" not in newer.signals:
+        return True
+    ours, theirs = newer.candidate.terms, older.candidate.terms
+    missing = [term for term in terms.weights if term in theirs and term not in ours]
+    return any(near >= REWORDED or term in terms.telling for term in missing)
 
 
 def _prefer_same_wording(top: Sequence[_Entry]) -> None:

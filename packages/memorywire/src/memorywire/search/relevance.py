@@ -71,6 +71,17 @@ the words of a question are spread over a conversation."""
 TIE_MARGIN = 1e-9
 """The margin by which the newer of two such memories is put ahead."""
 
+REVISES = (1.0, 0.4, 0.3)
+"""From which cosine on a newer fact may be the new value of an older one: by how clearly it tells of a change
+(not at all, somehow, that something holds now), which has to be clearer than the older one does. Both have
+to be nearest to each other."""
+
+REWORDED = 0.76
+"""From this cosine on, two facts are worded alike rather than one the new value of the other."""
+
+REVISED = 5
+"""How many of the best facts may get a new value that is ranked before them."""
+
 EXACT_MARGIN = 0.05
 """The margin by which a memory that is worded as the query is put ahead of all others."""
 

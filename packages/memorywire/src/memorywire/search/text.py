@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -29,9 +30,11 @@ _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 # Versions, hosts, tickets, addresses, paths and dates. No word is read twice, however long it is.
 _COMPOUND = re.compile(r"(?<![\w,])\d{1,3}(?:,\d{3})++(?!\w)|(?<!\w)\w++(?:(?:://|[-./:@\\])\w++)++")
 _VERSION = re.compile(r"v\d")
+_TELLING = re.compile(r"[\d_\-./:@\\]")
 _JOINT = re.compile(r"[-.,/:@\\]")
 _PLACE = re.compile(r"[/:@\\]+")  # between what is somewhere and where that is
-_NO_IDENTIFIER = re.compile(r"\d{1,2}:\d\d(?::\d\d)?|[^\W\d_]{2,}+(?:-[^\W\d_]{2,}+)++")  # 10:30, well-known
+_NO_IDENTIFIER = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")  # 10:30
+_HYPHENS = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)++")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What gave up its vowel before another one in French, Italian and Catalan: l'eau, dell'arte.
 _ELIDED = (
@@ -82,12 +85,20 @@ def split_words(text: str) -> list[str]:
     else:
         text = unicodedata.normalize("NFKC", text)
         words = _WORD.findall(text)
-    return words + [whole for whole in _COMPOUND.findall(text) if not _NO_IDENTIFIER.fullmatch(whole)]
+    return words + [whole for whole in _COMPOUND.findall(text) if _is_compound(whole)]
 
 
-def is_identifier(term: str) -> bool:
-    """Whether a term names one thing among many alike: a number, or a compound."""
-    return any(map(str.isdigit, term)) or _JOINT.search(term) is not None or "_" in term
+def _is_compound(whole: str) -> bool:
+    """Whether it is more than its parts: not 10:30, nor well-known; but db-a and prod-us."""
+    if _HYPHENS.fullmatch(whole):
+        return any(len(part) == 1 or part in STOP_WORDS for part in whole.lower().split("-"))
+    return _NO_IDENTIFIER.fullmatch(whole) is None
+
+
+def find_telling(query_terms: Iterable[str], names: Sequence[str]) -> frozenset[str]:
+    """The terms of a query that tell one thing from others alike: numbers, compounds, and names."""
+    named = terms(" ".join(names)) if names else ()
+    return frozenset([term for term in query_terms if term in named or _TELLING.search(term)])
 
 
 @lru_cache(maxsize=4096)
@@ -106,20 +117,50 @@ ASKED = spoken_by("?")
 """An index term for questions; its count is the share of words that ask, in tenths."""
 
 
+CHANGED = spoken_by("!")
+"""An index term for facts that tell of a change; its count is 2 where they say that something holds now."""
+
+# Said of what holds now, and of what happened: English, in whole words and as they are folded.
+_HOLDS_NOW = re.compile(
+    r"\b(?:now|nowadays|currently|no longer|any ?more|instead|latest|new(?:er|est|ly)?|today|these days|"
+    r"as of|this (?:week|month|year|morning|season|term|sprint|quarter|spring|summer|autumn|winter)|"
+    r"from (?:now|today|next|(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|"
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)) on|"
+    r"(?:mov|switch|chang|upgrad|downgrad|migrat|replac|renam|reschedul|postpon|relocat|updat|swapp)ed)\b"
+)
+_TELLS_CHANGE = re.compile(
+    r"\b(?!(?:called|named|based|located|needed|used|allowed|required|interested|supposed|married)\b)"
+    r"(?:\w{3,}ed|since|became|began|left|quit|bought|sold|got|took|taken|brought|put|gone|went|withdrew|broke|"
+    r"lost|won|gave|given|grew|rose|fell|chose|chosen|made|built|overtook|another|second|lately|recently|"
+    r"newcomers?|from (?:today|next \w+)|last (?:week|weekend|month|year)|while the)\b"
+)
+
+
+def _count_change(words: str) -> int:
+    """2 for words that say that something holds now, 1 for those of any other change, 0 for the rest."""
+    return 2 if _HOLDS_NOW.search(words) else int(_TELLS_CHANGE.search(words) is not None)
+
+
 def build_wording(text: str) -> str:
     """The index term of a memory that says these very words, whatever their case and signs; empty for none.
 
     A digest, so that no cache of terms holds whole memories.
     """
-    words = " ".join([_fold(word) for word in split_words(text)])
+    return _join_wording(_fold(" ".join(split_words(text))))
+
+
+def _join_wording(words: str) -> str:
     return spoken_by(f"={blake2b(words.encode(), digest_size=8).hexdigest()}") if words else ""
 
 
 def read_hidden_terms(record: Record) -> dict[str, int]:
-    """The index terms of a record that are none of its words: what it says as a whole, who says it, and how
-    much of it asks. They do not count for its length."""
+    """The index terms of a record that are none of its words: what it says as a whole, whether it tells of a
+    change, who says it, and how much of it asks. They do not count for its length."""
     person = record.person
-    counts = {build_wording(record.meaning if person is None else record.words): 1}
+    words = _fold(" ".join(split_words(record.meaning if person is None else record.words)))
+    counts = {_join_wording(words): 1}
+    if record.conversation is None:
+        counts[CHANGED] = _count_change(words)
     if person is not None:
         counts |= {spoken_by(word): 1 for word in sorted(name_words(person))}
         counts[ASKED] = count_question_tenths(record)
@@ -172,7 +213,7 @@ def _split_compound(whole: str) -> tuple[str, ...]:
     if "," in whole:
         return (whole.replace(",", ""),)
     inner = [part for part in _PLACE.split(whole) if _JOINT.search(part) and part != whole]
-    names = [whole, *(part for part in inner if not _NO_IDENTIFIER.fullmatch(part))]
+    names = [whole, *filter(_is_compound, inner)]
     return tuple(dict.fromkeys([*names, *(name[1:] for name in names if _VERSION.match(name))]))
 
 
