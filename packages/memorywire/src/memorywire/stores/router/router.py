@@ -92,7 +92,7 @@ _BY_ANY = frozenset(Feature) - {Feature.HARD_DELETE}
 
 
 class Router:
-    """Satisfies Store, Historian, Tracker, RecallCounter and SupportsReplicas.
+    """Satisfies Store, SupportsHistory, Tracker, RecallCounter and SupportsReplicas.
 
     Reads that must be exact are answered by the first child that can, current children before those that
     miss changes. With a `route` a search asks the children of one kind only.
