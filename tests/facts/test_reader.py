@@ -108,7 +108,7 @@ def test_a_retraction_names_the_fact_and_states_no_other(before: str, after: str
         ("Ravi is my best friend.", ["Ravi is the user's best friend."]),
         ("We use Postgres 16.", ["The user's team uses Postgres 16."]),
         ("Never cc the client.", ["The user asks never to cc the client."]),
-        ("Call me Gus.", ["The user wants to be called Gus."]),
+        ("Call me Gus.", ["The user's name is Gus."]),
         ("I have two cats and I work from home.", ["The user has two cats.", "The user works from home."]),
         ("I don't eat pork.", ["The user does not eat pork."]),
         ("Hi! What's up? I live in Utrecht.", ["The user lives in Utrecht."]),

@@ -13,6 +13,7 @@ from tests.layer.endpoint import Model, serving
 
 _ADD = {"agent_id": "a", "messages": [{"role": "user", "content": "I am Ana, from Lisbon."}]}
 _ASK = {"agent_id": "a", "query": "where is Ana from?"}
+_ASK_FACTS = {**_ASK, "sources": ["fact"]}
 _HOLD = 'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\nsource = ["extractor:*"]\n'
 
 
@@ -49,12 +50,12 @@ def test_a_server_that_is_killed_after_it_accepted_reads_when_it_is_back(
         with started(shell) as (client, process):
             added = client.post("/v0/layer/add", _ADD)
             assert (added.status, added.json["status"]) == (202, "pending")
-            assert client.post("/v0/layer/recall", _ASK).json["facts"] == []
+            assert client.post("/v0/layer/recall", _ASK_FACTS).json["facts"] == []
             process.kill()
         model.status = 200
         with started(shell) as (client, _):
             told = _polled(client, added.json["event_id"], "done")
-            (fact,) = client.post("/v0/layer/recall", _ASK).json["facts"]
+            (fact,) = client.post("/v0/layer/recall", _ASK_FACTS).json["facts"]
             assert (fact["memory"], [fact["id"]]) == ("Ana is from Lisbon.", told["memories"])
 
 
@@ -67,8 +68,8 @@ def test_what_a_model_read_waits_for_a_person_where_the_policy_says_so(tmp_path:
             added = client.post("/v0/layer/add", _ADD).json
             told = _polled(client, added["event_id"], "done")
             assert (told["memories"], len(told["held"])) == ([], 1)
-            assert client.post("/v0/layer/recall", _ASK).json["facts"] == []
+            assert client.post("/v0/layer/recall", _ASK_FACTS).json["facts"] == []
             decided = client.post("/v0/decide", {"proposal_ids": told["held"], "verb": "approve"})
             assert decided.status == 200
-            (fact,) = client.post("/v0/layer/recall", _ASK).json["facts"]
+            (fact,) = client.post("/v0/layer/recall", _ASK_FACTS).json["facts"]
             assert fact["memory"] == "Ana is from Lisbon."

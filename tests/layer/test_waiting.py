@@ -34,7 +34,7 @@ def test_what_was_to_be_read_waits_while_the_extractor_is_switched_off(tmp_path:
             if event_id is None:
                 return await memory.layer.add(HELLO)
             await memory.layer.work()
-            assert await contents(memory) == []
+            assert await contents(memory) == [HELLO[0]["content"]]
             return await memory.layer.event(event_id)
 
     accepted = asyncio.run(opened(at(Model(port=9)), None))
@@ -61,8 +61,8 @@ def test_facts_that_were_found_wait_as_facts_while_the_extractor_is_switched_off
             return event.id, []
 
     id, _ = asyncio.run(opened(at(Model(port=9)), 0))
-    assert asyncio.run(opened(Reading(extractor="off"), 1, id)) == (id, [])
-    assert asyncio.run(opened(at(Model(port=9)), 2, id)) == (id, ["Ana is here."])
+    assert asyncio.run(opened(Reading(extractor="off"), 1, id)) == (id, [HELLO[0]["content"]])
+    assert asyncio.run(opened(at(Model(port=9)), 2, id)) == (id, [HELLO[0]["content"], "Ana is here."])
 
 
 class Tired(Quick):
@@ -93,7 +93,7 @@ def test_nothing_that_was_said_is_lost_while_nobody_can_embed_it(problem: Any, i
         clock.pass_days(0.01)
         assert await memory.layer.work() == 0
         assert (await memory.layer.event(event.id)).state is EventState.DONE
-        assert len(await contents(memory)) == (2 if infer else 1)
+        assert len(await contents(memory)) == (3 if infer else 1)
 
     play(story, embedder=embedder)
 
@@ -109,8 +109,9 @@ def test_a_model_behind_an_address_is_asked_in_the_background(dialect: str, path
             assert event.state is EventState.PENDING
             ended = await until(memory, event, over)
             assert ended.state is EventState.DONE
-            assert await contents(memory) == model.facts
+            assert await contents(memory) == [HELLO[0]["content"], *model.facts]
             record = await memory.get(ended.memories[0])
+            assert record.derived_from == ended.turns
             assert (record.source, record.occurred_at) == ("extractor:small", 1_700_000_000_000)
 
         play(story, reading=at(model, dialect))
@@ -222,7 +223,7 @@ def test_an_answer_that_is_no_list_of_facts_is_no_fact(fault: Mapping[str, Any])
             seen = await until(memory, event, lambda one: one.tries > 0)
             assert seen.error is not None
             assert "sk-test" not in seen.error
-            assert await contents(memory) == []
+            assert await contents(memory) == [HELLO[0]["content"]]
 
         play(story, reading=at(model))
 

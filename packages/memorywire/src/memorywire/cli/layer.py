@@ -79,8 +79,10 @@ def work(cli: CliContext) -> None:
 
 
 def _render_event(answer: Answer) -> Iterator[str]:
-    memories = counted(len(answer["memories"]), "memory")
-    yield f"{answer['status']}: {memories}, {len(answer['held'])} held for a person"
+    memories, turns = counted(len(answer["memories"]), "memory"), counted(len(answer["turns"]), "turn")
+    yield f"{answer['status']}: {turns}, {memories}, {len(answer['held'])} held for a person"
+    if answer["forgotten"]:
+        yield f"  forgotten: {', '.join(answer['forgotten'])}"
     yield f"  event {answer['event_id']}"
     if "error" in answer:
         yield f"  {clean(answer['error'])}"

@@ -31,7 +31,7 @@ _FIELDS = frozenset({"role", "content", "name", "at"})
 
 
 class TalkOptions(TypedDict, total=False):
-    """With `infer`, facts are extracted from the messages; without it, messages are stored as they are."""
+    """Messages are stored as they are; with `infer`, facts are extracted from them as well."""
 
     infer: bool
     session_id: str | None
@@ -178,6 +178,8 @@ def event_document(event: Event) -> dict[str, Json]:
         "at": event.at,
         "memories": list(event.memories),
         "held": list(event.held),
+        "turns": list(event.turns),
+        "forgotten": list(event.forgotten),
     }
     return document if event.error is None else {**document, "error": event.error}
 

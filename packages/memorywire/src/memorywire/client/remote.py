@@ -309,6 +309,8 @@ class RemoteLayer(Layer):
             state=EventState(document["status"]),
             memories=tuple(document["memories"]),
             held=tuple(document["held"]),
+            turns=tuple(document.get("turns", ())),
+            forgotten=tuple(document.get("forgotten", ())),
             error=document.get("error"),
         )
 

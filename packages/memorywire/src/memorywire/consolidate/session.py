@@ -13,11 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.consolidate.runs import load_decisions
+from memorywire.facts import Kind, label_text
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
 from memorywire.model.errors import Conflict, Refused, StoreUnavailable
-from memorywire.model.layer import Conversation, Turn
+from memorywire.model.layer import Conversation, Fact, Turn
 from memorywire.model.query import Compare, Operator, Where
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Forget, Remember
@@ -108,7 +109,8 @@ async def read_session(
         try:
             facts = await extractor.extract(Conversation(turns=turns), scope)
             source = f"extractor:{extractor.name}"
-            requests += [replace(memory, content=fact.text, source=source) for fact in facts]
+            new = [fact for fact in facts if not fact.retracts and not _is_instruction(fact)]
+            requests += [replace(memory, content=fact.text, source=source) for fact in new]
         except StoreUnavailable as error:
             problem = error.detail
     receipts = [await remember(request, context) for request in requests]
@@ -131,6 +133,12 @@ def find_rules(text: str) -> Iterator[tuple[str, str]]:
 
 def _match_rule(sentence: str) -> str | None:
     return next((kind for kind, form in _FORMS if form.match(sentence)), None)
+
+
+def _is_instruction(fact: Fact) -> bool:
+    """Whether a fact is an instruction to the agent: those are rules of the session already."""
+    label = label_text(fact.text)
+    return label is not None and label.kind is Kind.CONSTRAINT and label.subject is None
 
 
 def _parse_turns(log: bytes) -> Iterator[Turn]:

@@ -289,6 +289,9 @@ def _find_subject(words: list[str]) -> tuple[Subject, int] | None:
     first = words[0].lower()
     if first == "i":
         return Subject(Who.USER, "I", "user"), 1
+    if first == "user" or (first == "the" and words[1].lower() in ("user", "customer")):
+        at = 1 if first == "user" else 2
+        return Subject(Who.USER, " ".join(words[:at]), "user"), at
     if first == "we":
         return Subject(Who.GROUP, "We", "user"), 1
     if words[1:3] == ["and", "I"] and words[0][0].isupper():
@@ -317,7 +320,8 @@ def _find_verb(words: list[str]) -> int | None:
         if at and known is not None and known[1] in (Form.SINGULAR, Form.PAST, Form.BASE):
             if known[1] is Form.BASE and not _is_plural(words[at - 1]):
                 continue
-            if words[at - 1].lower() not in _DETERMINERS and word not in _ORDINARY:
+            is_free = word not in _ORDINARY or words[at - 1].lower() == "team"
+            if words[at - 1].lower() not in _DETERMINERS and is_free:
                 return at
         if at and word in ("always", "never", "usually", "only"):
             return at
@@ -327,7 +331,7 @@ def _find_verb(words: list[str]) -> int | None:
 def _is_short_is(words: list[str], at: int) -> bool:
     """Whether `'s` is short for is or has, and not a genitive."""
     following = words[at + 1 : at + 5]
-    if not following:
+    if not following or words[at].lower() == "user's":
         return False
     after = bare(following[0])
     if after in _AFTER_IS:

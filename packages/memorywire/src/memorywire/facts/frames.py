@@ -78,38 +78,24 @@ _MEDICINE = re.compile(
 )
 
 
+_NEAR = frozenset("in on at near with by alone next outside above off just".split())
+_PLACE_END = re.compile(r"\s(?:with|and|since|for)\s")
+
+
 def read_live(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] not in (
-        "in",
-        "on",
-        "at",
-        "near",
-        "with",
-        "by",
-        "alone",
-        "next",
-        "outside",
-        "above",
-        "off",
-        "just",
-    ) or is_vague(words[1:] or ["x"]):
+    """Where somebody lives and with whom; where a thing is kept."""
+    if words[0] not in _NEAR or is_vague(words[1:] or ["x"]):
         return None
     if words[0] == "with" and find_word(words[1:], ILLNESSES, 3):
         return Reading(Kind.CONSTRAINT, "health", phrase(rest[5:]), clause.negative)
-    if clause.voice in (Voice.PAST,) and is_specific(rest):
-        return Reading(Kind.EVENT, "residence", phrase(rest.partition(" ")[2]), clause.negative)
-    if (
-        clause.voice in (Voice.PRESENT, Voice.PROGRESSIVE, Voice.PERFECT)
-        and is_person(clause)
-        and words[1:2] != ["the"] * (words[0] == "for")
-    ):
-        slot = "household" if words[0] in ("with", "alone") else "home"
-        return Reading(
-            Kind.IDENTITY,
-            slot,
-            phrase(rest if words[0] == "alone" else rest.partition(" ")[2]),
-            clause.negative,
-        )
+    place = phrase(_PLACE_END.split(rest.partition(" ")[2])[0])
+    if clause.voice is Voice.PAST and is_specific(rest):
+        return Reading(Kind.EVENT, "residence", place, clause.negative)
+    is_now = clause.voice in (Voice.PRESENT, Voice.PROGRESSIVE, Voice.PERFECT)
+    if is_now and is_person(clause):
+        if words[0] in ("with", "alone"):
+            return Reading(Kind.IDENTITY, "household", phrase(rest), clause.negative)
+        return Reading(Kind.IDENTITY, "home", place, clause.negative)
     if clause.subject.who is Who.THING and (is_specific(rest) or clause.subject.head in CONFIGURED):
         return Reading(Kind.CONFIGURATION, clause.subject.head, phrase(rest))
     return None
@@ -139,7 +125,7 @@ def read_move(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return Reading(
             Kind.IDENTITY,
             "home",
-            re.split(r" (?:in|at|on|from|last|with|two|three|a) ", phrase(target["place"]))[0],
+            re.split(r" (?:in|at|on|from|last|with|two|three|a|and) ", phrase(target["place"]))[0],
         )
     return Reading(Kind.PLAN, "move", phrase(target["place"]))
 
@@ -469,9 +455,15 @@ def read_clause(clause: Clause) -> Reading | None:
     return reading
 
 
+def _read_was(clause: Clause, rest: str) -> Reading | None:
+    """When something was: `my exam was on 15 May`."""
+    is_date = clause.subject.head in MEETINGS and clause.subject.is_own and DATED.search(rest)
+    return Reading(Kind.EVENT, clause.subject.head, phrase(rest)) if is_date else None
+
+
 def _read_be(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.voice is Voice.PAST:
-        return None
+        return _read_was(clause, rest)
     if is_person(clause) or clause.subject.head in PETS:
         reading = read_health(clause, rest, words) or read_identity(clause, rest, words)
         reading = reading or read_schedule(clause, rest, words)

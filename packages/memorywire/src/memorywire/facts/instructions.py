@@ -80,7 +80,7 @@ def read_instruction(text: str) -> tuple[Reading, str] | None:
         )
     name = _CALL.match(text)
     if name is not None:
-        return Reading(Kind.IDENTITY, "name", name["name"]), f"The user wants to be called {name['name']}."
+        return Reading(Kind.IDENTITY, "name", name["name"]), f"The user's name is {name['name']}."
     lasting = _LASTING.search(text)
     core = close(_LASTING.sub("", text, count=1).strip(" ,")) if lasting else text
     for pattern, negative in ((_ALWAYS, False), (_NOT, True)):

@@ -123,6 +123,7 @@ Frame: TypeAlias = Callable[[Clause, str, list[str]], Reading | None]
 def phrase(text: str) -> str:
     """The words up to the end of the phrase, without articles and marks."""
     text = _PHRASE_END.split(text, maxsplit=1)[0]
+    text = _LATE.sub("", text.rstrip(" .,;:!?"))
     return _ARTICLE.sub("", text).strip(" .,;:!?\"'`")[:120]
 
 
@@ -132,6 +133,9 @@ _PHRASE_END = re.compile(
 )
 
 
+_LATE = re.compile(
+    r"\s+(?:now|currently|these days|nowadays|at the moment|again|too|as well|though|instead|already)$"
+)
 _ARTICLE = re.compile(r"^(?:a|an|the|some|any|about|my|our)\s+", re.I)
 
 

@@ -263,12 +263,22 @@ def _read_fact(line: str, clause: Clause | None, user: str, at: int | None) -> S
         reading = read_clause(clause)
         if reading is not None:
             text = write_fact(clause, user, is_team=_is_of_team(reading, clause))
+            text = _complete(text, reading, clause, user)
             return Statement(Act.ASSERT, text, _build_label(reading, clause, text, at))
     instruction = read_instruction(line)
     if instruction is None:
         return None
     reading, text = instruction
     return Statement(Act.ASSERT, text.replace("The user", user), _build_label(reading, None, text, at))
+
+
+def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
+    """The text of a fact as questions ask for it: by the name, and by where somebody lives."""
+    if clause.subject.who not in (Who.USER, Who.GROUP) or reading.kind is not Kind.IDENTITY:
+        return text
+    if reading.slot == "name" and reading.value:
+        return f"{user}'s name is {reading.value}."
+    return f"{text[:-1]} and lives there." if clause.lemma == "move" else text
 
 
 def _is_of_team(reading: Reading, clause: Clause) -> bool:

@@ -25,7 +25,8 @@ _AM = re.compile(r"\bthey (?:am|is)\b")
 _TAIL = re.compile(
     r"(?:,\s*(?:sorry|please|thanks|thank you|by the way|btw|fyi|honestly|actually|to be honest|haha"
     r"|fight me|you know|in case that matters"
-    r"|in case it matters|if that helps|cheers|unfortunately|sadly|of course|okay|ok|right))+\s*[.!]*$",
+    r"|in case it matters|if that helps|cheers|unfortunately|sadly|of course|okay|ok|right"
+    r"|nice to meet you|pleased to meet you|but not (?:today|now|right now)))+\s*[.!]*$",
     re.I,
 )
 _THIRD = {"am": "is", "are": "is", "have": "has", "do": "does", "were": "was"}

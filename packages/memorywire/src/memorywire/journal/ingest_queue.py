@@ -16,6 +16,7 @@ from memorywire.model.layer import Conversation, Event, EventState, Fact
 from memorywire.model.record import Scope
 
 _FACTS = "found"
+_OUTCOME = ("memories", "held", "turns", "forgotten")
 
 
 class IngestQueue:
@@ -61,7 +62,8 @@ class IngestQueue:
 
         Events that have ended and began before `drop_before` are forgotten.
         """
-        facts = json.dumps({"memories": event.memories, "held": event.held})
+        outcome = {name: getattr(event, name) for name in _OUTCOME}
+        facts = json.dumps(outcome)
         row = {"id": event.id, "state": event.state.value, "error": event.error, "facts": facts}
 
         def work(db: Session) -> None:
@@ -91,8 +93,7 @@ def _read_event(row: tuple[Any, ...]) -> Event:
         scope=Scope(tenant=tenant, agent=agent, user=user),
         at=at,
         state=EventState(state),
-        memories=tuple(outcome.get("memories", ())),
-        held=tuple(outcome.get("held", ())),
+        **{name: tuple(outcome.get(name, ())) for name in _OUTCOME},
         tries=tries,
         due_at=due_at,
         error=error,

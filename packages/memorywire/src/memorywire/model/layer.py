@@ -40,7 +40,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """Turns in order, with their metadata. `infer` extracts facts; otherwise each turn is stored."""
+    """Turns in order, with their metadata. Each turn is stored; `infer` also extracts facts from them."""
 
     turns: tuple[Turn, ...]
     infer: bool = True
@@ -54,18 +54,25 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A sentence that was extracted from a conversation."""
+    """A sentence that was extracted from a conversation, and the place of the turn it comes from.
+
+    If it `retracts`, its text names what somebody takes back.
+    """
 
     text: str
     type: MemoryType = MemoryType.SEMANTIC
     confidence: float = 1.0
     occurred_at: int | None = None
+    turn: int | None = None
+    retracts: bool = False
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """The state of a conversation that was added: `memories` are its results, `held` waits for a person.
+    """The state of a conversation that was added.
 
-    `found` are the extracted facts, until they are stored.
+    `turns` are the memories of its turns, `memories` those of its facts (without extraction, of its turns),
+    `forgotten` the facts that it took back; `held` waits for a person. `found` are the extracted facts, until
+    they are stored.
     """
 
     id: str
@@ -74,6 +81,8 @@ class Event(Struct, frozen=True, kw_only=True):
     state: EventState
     memories: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
     tries: int = 0
     due_at: int = 0
     error: str | None = None

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -38,9 +38,11 @@ from memorywire.model.layer import (
 )
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.model.requests import MinRelevance, Recall, Remember
+from memorywire.model.requests import Forget, MinRelevance, Recall, Remember
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
+from memorywire.pipeline.forget import forget
+from memorywire.pipeline.reconcile import find_meant, find_place
 from memorywire.pipeline.remember import build_duplicate_receipt, draft_record, remember
 from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.wrappers.resilience import Breaker
@@ -49,31 +51,80 @@ AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
 """Errors that say nothing about the memory: it cannot be kept now, but may be later."""
 
 
-async def remember_event(event: Event, requests: Iterable[Remember], context: Context) -> Event:
-    """Remember each request, and note in the event what was kept, held or refused."""
-    memories: list[str] = []
-    proposal_ids: list[str] = []
-    refusals: list[str] = []
-    for request in requests:
+class Tally:
+    """What became of the parts of a conversation: kept, forgotten, held for a person, or refused."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+        self.memories: list[str] = []
+        self.forgotten: list[str] = []
+        self.held: list[str] = []
+        self.refusals: list[str] = []
+
+    def add(self, receipt: Remembered, ids: list[str]) -> None:
+        """Note a receipt; the memory is one of `ids` unless it waits for a person."""
+        (self.held if receipt.status is Status.STAGED else ids).append(receipt.proposal_id or receipt.id)
+
+    def close(self, event: Event, state: EventState, error: str | None = None) -> Event:
+        """The event as it ends, without the words of the conversation."""
+        refusals = [*self.refusals, *(() if error is None else (error,))]
+        return replace(
+            event,
+            state=state,
+            turns=tuple(dict.fromkeys(self.turns)),
+            memories=tuple(dict.fromkeys(self.memories)),
+            forgotten=tuple(dict.fromkeys(self.forgotten)),
+            held=tuple(dict.fromkeys(self.held)),
+            error="; ".join(dict.fromkeys(refusals)) or None,
+            conversation=None,
+            found=None,
+        )
+
+
+async def keep_turns(event: Event, conversation: Conversation, tally: Tally, context: Context) -> list[str]:
+    """Keep every turn once, and return the id of each; a turn that is refused is noted."""
+    ids: list[str] = []
+    for request in build_turn_requests(event, conversation):
         try:
-            receipt = await _remember_one(request, context)
+            receipt = await _remember_turn(request, context)
         except AWAY:
             raise
         except MemorywireError as problem:
-            refusals.append(problem.detail)
+            tally.refusals.append(problem.detail)
+            ids.append(request.id or "")
             continue
-        (proposal_ids if receipt.status is Status.STAGED else memories).append(
-            receipt.proposal_id or receipt.id
-        )
-    return replace(
-        event,
-        state=EventState.DONE,
-        memories=tuple(dict.fromkeys(memories)),
-        held=tuple(dict.fromkeys(proposal_ids)),
-        error="; ".join(dict.fromkeys(refusals)) or None,
-        conversation=None,
-        found=None,
-    )
+        tally.add(receipt, tally.turns)
+        ids.append(receipt.id)
+    return ids
+
+
+async def keep_facts(requests: Sequence[tuple[Fact, Remember]], tally: Tally, context: Context) -> None:
+    """Keep each fact that is new, let it supersede what it replaces, and forget what is taken back."""
+    for fact, request in requests:
+        try:
+            if fact.retracts:
+                await _take_back(fact, request.scope, tally, context)
+                continue
+            place = await find_place(request, context)
+            if isinstance(place, Record):
+                tally.memories.append(place.id)
+            else:
+                tally.add(await remember(place, context), tally.memories)
+        except AWAY:
+            raise
+        except MemorywireError as problem:
+            tally.refusals.append(problem.detail)
+
+
+async def _take_back(fact: Fact, scope: Scope, tally: Tally, context: Context) -> None:
+    ids = tuple(await find_meant(scope, fact.text, context))
+    if not ids:
+        return
+    receipt = await forget(Forget(scope=scope, ids=ids, reason="taken back in a conversation"), context)
+    tally.forgotten += receipt.forgotten_ids
+    tally.memories = [id for id in tally.memories if id not in receipt.forgotten_ids]
+    if receipt.pending_approval and receipt.proposal_id is not None:
+        tally.held.append(receipt.proposal_id)
 
 
 def build_turn_requests(event: Event, conversation: Conversation) -> list[Remember]:
@@ -99,11 +150,13 @@ def build_turn_requests(event: Event, conversation: Conversation) -> list[Rememb
 
 
 def build_fact_requests(
-    event: Event, conversation: Conversation, facts: Sequence[Fact], name: str
-) -> list[Remember]:
-    """A request for every fact that the extractor of that name found."""
-    return [
-        Remember(
+    event: Event, conversation: Conversation, facts: Sequence[Fact], name: str, turn_ids: Sequence[str | None]
+) -> list[tuple[Fact, Remember]]:
+    """A request for every fact that the extractor of that name found, derived from the turn it comes from."""
+    requests: list[tuple[Fact, Remember]] = []
+    for fact in facts:
+        origin = turn_ids[find_turn(fact, conversation)] if turn_ids else None
+        request = Remember(
             scope=event.scope,
             type=fact.type,
             content=fact.text,
@@ -112,22 +165,31 @@ def build_fact_requests(
             source=f"extractor:{name}",
             session_id=conversation.session_id,
             occurred_at=fact.occurred_at,
+            derived_from=() if origin is None else (origin,),
         )
-        for fact in facts
-    ]
+        requests.append((fact, request))
+    return requests
 
 
-async def _remember_one(request: Remember, context: Context) -> Remembered:
-    """Remember a fact unless it is known; remember a turn even when another turn says the same."""
-    if request.id is None:
-        return await remember(request, context)
+def find_turn(fact: Fact, conversation: Conversation) -> int:
+    """The place of the turn that a fact comes from: as the extractor says, else the one most alike."""
+    count = len(conversation.turns)
+    if fact.turn is not None and 0 <= fact.turn < count:
+        return fact.turn
+    words = set(fact.text.casefold().split())
+    alike = [len(words & set(turn.content.casefold().split())) for turn in conversation.turns]
+    return max(range(count), key=lambda place: (alike[place], place))
+
+
+async def _remember_turn(request: Remember, context: Context) -> Remembered:
+    """Remember a turn even when another turn says the same."""
     there = await _find_earlier(request, context)
     if there is not None:
         return build_duplicate_receipt(context, there.id, there.version, there.updated_at, None)
     try:  # not unique: people repeat themselves
         return await remember(_add_key(request, context), context, unique=False)
     except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
-        return build_duplicate_receipt(context, request.id, 1, context.clock(), None)
+        return build_duplicate_receipt(context, request.id or "", 1, context.clock(), None)
 
 
 def _add_key(turn: Remember, context: Context) -> Remember:
@@ -158,6 +220,7 @@ _KEPT_DAYS = 30
 _LOOK_SECONDS = 0.5
 _MINUTE_MS = 60_000
 _CALLS_A_MINUTE = 60
+MOST_HITS = 100
 
 
 class Allowance:
@@ -308,17 +371,25 @@ class Reader:
         )
 
     async def _settle(self, event: Event, context: Context, queue: IngestQueue) -> Event:
-        """Read it; when that fails now, see that it is tried again."""
+        """Keep its turns, then read it; when either fails now, see that it is tried again.
+
+        A conversation whose turns could not be kept is never given up.
+        """
+        tally = Tally()
+        try:
+            context = await context.serving(event.scope)
+            turn_ids = await self._keep_turns(event, tally, context)
+        except AWAY as error:
+            return await self._put_off(event, event.tries + 1, _pause(event.tries), error.detail, queue)
         wait, why = self._hindrance(event)
         if wait:
             return await self._put_off(event, event.tries, wait, why, queue)
         try:
-            result = await self._read(event, context)
+            result = await self._read_facts(event, turn_ids, tally, context)
         except AWAY as error:
-            pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
             if event.tries + 1 < _MOST_TRIES:
-                return await self._put_off(event, event.tries + 1, pause, error.detail, queue)
-            result = replace(event, state=EventState.FAILED, error=error.detail)
+                return await self._put_off(event, event.tries + 1, _pause(event.tries), error.detail, queue)
+            result = tally.close(event, EventState.FAILED, error.detail)
         await queue.end(result, drop_before=context.clock() - _KEPT_DAYS * DAY_MS)
         return result
 
@@ -339,13 +410,31 @@ class Reader:
         return replace(event, tries=tries, due_at=due, error=error)
 
     async def _read(self, event: Event, context: Context) -> Event:
+        tally = Tally()
+        context = await context.serving(event.scope)
+        turn_ids = await self._keep_turns(event, tally, context)
+        return await self._read_facts(event, turn_ids, tally, context)
+
+    async def _keep_turns(self, event: Event, tally: Tally, context: Context) -> list[str | None]:
+        """Keep the turns, and return the ids of those that facts can be derived from, by their places."""
+        conversation = event.conversation or Conversation(turns=())
+        ids = await keep_turns(event, conversation, tally, context)
+        if not conversation.infer:
+            return []
+        live = {record.id for record in await context.store.get(event.scope, ids)}
+        return [id if id in live else None for id in ids]
+
+    async def _read_facts(
+        self, event: Event, turn_ids: Sequence[str | None], tally: Tally, context: Context
+    ) -> Event:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
             facts = event.found if event.found is not None else await self._extract(event, conversation)
-            requests = build_fact_requests(event, conversation, facts, self.extractor.name)
+            requests = build_fact_requests(event, conversation, facts, self.extractor.name, turn_ids)
+            await keep_facts(requests, tally, context)
         else:
-            requests = build_turn_requests(event, conversation)
-        return await remember_event(event, requests, await context.serving(event.scope))
+            tally.memories = list(tally.turns)
+        return tally.close(event, EventState.DONE)
 
     async def _extract(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
         """The facts the extractor finds; written down first, if it might answer differently another time."""
@@ -366,6 +455,10 @@ class Reader:
         if not extractor.local:
             self._allowance.spend()
         return await extractor.extract(conversation, event.scope)
+
+
+def _pause(tries: int) -> int:
+    return int(min(_FIRST_PAUSE_MS * 2 ** min(tries, 30), _LONGEST_PAUSE_MS))
 
 
 def _without_secrets(conversation: Conversation, context: Context) -> Conversation:
@@ -404,17 +497,23 @@ async def find_facts(question: Asked, usual: Context) -> FoundFacts:
     request = Recall(
         scope=question.scope,
         query=question.query,
-        k=question.top_k,
+        k=min(question.top_k * 2, MOST_HITS) if Kind.TURN in question.sources else question.top_k,
         min_relevance=question.min_relevance,
         filter=Or(tuple(_KINDS[kind] for kind in question.sources)),
     )
     answer = await recall(request, context)
     return FoundFacts(
-        facts=tuple(_fact(hit) for hit in answer),
+        facts=tuple(_fact(hit) for hit in _drop_origins(answer.hits)[: question.top_k]),
         verdict=answer.verdict,
         sources=question.sources,
         recall_id=answer.recall_id,
     )
+
+
+def _drop_origins(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits without the turns that another hit was derived from: a fact speaks for its turn."""
+    origins = {id for hit in hits for id in hit.record.derived_from}
+    return [hit for hit in hits if hit.record.id not in origins or not _KINDS[Kind.TURN].matches(hit.record)]
 
 
 def _fact(hit: Hit) -> FoundFact:

@@ -1,0 +1,82 @@
+"""Compares a fact from a conversation with what is known: add it, replace an older one, or end one.
+
+The comparison uses the labels of memories. A fact that is known is not kept again; a newer value of a slot
+with one value supersedes the older one; what somebody takes back is forgotten.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+
+from msgspec.structs import replace
+
+from memorywire.facts import MARK, Label, is_about, label_text, read_label, replaces
+from memorywire.model.query import Compare, Filter, Operator, Or, Where
+from memorywire.model.record import Record, Scope
+from memorywire.model.requests import Remember
+from memorywire.pipeline.context import Context
+
+_PAGE = 500
+_MOST_CHARS = 300
+_OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
+
+
+async def find_place(request: Remember, context: Context) -> Remember | Record:
+    """The request with the memories that it supersedes, or the memory that says the same already."""
+    text = str(request.content)
+    moment = context.clock() if request.occurred_at is None else request.occurred_at
+    label = label_text(text, at=moment)
+    if label is None:
+        return request
+    older: list[str] = []
+    async for record in _list_facts(request.scope, _select_alike(label), context):
+        known = read_label(record)
+        if known is None:
+            continue
+        if record.words == text or _is_same(label, known):
+            return record
+        if replaces(label, known) and record.moment <= moment and not _is_pinned(record):
+            older.append(record.id)
+    return replace(request, supersedes=tuple(older))
+
+
+async def find_meant(scope: Scope, target: str, context: Context) -> list[str]:
+    """The ids of the facts that somebody takes back with these words."""
+    is_fact = Compare(("metadata", MARK, "kind"), Operator.EXISTS, True)
+    return [
+        record.id
+        async for record in _list_facts(scope, is_fact, context)
+        if len(record.words) <= _MOST_CHARS and is_about(record.words, target)
+    ]
+
+
+async def _list_facts(scope: Scope, condition: Filter, context: Context) -> AsyncIterator[Record]:
+    """The memories of exactly this scope that fulfil the condition."""
+    where = Where(scope=scope, alive_at=context.clock(), filter=condition)
+    after: str | None = None
+    while True:
+        records: Sequence[Record] = await context.store.find(where, after, _PAGE)
+        for record in records:
+            if record.scope == scope:
+                yield record
+        if len(records) < _PAGE:
+            return
+        after = records[-1].id
+
+
+def _select_alike(label: Label) -> Filter:
+    if label.slot is None:
+        return Compare(("metadata", MARK, "kind"), Operator.EQ, label.kind.value)
+    slots = [label.slot, *([_OPPOSITES[label.slot]] if label.slot in _OPPOSITES else ())]
+    return Or(tuple(Compare(("metadata", MARK, "slot"), Operator.EQ, slot) for slot in slots))
+
+
+def _is_same(label: Label, known: Label) -> bool:
+    """Whether two facts fill the same slot of the same subject with the same value."""
+    if label.slot is None or label.value is None or known.value is None:
+        return False
+    fields = (label.kind, label.subject, label.slot, label.negative, label.value.casefold())
+    return fields == (known.kind, known.subject, known.slot, known.negative, known.value.casefold())
+
+
+def _is_pinned(record: Record) -> bool:
+    mark = record.metadata.get(MARK)
+    return isinstance(mark, dict) and bool(mark.get("pinned"))
