@@ -11,9 +11,7 @@ from tests.engine.stage import STORES, play
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "recall.md"
 SIGNALS = PAGE.read_text(encoding="utf-8").partition("| signal |")[2]
 TOLD = {
-    name
-    for row in re.findall(r"^\| (`.*?`) \|", SIGNALS, re.M)
-    for name in re.findall(r"`([^`]+)`", row)
+    name for row in re.findall(r"^\| (`.*?`) \|", SIGNALS, re.M) for name in re.findall(r"`([^`]+)`", row)
 }
 
 

@@ -46,7 +46,8 @@ _LEMMAS = """
     start stay stick stop store study subscribe support surf suffer swear swim switch take talk teach
     test throw tolerate touch train translate travel turn upgrade use visit volunteer vote wait walk
     look watch want wear weigh welcome work write bear stand rely rotate back break lose win get divorce
-    separate split diagnose renew wake die confirm admit replace refer review tag push rebase host log
+    separate split indent require raise carry steer recover weigh stutter water fast diagnose renew wake
+    die confirm admit replace refer review tag push rebase host log
     ship bill invoice price celebrate commit format lint document
     """.split()
 
@@ -119,7 +120,7 @@ _ADVERBS = frozenset(
     currently now actually definitely strictly completely both all recently finally mainly typically
     sometimes regularly genuinely quite very totally officially originally previously ever personally
     simply honestly severely deathly mildly badly horribly terribly highly slightly seriously
-    technically primarily exclusively almost long
+    technically primarily exclusively almost long much
     """.split()
 )
 _NEGATIONS = frozenset({"not", "never", "hardly", "rarely", "seldom", "no"})
@@ -353,7 +354,7 @@ def _name_subject(words: list[str], end: int) -> Subject:
         return Subject(Who.USER, text, "user")
     is_own = first in ("my", "our") or lower.startswith(("the user's ", "user's "))
     head = _find_head(phrase)
-    if head == "team" and is_own:
+    if head == "team" and (is_own or lower == "the team"):
         return Subject(Who.GROUP, text, "user")
     if head in PEOPLE and (is_own or head in KIN or first == "the"):
         return Subject(Who.PERSON, text, head, is_own)
@@ -410,7 +411,7 @@ class _Group:
 
     def find_voice(self, form: Form) -> Voice:
         if self.has_be and form is Form.ING:
-            return Voice.PROGRESSIVE
+            return Voice.PAST if self.is_past and not self.has_have else Voice.PROGRESSIVE
         if self.has_be and form is Form.PAST:
             return Voice.PASSIVE
         if self.has_have and form is Form.PAST:
@@ -418,6 +419,9 @@ class _Group:
         if self.modal in ("will", "shall"):
             return Voice.FUTURE
         return Voice.PAST if form is Form.PAST or self.is_past else Voice.PRESENT
+
+
+_BARE_FORMS = (Form.BASE, Form.SINGULAR)
 
 
 def _parse_verb(subject: Subject, words: list[str], verb_at: int) -> Clause | None:
@@ -433,7 +437,7 @@ def _parse_verb(subject: Subject, words: list[str], verb_at: int) -> Clause | No
     if group.modal == "would" and word in ("rather", "sooner"):
         lemma, voice, rest_at = "prefer", Voice.PRESENT, at + 1
         group.modal = None
-    elif known is not None and not (group.has_be and known[1] in (Form.BASE, Form.SINGULAR)):
+    elif known is not None and not (group.has_be and (known[1] in _BARE_FORMS or words[at][0].isupper())):
         lemma, voice, rest_at = known[0], group.find_voice(known[1]), at + 1
         if lemma == "get" and group.has_have and word == "got":
             lemma, voice = "have", Voice.PRESENT

@@ -314,7 +314,8 @@ def read_go(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         and clause.modal is None
     ):
         return Reading(Kind.IDENTITY, "school", phrase(rest[3:]), clause.negative)
-    if clause.voice is Voice.PAST and words[0] == "to" and is_specific(rest):
+    has_gone = clause.voice is Voice.PAST and bare(clause.words[clause.rest_at - 1]) == "went"
+    if has_gone and words[0] == "to" and is_specific(rest):
         return Reading(Kind.EVENT, "trip", phrase(rest[3:]), clause.negative)
     return read_plan(clause, rest, words)
 
@@ -384,12 +385,16 @@ def read_do(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 def read_routine(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """What people do again and again: with a recurring time, or always, or never."""
-    if not is_person(clause) or clause.voice is not Voice.PRESENT or clause.modal is not None:
+    if not is_person(clause) or clause.voice is not Voice.PRESENT:
+        return None
+    if clause.modal == "can" and "only" in clause.adverbs and RECURRING.search(rest):
+        return Reading(Kind.CONSTRAINT, "schedule", phrase(rest))
+    if clause.modal is not None:
         return None
     if words[0] in ("this", "that", "it", "you", "your"):
         return None
     is_group = clause.subject.who is Who.GROUP
-    often = clause.adverbs & {"always", "never", "usually", "only", "normally", "typically", "generally"}
+    often = clause.adverbs & _OFTEN
     if RECURRING.search(rest) or often:
         is_rule = is_group and ("never" in clause.adverbs or clause.negative)
         kind = Kind.CONSTRAINT if is_rule else Kind.PROCEDURE
@@ -416,9 +421,10 @@ _HOBBIES = frozenset(
 )
 
 
+_OFTEN = frozenset("always never usually only normally typically generally".split())
 _ROUTINES = frozenset(
     """
-    deploy release merge meet review ship squash rebase tag push test format lint document publish bill
+    come water     deploy release merge meet review ship squash rebase tag push test format lint document publish bill
     invoice back rotate run do have start close open hold pay order clean shop work walk go take drop
     pick visit call train eat drink cook commute get finish make look play teach attend skip sleep log
     host wake
@@ -450,7 +456,7 @@ def read_clause(clause: Clause) -> Reading | None:
         return read_effect(clause, rest, words)
     frame = _FRAMES.get(clause.lemma)
     reading = None if frame is None else frame(clause, rest, words)
-    if reading is None and clause.lemma in _ROUTINES:
+    if reading is None and (clause.lemma in _ROUTINES or clause.adverbs & _OFTEN):
         reading = read_routine(clause, rest, words)
     return reading
 
@@ -470,6 +476,35 @@ def _read_be(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         if reading is not None or is_person(clause):
             return reading
     return read_thing_is(clause, rest, words)
+
+
+def _read_other(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    """Verbs with one lasting use: `carry an EpiPen`, `was raised in Ohio`, `weigh 70 kilos`."""
+    if not is_person(clause) or clause.negative or clause.modal is not None or is_vague(words):
+        return None
+    lemma, is_passive = clause.lemma, clause.voice is Voice.PASSIVE
+    if lemma in ("raise", "employ"):
+        slot = "childhood" if lemma == "raise" else "employer"
+        return Reading(Kind.IDENTITY, slot, phrase(rest.partition(" ")[2])) if is_passive else None
+    if lemma == "sign":
+        is_up = words[:2] == ["up", "for"] and clause.voice in (Voice.PAST, Voice.PERFECT)
+        return Reading(Kind.EVENT, "plan", phrase(rest[7:])) if is_up else None
+    if lemma == "recover":
+        return Reading(Kind.CONSTRAINT, "health", phrase(rest)) if words[0] == "from" else None
+    if clause.voice is not Voice.PRESENT:
+        return None
+    if lemma == "weigh":
+        return Reading(Kind.IDENTITY, "weight", phrase(rest)) if words[0][0].isdigit() else None
+    kind = Kind.CONSTRAINT if lemma == "fast" else Kind.POSSESSION
+    return Reading(kind, lemma, phrase(rest))
+
+
+def _read_custom(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    """How a group works: `we follow trunk-based development`, `we require two reviews`."""
+    is_group = clause.subject.who is Who.GROUP and clause.voice is Voice.PRESENT and clause.modal is None
+    if not is_group or is_vague(words):
+        return None
+    return Reading(Kind.PROCEDURE, clause.lemma, phrase(rest), clause.negative)
 
 
 _FRAMES: dict[str, Frame] = {
@@ -499,7 +534,7 @@ _FRAMES: dict[str, Frame] = {
     "keep": read_keep,
     "stick": read_stick,
     **dict.fromkeys(("need", "want", "rely"), read_need),
-    **dict.fromkeys(("avoid", "suffer", "react"), read_avoid),
+    **dict.fromkeys(("avoid", "suffer", "react", "steer"), read_avoid),
     "get": read_get,
     **dict.fromkeys(("start", "begin"), read_start),
     **dict.fromkeys(("end", "open", "close", "expire", "renew"), read_when),
@@ -539,4 +574,7 @@ _FRAMES: dict[str, Frame] = {
     "do": read_do,
     **dict.fromkeys(("plan", "save", "train"), read_intent),
     "die": read_death,
+    **dict.fromkeys(("watch", "read"), read_hobby),
+    **dict.fromkeys(("carry", "raise", "employ", "sign", "recover", "weigh", "fast"), _read_other),
+    **dict.fromkeys(("follow", "require", "indent"), _read_custom),
 }

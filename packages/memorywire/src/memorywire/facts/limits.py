@@ -21,7 +21,8 @@ def read_effect(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 def read_cannot(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """What somebody cannot eat, do or bear: a constraint."""
-    if not clause.negative or is_vague(words) or not is_person(clause):
+    is_body = clause.subject.is_own and clause.subject.head in ("stomach", "body", "skin", "back", "knees")
+    if not clause.negative or is_vague(words) or not (is_person(clause) or is_body):
         return None
     if clause.lemma in ("eat", "drink", "tolerate") or find_word(words, FOODS, 4):
         return Reading(Kind.CONSTRAINT, "diet", phrase(rest), True)
@@ -33,7 +34,8 @@ def read_cannot(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 def read_need(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if ACCESS.search(rest) and is_person(clause) and clause.voice is Voice.PRESENT:
         return Reading(Kind.CONSTRAINT, "access", phrase(rest), clause.negative)
-    if clause.lemma == "want" and clause.adverbs & {"always", "only", "never"} and not is_vague(words):
+    is_lasting = clause.adverbs & {"always", "only", "never"} and not is_vague(words)
+    if clause.lemma == "want" and (is_lasting or (words[0] == "all" and " in " in rest)):
         return Reading(Kind.PREFERENCE, "likes", phrase(rest), clause.negative)
     return None
 
@@ -46,6 +48,9 @@ def read_avoid(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         or is_vague(words)
     ):
         return None
+    if clause.lemma == "steer":
+        is_away = words[:2] == ["clear", "of"]
+        return Reading(Kind.CONSTRAINT, "ruled_out", phrase(rest[9:]), True) if is_away else None
     if clause.lemma == "suffer":
         return Reading(Kind.CONSTRAINT, "health", phrase(rest.removeprefix("from ")), clause.negative)
     if clause.lemma == "react":

@@ -125,9 +125,23 @@ def split_sentences(text: str) -> Iterator[str]:
 def split_clauses(sentence: str) -> list[str]:
     """The clauses of a sentence that can stand alone, each without the words it opens with."""
     sentence = _ITS.sub(_name_it, join_apposition(strip_opener(sentence)))
+    sentence = _FRONTED.sub(_move_back, sentence)
     together = _TOGETHER.match(sentence)
     parts = [sentence] if together else _CLAUSE.split(sentence)
     return [clause for clause in map(strip_opener, parts) if clause]
+
+
+_FRONTED = re.compile(
+    r"^(?P<when>(?:next|last|this|every|each|in|on|for|at|since|until|from|during) [\w' -]{2,24}?),? "
+    r"(?P<clause>(?:I|we)(?: |')[^,;.!?]+)",
+    re.I,
+)
+
+
+def _move_back(match: re.Match[str]) -> str:
+    """`In June we're going to Japan` as `we're going to Japan in June`."""
+    when = match["when"]
+    return f"{match['clause']} {when[0].lower()}{when[1:]}"
 
 
 _TOGETHER = re.compile(r"[A-Z]\w+ and I\b")
@@ -189,7 +203,19 @@ def _introduces() -> re.Pattern[str]:
     return re.compile(r":\s+(?=(?:I|i|we|my|our|he|she)(?:\b|'))")
 
 
+_TASK = re.compile(
+    r"^(?:please |can you |could you )?(?:fix|rewrite|translate|summari[sz]e|correct|check|improve|edit"
+    r"|rephrase|shorten|explain"
+    r"|parse|analy[sz]e|classify|write|draft|complete|continue|convert|format|proofread|subject|example"
+    r"|title|prompt|input|text"
+    r"|sentence|quote|caption|headline|slogan|tweet)\b[^.!?]{0,60}:\s",
+    re.I,
+)
+
+
 def quotes_after_colon(sentence: str) -> bool:
     """Whether a colon hands over to words in the first person: `the sentence was: I have two cats`."""
+    if _TASK.match(sentence):
+        return True
     match = _introduces().search(sentence)
     return match is not None and not _OPENER.match(sentence[: match.end()] + "x")

@@ -40,7 +40,7 @@ from memorywire.model.label import Kind
 
 _OUT = re.compile(
     r"(?:strictly |completely |all |both )?(?:out(?: of the question)?|off(?: the (?:table|menu)"
-    r"|[- ]limits)|a no-?go|no good for me"
+    r"|[- ]limits)|a no-?go|a (?:hard|firm|big|definite) no|no good for me"
     r"|not an option|not for me|banned|forbidden|prohibited|too much for me)(?=$|[.,;!]| (?:for|since"
     r"|because|until|while|to|me|these|on|in|at))"
 )
@@ -50,6 +50,15 @@ _RUN = re.compile(
     r"\b(?:script|tests?|program|command|query|job|build|server|errands?|risk|fever|diagnostic|report"
     r"|code|app|into|out)\b"
 )
+
+
+_PASSING_THINGS = frozenset(
+    """
+    screen battery code build page question answer problem issue point guess error result output package
+    delivery connection internet signal message request response mood brain life day week bad
+    """.split()
+)
+"""Things whose state says nothing that lasts."""
 
 
 def read_thing_is(clause: Clause, rest: str, words: list[str]) -> Reading | None:
@@ -64,6 +73,23 @@ def read_thing_is(clause: Clause, rest: str, words: list[str]) -> Reading | None
             None if words[0] in VAGUE else Reading(Kind.PREFERENCE, "favourite_" + subject.head, phrase(rest))
         )
     head = subject.head
+    taste = re.match(
+        r"my (?:absolute |all-time )?favou?rite|the best way to reach me|my (?P<rank>first"
+        r"|native) language",
+        rest,
+    )
+    if taste is not None:
+        is_language = taste["rank"] is not None
+        slot = "language" if is_language else "favourite" if "fav" in taste.group() else "contact"
+        kind = Kind.IDENTITY if is_language else Kind.PREFERENCE
+        return Reading(kind, slot, phrase(subject.text), clause.negative)
+    if (
+        words[0] in ("on", "at", "every")
+        and RECURRING.search(rest)
+        and not clause.negative
+        and head not in _PASSING_THINGS
+    ):
+        return Reading(Kind.PROCEDURE, head, phrase(rest))
     if head in WEEKDAYS and words[0] == "for":
         return Reading(Kind.PROCEDURE, "schedule", phrase(rest[4:]))
     if re.search(r"\bfor me$", subject.text) and words[0] not in VAGUE:
@@ -78,6 +104,8 @@ def _read_attribute(clause: Clause, rest: str, words: list[str]) -> Reading | No
     subject, head = clause.subject, clause.subject.head
     slot = SLOT_OF_NOUN.get(head)
     is_attribute = slot in ("pronouns", "language", "religion", "job", "diet", "size") and subject.is_own
+    if head in _PASSING_THINGS or "%" in rest:
+        return None
     if not is_specific(rest) and not (is_attribute and words[0] not in VAGUE | PASSING):
         return None
     owner = next((word for word in map(_genitive, subject.text.split()) if word in PEOPLE), None)
@@ -133,7 +161,8 @@ def _read_rule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     subject = clause.subject
     if subject.who is not Who.THING or is_vague(words):
         return None
-    if subject.head in CONFIGURED | TASTES | MEETINGS or subject.is_own or subject.head == "address":
+    is_rule = subject.head in CONFIGURED | TASTES | MEETINGS and subject.head.endswith("s")
+    if is_rule or subject.is_own or subject.head == "address":
         slot = SLOT_OF_NOUN.get(subject.head, "address" if subject.head == "address" else subject.head)
         kind = Kind.IDENTITY if slot == "address" else Kind.CONSTRAINT
         return Reading(kind, slot, phrase(rest), clause.negative)
@@ -174,11 +203,10 @@ def read_have(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 def _read_owned(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     negative = clause.negative or words[0] == "no"
     value = phrase(rest)
-    noun_words = [word for word in re.split(r"\W*\s\W*|\W*$", value.lower()) if word]
     head_words = [
         bare(word)
         for word in re.split(
-            r"\b(?:in|with|at|for|on|called|named|from|who|that|about|and)\b", value.lower()
+            r"\b(?:in|with|at|for|on|called|named|from|who|that|about|and|of)\b", value.lower()
         )[0].split()
     ]
     if find_word(head_words, ILLNESSES, 7) and not set(head_words) & {
@@ -198,7 +226,7 @@ def _read_owned(clause: Clause, rest: str, words: list[str]) -> Reading | None:
             else None
         )
     last = head_words[-1] if head_words else ""
-    if last in PETS or find_word(noun_words, PETS, 4):
+    if last in PETS or find_word(head_words, PETS, 4):
         return Reading(Kind.POSSESSION, "pet", value, negative)
     if last in KIN:
         return Reading(Kind.RELATION, SLOT_OF_NOUN.get(last, last), value, negative)
@@ -229,7 +257,7 @@ def read_use(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if ACCESS.search(rest) and is_person(clause):
         return Reading(Kind.CONSTRAINT, "access", phrase(rest), negative)
     tool = find_word(words, TOOLS, 5)
-    is_known = tool is not None or is_specific(rest)
+    is_known = tool is not None or (is_specific(rest) and words[:2] != ["the", "same"])
     if clause.subject.who is Who.GROUP or clause.subject.who is Who.THING:
         if clause.subject.who is Who.THING and not is_known:
             return None
@@ -266,8 +294,11 @@ def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 def read_code(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """`write Java`, `code in Rust`, `write my tests with pytest`; a thing that is written in a language."""
-    is_tool = find_word(words, TOOLS, 6) or (
-        clause.lemma in ("code", "program", "develop") and is_specific(rest)
+    is_written = clause.voice is Voice.PASSIVE and clause.subject.who is Who.THING and words[0] == "in"
+    is_tool = (
+        find_word(words, TOOLS, 6)
+        or (is_written and is_specific(rest))
+        or (clause.lemma in ("code", "program", "develop") and is_specific(rest))
     )
     if not is_tool or clause.voice is Voice.PAST:
         return None
@@ -322,6 +353,11 @@ def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | No
     """`CI runs on ARM`, `the server listens on 8443`, `dates are stored in UTC`."""
     subject = clause.subject
     if subject.who is not Who.THING:
+        if clause.lemma == "listen" and words[0] == "to" and clause.voice is Voice.PRESENT:
+            is_taste = clause.modal is None and not is_vague(words[1:] or ["it"])
+            return Reading(Kind.PREFERENCE, "likes", phrase(rest[3:]), clause.negative) if is_taste else None
+        if clause.lemma == "host" and clause.subject.who is Who.GROUP and is_specific(rest):
+            return Reading(Kind.CONFIGURATION, "hosting", phrase(rest), clause.negative)
         return _read_runner(clause, rest, words)
     if clause.negative or clause.voice in (Voice.PAST, Voice.PERFECT, Voice.PROGRESSIVE):
         return None
@@ -342,6 +378,7 @@ def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | No
         "as",
         "over",
         "off",
+        "until",
     ):
         return None
     if RECURRING.search(rest):
@@ -372,8 +409,12 @@ def _read_runner(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return read_plan(clause, rest, words)
 
 
+def _is_named(word: str) -> bool:
+    return word[0].isupper() or any(char.isdigit() or char in '/`"' for char in word)
+
+
 def read_call(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.voice is not Voice.PASSIVE or not is_specific(rest.split()[0]) or clause.negative:
+    if clause.voice is not Voice.PASSIVE or not _is_named(rest.split()[0]) or clause.negative:
         return None
     subject = clause.subject
     if subject.who is Who.USER:

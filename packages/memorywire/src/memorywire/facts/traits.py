@@ -89,6 +89,21 @@ def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return None
 
 
+def _read_trait(rest: str, negative: bool) -> Reading | None:
+    """A medicine somebody is on, a size, what somebody is a fan of."""
+    if re.match(
+        r"on (?:[a-z]+ )?(?:antidepressants|medication|insulin|statins|antibiotics"
+        r"|blood thinners|chemo|hrt|steroids|the pill)\b",
+        rest,
+    ):
+        return Reading(Kind.CONSTRAINT, "medication", phrase(rest[3:]), negative)
+    if re.match(r"an? size \w+", rest):
+        return Reading(Kind.IDENTITY, "size", phrase(rest.partition("size ")[2]), negative)
+    if re.match(r"an? [\w' ]{2,30} (?:fan|lover|enthusiast|addict|buff|nerd)\b", rest):
+        return Reading(Kind.PREFERENCE, "likes", phrase(rest), negative)
+    return None
+
+
 def read_identity(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     first, negative = words[0], clause.negative
     if first in ("on", "in") and (
@@ -96,6 +111,9 @@ def read_identity(clause: Clause, rest: str, words: list[str]) -> Reading | None
     ):
         slot = "timezone" if "timezone" in words[:7] else "plan"
         return Reading(Kind.CONFIGURATION, slot, phrase(rest.partition(" ")[2]), negative)
+    trait = _read_trait(rest, negative)
+    if trait is not None:
+        return trait
     if first in ("from", "based") and is_specific(rest):
         slot = "origin" if first == "from" else "home"
         return Reading(
@@ -198,6 +216,8 @@ def _is_job(rest: str, words: list[str]) -> bool:
 def read_schedule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.voice is Voice.PERFECT and words[0] == "to" and is_specific(rest):
         return Reading(Kind.EVENT, "trip", phrase(rest[3:]), clause.negative)
+    if words[0] == "due" and DATED.search(rest):
+        return Reading(Kind.PLAN, "due", phrase(rest), clause.negative)
     if words[0] in ("out", "off", "away", "free", "available", "busy", "unavailable", "on", "in", "at"):
         if RECURRING.search(rest) and words[0] != "in":
             return Reading(Kind.PROCEDURE, "schedule", phrase(rest), clause.negative)
@@ -211,7 +231,7 @@ def read_schedule(clause: Clause, rest: str, words: list[str]) -> Reading | None
 
 
 def read_like(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if "just" in clause.adverbs or clause.voice is Voice.PASSIVE:
+    if "just" in clause.adverbs or clause.voice is Voice.PASSIVE or words[-1] in ("here", "there"):
         return None
     if words[0] == "to":
         if words[1:2] and words[1] in (

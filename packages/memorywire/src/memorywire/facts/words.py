@@ -43,7 +43,7 @@ ILLNESSES = _words(
     pcos endometriosis fibromyalgia hypothyroidism hyperthyroidism haemophilia hemophilia cataracts
     glaucoma astigmatism myopia pacemaker prosthesis condition disability impairment bronchitis copd
     sclerosis leukaemia leukemia stroke coeliac celiac hearing eyesight back knee knees heart hip
-    shoulder wrist fever phobia apnoea apnea
+    shoulder wrist fever phobia apnoea apnea pressure cholesterol
     """
 )
 
@@ -109,7 +109,7 @@ THINGS = _words(
     wheelchair hearing-aid hearing-aids crutches cane walker mortgage lease pool fireplace sauna
     workshop company business startup shop store cafe restaurant practice farm blog podcast channel
     website cabin chalet villa shed barn loft attic basement attic device devices employees staff
-    machine machines kayak canoe surfboard skis snowboard tent
+    machine machines panels heat-pump kayak canoe surfboard skis snowboard tent
     """
 )
 
@@ -258,14 +258,13 @@ TOOLS = (
         """
     git github gitlab bitbucket docker podman kubernetes k8s helm terraform ansible pulumi jenkins
     circleci travis argo argocd nginx apache caddy traefik aws gcp azure heroku vercel netlify
-    cloudflare django flask fastapi rails laravel spring express react vue angular svelte next nextjs
-    nuxt node nodejs deno bun webpack vite pytest unittest jest vitest mocha cypress playwright selenium
-    ruff black mypy eslint prettier poetry uv pip conda npm yarn pnpm maven gradle bazel cmake make zsh
-    fish tmux slack teams zoom jira linear trello asana notion confluence figma sketch photoshop excel
-    powerpoint keynote outlook gmail thunderbird obsidian evernote todoist spotify sentry datadog
-    grafana prometheus splunk pagerduty salesforce hubspot sap xero quickbooks stripe paypal numpy
-    pandas pytorch tensorflow jax spark airflow dbt tailwind graphql grpc rest protobuf json yaml toml
-    trunk main
+    cloudflare django flask fastapi rails laravel react vue angular svelte nextjs nuxt node nodejs deno
+    bun webpack vite pytest unittest jest vitest mocha cypress playwright selenium ruff mypy eslint
+    prettier poetry uv pip conda npm yarn pnpm maven gradle bazel cmake zsh tmux slack teams zoom jira
+    linear trello asana notion confluence figma sketch photoshop excel powerpoint keynote outlook gmail
+    thunderbird obsidian evernote todoist spotify sentry datadog grafana prometheus splunk pagerduty
+    salesforce hubspot sap xero quickbooks stripe paypal numpy pandas pytorch tensorflow jax spark
+    airflow dbt tailwind graphql grpc protobuf json yaml toml trunk main
     """
     )
 )
