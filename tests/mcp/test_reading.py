@@ -76,7 +76,7 @@ def test_who_asks_for_what_there_is_not_is_told_what_there_is():
             MCPError, match=r"there are: memorywire://recall/\{query\}, memorywire://memories/\{id\}"
         ):
             await client.read_resource("memorywire://nothing/x")
-        with pytest.raises(MCPError, match="there is: memories"):
+        with pytest.raises(MCPError, match="there are: context, memories"):
             await client.get_prompt("memory", {"query": "tea"})
 
     with_agent(story)
@@ -85,7 +85,7 @@ def test_who_asks_for_what_there_is_not_is_told_what_there_is():
 @both_eras
 def test_the_prompt_shows_relevant_memories_in_their_fences(era: str):
     async def story(client: Client) -> None:
-        assert [one.name for one in (await client.list_prompts()).prompts] == ["memories"]
+        assert [one.name for one in (await client.list_prompts()).prompts] == ["context", "memories"]
         await remembered(client, "Ana drinks green tea")
         told = await client.get_prompt("memories", {"query": "green tea", "max_tokens": "500"})
         words = told.messages[0].content.text

@@ -64,7 +64,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_an_agent_on_a_pipe_remembers_from_one_session_to_the_next(era: str, tmp_path: Path):
     async def first() -> str:
         async with Client(stdio_client(piped(tmp_path, "--agent", "ana")), mode=era) as client:
-            assert len((await client.list_tools()).tools) == 6
+            assert len((await client.list_tools()).tools) == 7
             assert not (tmp_path / "memory.db").exists(), "a handshake opens nothing"
             return str((await remembered(client, "Ana prefers green tea"))["id"])
 

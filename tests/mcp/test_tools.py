@@ -29,10 +29,11 @@ def bare(payload: Any) -> Any:
 
 
 @both_eras
-def test_an_agent_sees_six_tools_and_cannot_name_a_scope(era: str):
+def test_an_agent_sees_seven_tools_and_cannot_name_a_scope(era: str):
     async def story(client: Client) -> None:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["remember", "recall", "forget", "merge", "expire", "get"]
+        names = ["remember", "recall", "context", "forget", "merge", "expire", "get"]
+        assert [tool.name for tool in tools] == names
         for tool in tools:
             assert tool.description
             assert not SCOPE & set(tool.input_schema["properties"])
@@ -46,7 +47,7 @@ def test_annotations_say_what_a_tool_may_do():
         return {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
 
     told = with_agent(story)
-    assert {name for name, one in told.items() if one.read_only_hint} == {"recall", "get"}
+    assert {name for name, one in told.items() if one.read_only_hint} == {"recall", "context", "get"}
     assert {name for name, one in told.items() if one.destructive_hint} == {"forget", "merge", "expire"}
     assert not any(one.open_world_hint for one in told.values())
 
@@ -216,7 +217,7 @@ def test_the_ledger_names_the_agent():
     assert asyncio.run(told()) == [("committed", "agent:ana")]
 
 
-def test_the_six_tools_cost_a_model_less_than_two_thousand_tokens():
+def test_the_seven_tools_cost_a_model_less_than_two_thousand_tokens():
     """A token is four characters of the compact JSON, as a model is shown it."""
 
     async def story(client: Client) -> int:

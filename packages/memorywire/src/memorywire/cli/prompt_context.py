@@ -45,7 +45,9 @@ def _parse_messages(text: str) -> Json:
 
 
 def _render_block(answer: Answer) -> Iterator[str]:
-    yield from clean(answer["text"]).split("\n") if answer["text"] else ["nothing in memory bears on that"]
+    yield from (
+        map(clean, answer["text"].split("\n")) if answer["text"] else ["nothing in memory bears on that"]
+    )
     if answer["left_out"]:
         yield f"({answer['left_out']} more did not fit into {answer['budget']} tokens)"
 

@@ -116,6 +116,17 @@ def asks_only_whose(filter: Filter) -> bool:
             return all(map(asks_only_whose, filter.parts))
 
 
+STANDING = Or(
+    (
+        Compare(("metadata", "fact", "kind"), Operator.EQ, "constraint"),
+        Compare(("metadata", "fact", "pinned"), Operator.EQ, True),
+        *(Compare(("tags",), Operator.EQ, tag) for tag in ("blacklist", "do", "know")),
+    )
+)
+"""What may hold whatever is asked: constraints, pinned memories and rules of sessions. Stores that keep many
+memories have an index for exactly this filter."""
+
+
 class Where(Struct, frozen=True, kw_only=True):
     """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
 

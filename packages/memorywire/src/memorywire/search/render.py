@@ -145,6 +145,8 @@ def _fence(record: Record) -> str:
 
 def neutralise(text: str) -> str:
     """The text with fences and role tokens in other brackets and hidden characters spelled out."""
+    if text.isascii() and text.isprintable() and not any(sign in text for sign in "<[]#"):
+        return text  # as most memories are; no pattern could match
     lines = _compile(r"\r\n?|[\x{2028}\x{2029}\x{85}]").sub("\n", text)
     return str(_compile(_HIDDEN).sub(_spell_out, _neutralise_marks(lines)))
 

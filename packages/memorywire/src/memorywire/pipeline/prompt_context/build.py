@@ -10,23 +10,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from memorywire.facts import Kind, is_pinned, read_label
+from memorywire.facts import is_pinned, read_label
 from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
 from memorywire.model.capabilities import Feature
-from memorywire.model.query import And, Compare, Filter, Operator, Or, Scored, Where, owned_by
+from memorywire.model.query import STANDING, And, Compare, Filter, Operator, Scored, Where, owned_by
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import BuildContext, Owners, Recall
 from memorywire.pipeline.candidates import SearchResult, begin_embedding, search_stores
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.prompt_context.choose import Candidate, Choice, choose_lines, weigh
-from memorywire.pipeline.prompt_context.constraints import RULES
 from memorywire.pipeline.prompt_context.topics import Task, read_task
 from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
 from memorywire.search.render import render_lines
 from memorywire.search.token_budget import cost, wording
 from memorywire.stores.contract import SupportsListing, Tracker
 
-POOL = 40
+POOL = 24
 """How many candidates a search gives."""
 
 MOST_STANDING = 200
@@ -38,13 +37,6 @@ UNRELATED = 40
 RELATED = 0.25
 """The score of a memory from which the prompt has something to do with it."""
 
-_STANDING = Or(
-    (
-        Compare(("metadata", "fact", "kind"), Operator.EQ, Kind.CONSTRAINT.value),
-        Compare(("metadata", "fact", "pinned"), Operator.EQ, True),
-        *(Compare(("tags",), Operator.EQ, tag) for tag in RULES),
-    )
-)
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
 
 
@@ -55,12 +47,13 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     recall = Recall(scope=request.scope, query=task.query, k=POOL, min_relevance="off", owners=owners)
     await check_permission(recall, context)
     where = build_where(request.scope, context.clock())
-    result, standing, labelled, recent = await asyncio.gather(
-        _search(task, recall, where, context),
-        _find(where, _STANDING, context),
-        _find(where, _LABELLED, context) if task.is_about_person else _nothing(),
-        _find_recent(request, where, context) if request.recent else _nothing(),
-    )
+    reading = asyncio.ensure_future(_find(where, STANDING, context))
+    try:
+        result = await _search(task, recall, where, context)
+    finally:
+        standing = await reading
+    labelled = await _find(where, _LABELLED, context) if task.is_about_person else []
+    recent = await _find_recent(request, where, context) if request.recent else []
     candidates = _weigh_all(task, result.candidates, (*standing, *labelled), request.scope)
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
     places, text = render_lines([wording(one.record) for one in choices], _choose_budget(request, choices))
@@ -88,10 +81,6 @@ async def _search(task: Task, recall: Recall, where: Where, context: Context) ->
 async def _find(where: Where, condition: Filter, context: Context) -> list[Record]:
     narrow = replace(where, filter=And((where.filter, condition)))
     return await context.store.find(narrow, None, MOST_STANDING)
-
-
-async def _nothing() -> list[Record]:
-    return []
 
 
 async def _find_recent(request: BuildContext, where: Where, context: Context) -> list[Record]:

@@ -178,6 +178,7 @@ def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[R
         for one in choose_helpful(_without(live, lines), task)
     ]
     lines += _choose_rules(task, _without(live, lines))
+    lines = drop_repeats(lines)
     chosen = {line.record.id for line in lines}
     return lines + [
         Choice(record=turn, label=None, section=Section.RECENT, reason="was said a moment ago", score=0.0)
@@ -293,30 +294,58 @@ def _only_asks(record: Record, task: Task) -> bool:
 
 
 def keep_newest(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Without what a newer memory replaces, repeats, or was made from; the order stays."""
-    by_age = sorted(candidates, key=lambda one: (one.record.moment, one.record.id), reverse=True)
-    newer: list[tuple[Candidate, _Said]] = []
+    """Without what a newer memory replaces, or was made from; the order stays."""
+    slots: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     sources: set[str] = set()
-    for one in by_age:
-        said = _summarise(one.record)
-        if any(_is_same(said, other) or _is_replaced(one, later) for later, other in newer):
-            continue
-        newer.append((one, said))
+    for one in candidates:
         sources.update(one.record.derived_from)
-    live = {one.record.id for one, _ in newer} - sources
-    return [one for one in candidates if one.record.id in live]
+        if one.label is not None and one.label.slot is not None:
+            slot = "likes" if one.label.slot == "dislikes" else one.label.slot
+            slots.setdefault((one.record.scope.user, one.label.subject, slot), []).append(one)
+    ended = {older.record.id for group in slots.values() for older in _find_replaced(group)} | sources
+    return [one for one in candidates if one.record.id not in ended]
+
+
+def _find_replaced(group: list[Candidate]) -> list[Candidate]:
+    if len(group) < _TWO or len(group) > _MANY or not _has_one_value(group):
+        return []
+    by_age = sorted(group, key=lambda one: (one.record.moment, one.record.id))
+    return [
+        older
+        for place, older in enumerate(by_age)
+        if any(_is_replaced(older, newer) for newer in by_age[place + 1 :])
+    ]
+
+
+_TWO, _MANY = 2, 64  # a slot with many values is a list, and none of them replaces another
+
+
+def _has_one_value(group: Sequence[Candidate]) -> bool:
+    """Whether values of the slot replace each other, or one of them is denied."""
+    labels = [one.label for one in group if one.label is not None]
+    return labels[0].slot in _REPLACING or len({label.negative for label in labels}) > 1
+
+
+_REPLACING = SINGLE | {"diet", "likes", "dislikes"}
 
 
 def _is_replaced(older: Candidate, newer: Candidate) -> bool:
     """Whether the newer memory gives another value of the same slot."""
-    if older.label is None or newer.label is None or older.record.scope != newer.record.scope:
+    if older.label is None or newer.label is None:
         return False
     return replaces(newer.label, older.label) or (
-        newer.label.slot in SINGLE
-        and newer.label.slot == older.label.slot
-        and newer.label.subject == older.label.subject
-        and None in (newer.label.value, older.label.value)
+        newer.label.slot in SINGLE and None in (newer.label.value, older.label.value)
     )
+
+
+def drop_repeats(lines: Sequence[Choice]) -> list[Choice]:
+    """Without lines that say nearly the same as an earlier one."""
+    distinct: list[tuple[Choice, _Said]] = []
+    for line in lines:
+        said = _summarise(line.record)
+        if not any(_is_same(said, other) for _, other in distinct):
+            distinct.append((line, said))
+    return [line for line, _ in distinct]
 
 
 _Said: TypeAlias = tuple[frozenset[str], frozenset[str]]

@@ -16,9 +16,6 @@ from memorywire.model.record import Record, Trust
 
 EVERYWHERE = "holds for every answer"
 
-RULES = ("blacklist", "do", "know")
-"""The tags of what sessions leave behind, see `consolidate.session`."""
-
 _FORM = (
     r"\b(?:must|has to|have to|never|always|only|forbidden|refused|not (?:accepted|allowed|permitted)"
     r"|(?:can't|cannot|won't|don't|doesn't|does not|do not|may not|isn't|is not|are not) \w+"
@@ -65,6 +62,11 @@ def _compile(pattern: str) -> Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+@lru_cache(maxsize=16_384)
+def _has(pattern: str, words: str) -> bool:
+    return _compile(pattern).search(words) is not None
+
+
 def is_constraint(record: Record, label: Label | None) -> bool:
     """Whether the memory may claim a place before others: by its label, or by its words where it has none.
 
@@ -74,14 +76,14 @@ def is_constraint(record: Record, label: Label | None) -> bool:
         return False
     if label is not None and (label.given or label.kind is Kind.CONSTRAINT):
         return label.kind is Kind.CONSTRAINT
-    return isinstance(record.content, str) and _compile(_FORM).search(record.content) is not None
+    return isinstance(record.content, str) and _has(_FORM, record.content)
 
 
 def holds_everywhere(words: str, label: Label | None) -> bool:
     """Whether it is about how to answer, whatever is asked."""
     if label is not None and label.slot in _ALWAYS_SLOTS:
         return True
-    return _compile(_ALWAYS).search(words) is not None and _compile(_IN_TEXTS).search(words) is None
+    return _has(_ALWAYS, words) and not _has(_IN_TEXTS, words)
 
 
 _IN_TEXTS = r"\b(?:e-?mails?|letters?|reports?|documents?|posts?|(?:british|american) english)\b"
@@ -104,4 +106,4 @@ def find_bearing(words: str, prompt: str) -> str | None:
 
 @lru_cache(maxsize=16_384)
 def _matches(pattern: str, text: str) -> bool:
-    return _compile(rf"\b(?:{pattern})\b").search(text) is not None
+    return _has(rf"\b(?:{pattern})\b", text)

@@ -34,11 +34,11 @@ from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
 from memorywire.server.mcp.schemas import drop_scope
 from memorywire.server.mcp.sessions import AgentSession
-from memorywire.server.mcp.tools import Runner, write_json, write_recall
+from memorywire.server.mcp.tools import Runner, write_context, write_json, write_recall
 
 if TYPE_CHECKING:
     from memorywire.client.events import Event
-    from memorywire.model.answers import Page, Recalled
+    from memorywire.model.answers import ContextBlock, Page, Recalled
     from memorywire.model.oversight import FacetCounts
     from memorywire.server.http.endpoint import Service
 
@@ -75,6 +75,19 @@ PROMPT = Prompt(
 )
 
 
+CONTEXT = Prompt(
+    name="context",
+    title="What to know before answering",
+    description="Constraints, facts about the person and memories that help with a task, fenced as data.",
+    arguments=[
+        PromptArgument(name="prompt", description="What the person asks for.", required=True),
+        PromptArgument(name="budget", description="At most so many tokens.", required=False),
+    ],
+)
+
+PROMPTS = (CONTEXT, PROMPT)
+
+
 async def read(
     params: ReadResourceRequestParams, session: AgentSession, runner: Runner
 ) -> ReadResourceResult:
@@ -93,20 +106,25 @@ async def read(
 
 async def prompt(params: GetPromptRequestParams, session: AgentSession, runner: Runner) -> GetPromptResult:
     """The relevant memories as one message of the user, in the one form in which a model gets them."""
-    if params.name != PROMPT.name:
-        raise MCPError(code=INVALID_PARAMS, message=f"there is no such prompt; there is: {PROMPT.name}")
-    inputs = params.arguments or {}
-    arguments: dict[str, Json] = dict(inputs)
-    if inputs.get("max_tokens", "").isdecimal():
-        arguments["max_tokens"] = int(inputs["max_tokens"])
+    kind = next((one for one in PROMPTS if one.name == params.name), None)
+    if kind is None:
+        names = ", ".join(one.name for one in PROMPTS)
+        raise MCPError(code=INVALID_PARAMS, message=f"there is no such prompt; there are: {names}")
+    arguments: dict[str, Json] = {
+        name: int(value) if name in ("max_tokens", "budget") and value.isdecimal() else value
+        for name, value in (params.arguments or {}).items()
+    }
     try:
-        answer = await runner.ask("recall", arguments, session)
+        answer = await runner.ask("context" if kind is CONTEXT else "recall", arguments, session)
     except MemorywireError as error:
         raise protocol_error(error) from error
-    text = TextContent(text=write_recall(cast("Recalled", answer), arguments.get("max_tokens")))
-    return GetPromptResult(
-        description=PROMPT.description, messages=[PromptMessage(role="user", content=text)]
+    text = (
+        write_context(cast("ContextBlock", answer))
+        if kind is CONTEXT
+        else write_recall(cast("Recalled", answer), arguments.get("max_tokens"))
     )
+    message = PromptMessage(role="user", content=TextContent(text=text))
+    return GetPromptResult(description=kind.description, messages=[message])
 
 
 def protocol_error(error: MemorywireError, **data: Json) -> MCPError:
@@ -147,7 +165,7 @@ async def complete(params: CompleteRequestParams, session: AgentSession, runner:
 
 def _kind(ref: ResourceTemplateReference | PromptReference) -> str | None:
     if isinstance(ref, PromptReference):
-        return "query" if ref.name == PROMPT.name else None
+        return {PROMPT.name: "query", CONTEXT.name: "prompt"}.get(ref.name)
     return {RECALL + "{query}": "query", MEMORY + "{id}": "id"}.get(str(ref.uri))
 
 
@@ -157,6 +175,8 @@ async def _list_values(kind: str, argument: str, session: AgentSession, runner: 
     if kind == "id":
         listed = cast("Page", await runner.ask("list", {"limit": 10 * _MOST}, session))
         return [record.id for record in listed.items]
+    if kind == "prompt":
+        return []
     counts = cast("FacetCounts", await runner.ask("facets", {}, session))
     return [str(value.value) for value in counts.fields["tags"]]
 

@@ -38,7 +38,7 @@ from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, MemoryType
 from memorywire.server.mcp.elicit import decide, resume, settle
 from memorywire.server.mcp.resources import (
-    PROMPT,
+    PROMPTS,
     TEMPLATES,
     Listeners,
     complete,
@@ -208,7 +208,7 @@ class _Handlers:
     async def list_prompts(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[PROMPT])
+        return ListPromptsResult(prompts=list(PROMPTS))
 
     async def get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         return await prompt(params, self._who(context), self.runner)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.codec import write_json
-from memorywire.model.query import EVERYTHING, Compare, Filter, Operator, Where
+from memorywire.model.query import EVERYTHING, STANDING, And, Compare, Filter, Operator, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
@@ -71,6 +71,13 @@ AND content IS NOT NULL AND NOT EXISTS (
 )"""
 
 
+# Word for word the condition of the index `version_standing`, which `STANDING` implies: only so is it used.
+_STANDING = """(
+  instr(metadata, '"constraint"') OR instr(metadata, '"pinned"') OR instr(tags, '"blacklist"')
+  OR instr(tags, '"do"') OR instr(tags, '"know"')
+)"""
+
+
 class Conditions(Struct, frozen=True):
     """A conjunction of SQL, its values, and the part of the filter that Python must still check."""
 
@@ -102,6 +109,8 @@ def conditions(where: Where) -> Conditions:
     compiler = _Compiler()
     rest = compiler.take(where.filter)
     parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
+    if isinstance(where.filter, And) and STANDING in where.filter.parts and where.as_of is None:
+        parts.append(_STANDING)
     return Conditions(" AND ".join(parts), compiler.bindings, rest, past=where.as_of is not None)
 
 
