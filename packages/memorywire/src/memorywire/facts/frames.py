@@ -424,10 +424,10 @@ _HOBBIES = frozenset(
 _OFTEN = frozenset("always never usually only normally typically generally".split())
 _ROUTINES = frozenset(
     """
-    come water     deploy release merge meet review ship squash rebase tag push test format lint document publish bill
-    invoice back rotate run do have start close open hold pay order clean shop work walk go take drop
-    pick visit call train eat drink cook commute get finish make look play teach attend skip sleep log
-    host wake
+    come water deploy release merge meet review ship squash rebase tag push test format lint document
+    publish bill invoice back rotate run do have start close open hold pay order clean shop work walk go
+    take drop pick visit call train eat drink cook commute get finish make look play teach attend skip
+    sleep log host wake
     """.split()
 )
 
