@@ -26,6 +26,7 @@ from memorywire.facts.sentences import (
     quotes_after_colon,
     split_clauses,
     split_sentences,
+    takes_all_back,
 )
 from memorywire.facts.wording import write_fact
 from memorywire.facts.words import CONFIGURED, TOOLS
@@ -179,8 +180,11 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
     """
     user = speaker or "The user"
     statements: list[Statement] = []
-    previous = ""
+    previous, start = "", 0
     for sentence in split_sentences(content):
+        if takes_all_back(sentence):
+            del statements[start:]
+            continue
         if is_unserious(sentence) or quotes_after_colon(sentence):
             if not _is_only_a_remark(sentence):
                 break  # what follows belongs to the story, the exercise or the joke
@@ -189,6 +193,7 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
             break
         if is_question(sentence) or has_quotation(sentence) or _CITES.match(sentence):
             continue
+        start = len(statements)
         statements += _read_sentence(sentence, previous, user, at)
         previous = sentence
     return list({(one.act, one.text): one for one in statements}.values())
@@ -201,7 +206,7 @@ _CITES = re.compile(
 )
 _SUPPOSITION = re.compile(
     r"^(?:now |so |ok,? )?(?:if|suppos|imagine|pretend|assum|let's (?:say|pretend|assume|imagine|role)"
-    r"|say (?:I|we)\b|what if|hypothetically)",
+    r"|say (?:I|we|my|our)\b|what if|hypothetically)",
     re.I,
 )
 

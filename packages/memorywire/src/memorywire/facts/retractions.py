@@ -6,7 +6,8 @@ from memorywire.facts.clauses import Clause, Voice, Who, bare
 
 _COMMAND = re.compile(
     r"^(?:please,? |you can |could you |can you |just |now )*(?:"
-    r"(?:forget|ignore|disregard|scrap|scratch|strike|discard|drop|remove|delete|erase|clear|wipe)\s+"
+    r"(?:forget|ignore|disregard|scrap|scratch|strike|discard|drop|remove|delete|erase|clear|wipe|undo"
+    r"|revert|withdraw|cancel|unlearn)\s+"
     r"(?:(?:all|everything|anything|whatever|what)\s+(?:(?:I|you|we)\s+(?:\w+\s+){0,3}?(?:about|on"
     r"|regarding|of)\s+|about\s+)"
     r"|the\s+(?:thing|bit|part|fact|stuff|note|entry|memory|point|one|line)s?\s+(?:about|that|on|with"
@@ -26,7 +27,8 @@ _TAKE_BACK = re.compile(
 )
 _STOP = re.compile(r"^(?:please,? |you can |now )*stop (?P<target>\w+ing\b.+)", re.I)
 _NO_NEED = re.compile(
-    r"^(?:there is |there's )?no (?:more )?need (?:to|for) (?P<target>.+?) (?:any ?more|any longer|now)\b",
+    r"^(?:there is |there's )?no (?:more )?need (?:to|for) (?P<target>.+?)(?: (?:any ?more|any longer"
+    r"|now)\b|[.!]*$)",
     re.I,
 )
 _ALONE = re.compile(
@@ -51,11 +53,48 @@ _GONE = re.compile(
     r"|a thing of the past)",
     re.I,
 )
+_STATES = frozenset("live work have own like love use play speak say".split())
 _QUIT = frozenset("stop quit drop".split())
 _DROPPED = re.compile(
-    r"^(?:I|we)(?: have|'ve)? (?:finally |just |recently |now )?(?:dropped|got rid of|gotten rid of"
-    r"|ditched|abandoned|scrapped|given up(?: on)?|gave up(?: on)?|stopped|quit|retired|phased out"
-    r"|cancelled|canceled|broke up with|moved (?:off|away from)|lost interest in)\s+(?P<target>.+)",
+    r"^(?:I|we)(?: have|'ve)? (?:finally |just |recently |now |since )?(?:dropped|got rid of"
+    r"|gotten rid of|ditched|abandoned"
+    r"|scrapped|given up(?: on)?|gave up(?: on)?|stopped|quit|retired|phased out|cancelled|canceled"
+    r"|broke up with|broken up with"
+    r"|moved (?:off|away from|out of|on from)|lost interest in|sold|left|lost|given away|gave away"
+    r"|gone off|went off|grown out of"
+    r"|grew out of|outgrown|outgrew|switched away from|migrated away from|unsubscribed from|let go of"
+    r"|cut out|used to"
+    r"|lied about|was (?:joking|kidding|lying) about|made up|retract|withdraw|withdrew"
+    r"|retracted)\s+(?P<target>.+)",
+    re.I,
+)
+_OFF = re.compile(
+    r"^(?:I am|I'm|we are|we're) (?:now )?off (?:the )?(?P<target>\w[\w' -]{2,40}?)(?: now"
+    r"| these days)?[.!]*$",
+    re.I,
+)
+_GIVEN = re.compile(
+    r"^(?:please,? )?(?:forget|ignore|disregard|scrap|delete|erase|remove|drop) (?:the|that"
+    r"|all the) (?P<target>[\w' -]{2,40}?)"
+    r" (?:that )?(?:I|you|we) (?:just )?(?:gave|told|mentioned|noted|have|saved|stored|sent|set|asked"
+    r"|said)\b",
+    re.I,
+)
+_AGAIN = re.compile(
+    r"^(?:I|we)(?: can| am| are|'m|'re)? (?:now )?(?:eat|drink|have|do|fly|drive|handle"
+    r"|eating|drinking)\s+(?P<target>.+?) again\b",
+    re.I,
+)
+_OVER = re.compile(
+    r"^(?!that|this|it\b|there)(?P<target>(?:the|our|my)? ?[\w'./ -]{2,50}?)(?: has| have| had)? (?:ended|expired"
+    r"|fell through|fallen through|ran out|run out|is over"
+    r"|is no more|(?:is|was|turned out to be) (?:a )?(?:mistake|misdiagnosis|false alarm|typo|joke|wrong"
+    r"|not true|untrue|fine (?:again|now)))\b(?! in \d)",
+    re.I,
+)
+_NO_MORE = re.compile(
+    r"^(?:please,? )?(?:no more|enough(?: with"
+    r"| of)?(?: the)?)\s+(?P<target>[\w' -]{3,40})",
     re.I,
 )
 
@@ -68,7 +107,9 @@ _EMPTY = frozenset(
     user's users always only one some all still ever when he she they them their his her its there than
     then too also here out up down off isn't aren't wasn't true can could will would should must may
     might cannot after all earlier last previous preference instruction everything anything something
-    trip plan idea these days stack else name call called team whole right entirely
+    trip plan idea these days stack gave give given calling notes records memory list profile longer
+    actually else name call called team
+    whole right entirely
     """.split()
 )
 
@@ -100,7 +141,19 @@ def is_about(text: str, target: str) -> bool:
 
 def find_retraction(clause: str, sentence: str) -> str | None:
     """The words of what a clause takes back; None if it takes nothing back."""
-    for pattern in (_COMMAND, _TAKE_BACK, _STOP, _NO_NEED, _DROPPED, _GONE):
+    for pattern in (
+        _GIVEN,
+        _OFF,
+        _COMMAND,
+        _TAKE_BACK,
+        _STOP,
+        _NO_NEED,
+        _DROPPED,
+        _AGAIN,
+        _OVER,
+        _NO_MORE,
+        _GONE,
+    ):
         match = pattern.match(clause)
         if match is not None:
             target = next(group for group in match.groups() if group)
@@ -124,7 +177,9 @@ def ends_fact(clause: Clause | None, text: str) -> bool:
         return bool(re.search(r"\b(?:not|no)\b", text)) and _ENDED.search(text) is not None
     if "no longer" in clause.adverbs:
         return True
-    if clause.negative and _ENDED.search(text) is not None:
+    if clause.negative and (_ENDED.search(text) is not None or "actually" in clause.adverbs):
+        return True
+    if "never" in clause.adverbs and clause.voice is Voice.PAST and clause.lemma in _STATES:
         return True
     is_over = clause.lemma in _QUIT and clause.voice in (Voice.PAST, Voice.PERFECT)
     return is_over and clause.subject.who is not Who.THING

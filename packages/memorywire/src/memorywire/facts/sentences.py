@@ -41,7 +41,8 @@ _CLAUSE = re.compile(
 _UNREAL = re.compile(
     r"\b(?:if (?:I|we|my|only|you|it|there|he|she|they)\b|what if|suppos(?:e|ing)|imagine|pretend"
     r"|assum(?:e|ing) |let's say"
-    r"|say (?:I|we)\b|hypothetically|in theory|wish|hopefully|hope to|hoping|maybe|perhaps|possibly"
+    r"|say (?:I|we|my|our)\b|for (?:example|instance)|e\.g\.|hypothetically|in theory|wish|hopefully"
+    r"|hope to|hoping|maybe|perhaps|possibly"
     r"|probably|presumably"
     r"|might|may (?:be|have|get|go|move|need|want|try|start|become)|could (?:be|have|always|also|become"
     r"|get|move|go|use|try|switch)"
@@ -75,7 +76,8 @@ _JOKE = re.compile(
     r"|apparently|obviously|clearly|of course (?:I|we)|yeah right|oh sure|sure thing|as usual|fight me\?"
     r"|blame (?:her|him|it)"
     r"|favou?rite thing in the world|at this point|in my (?:next|previous|past) life|wink|sarcasm|said no one"
-    r"|procrastinat\w*|world domination|spaceship|unicorns?|dragons?|zombies?|time machine|superpowers?"
+    r"|procrastinat\w*|in (?:over\w+|napping|sarcasm|being late)|raised by wolves|world domination"
+    r"|spaceship|unicorns?|dragons?|zombies?|time machine|superpowers?"
     r"|allergic to (?:mondays?"
     r"|work|stupid\w*|mornings|hard work|meetings|nonsense|bullshit|lies|people|effort|exercise)"
     r"|live for (?:the|these|this))\b|/s\b|[;:]-?[)P]|😂|🤣|😉|🙃",
@@ -90,7 +92,8 @@ _FICTION = re.compile(
     r"|exercise sentence|example sentence|sample sentence"
     r"|translate|translation of|how (?:do|would) (?:you|i|we|one) say|in (?:french|german|spanish|dutch"
     r"|italian|english)\?|proofread|rewrite|rephrase|paraphrase|conjugat\w+"
-    r"|my avatar|alter ego|my persona|in-game|my sim|test (?:data|user|account)|dummy|lorem|placeholder"
+    r"|my avatar|(?:for|in) (?:the|this|my|our|a) (?:sketch|scene|scenario|simulation|exercise|skit"
+    r"|improv)|alter ego|my persona|in-game|my sim|test (?:data|user|account)|dummy|lorem|placeholder"
     r"|fill in|template|bullet as an example|correct this)\b",
     re.I,
 )
@@ -171,6 +174,18 @@ def strip_opener(text: str) -> str:
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks."""
     return sentence.rstrip(" )\"'").endswith("?") or _QUESTION.match(sentence) is not None
+
+
+_NOT = re.compile(
+    r"^(?:not|as if|yeah,? right|(?:just |only )?(?:kidding|joking)|jk|lol|haha\w*|psych"
+    r"|in my dreams|i wish)[ .!)]*$",
+    re.I,
+)
+
+
+def takes_all_back(sentence: str) -> bool:
+    """Whether a sentence makes a joke of the one before: `Not.`, `Just kidding.`"""
+    return _NOT.match(sentence) is not None
 
 
 def is_unreal(text: str) -> bool:
