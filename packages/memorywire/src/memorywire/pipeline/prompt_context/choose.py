@@ -31,14 +31,14 @@ from memorywire.search.text import terms
 COSINE, SHARE, TOPIC, TOPICS, NAME, BIAS = 6.5, 1.3, 1.0, 1.1, 1.0, 3.75
 """Weights of the evidence: cosine, share of the prompt's words, best and all shared topics, a shared name."""
 
-HELPS = 0.06
+HELPS = 0.05
 """The score from which a memory may have a line."""
 
-DISTANT, UNRELATED = 0.06, 0.16
+DISTANT, UNRELATED = 0.05, 0.16
 """The same for a memory that shares no topic with the prompt: for a prompt about somebody ("my", "we"), and
 for any other."""
 
-CERTAIN = 0.4
+CERTAIN = 0.3
 """Lines are added until the chance that none of them helps is down to this; after that only likely ones."""
 
 LIKELY = 0.4
@@ -47,7 +47,7 @@ LIKELY = 0.4
 MOST = 4
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
-BEARS = 0.25
+BEARS = 0.06
 """The score from which a constraint bears on the prompt, whatever its class."""
 
 _SAME = 0.8
@@ -219,7 +219,8 @@ def find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
     bearing = find_bearing(words, task.query)
     if bearing is not None:
         return f"bears on the prompt: {bearing}"
-    return "is near the prompt" if candidate.score >= BEARS else None
+    floor = BEARS if task.is_personal or candidate.shared is not None else UNRELATED
+    return "is near the prompt" if candidate.score >= floor else None
 
 
 def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:

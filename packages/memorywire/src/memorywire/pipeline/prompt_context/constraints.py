@@ -22,6 +22,7 @@ _FORM = (
     r"|allerg\w+|intoleran\w+|coeliac|celiac|diabet\w+|vegetarian|vegan|pescatarian|halal|kosher|ramadan"
     r"|at most|at least|no (?:more|longer|less|later|earlier) than|in each answer|hard of hearing|deaf|blind"
     r"|colou?r-blind|wheelchair|with a stick|claustrophob\w+|pregnant|the law|a rule|without"
+    r"|\d+ ?mg|takes? (?:warfarin|insulin|statins?|metformin)|medication|blood thinners?"
     r"|no (?!one\b)\w+)\b"
     r"|^(?:give|write|quote|cite|use|keep|avoid|answer|reply|address|call|ask|please|speak|show|round"
     r"|include)\b"
