@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from memorywire.model.label import MARK
 from memorywire.model.record import MemoryType, Record
 
 PIN = "pinned"
@@ -19,8 +20,8 @@ _MILLION = 1_000_000
 class Retention(Struct, frozen=True, kw_only=True):
     """For each type, how many days an unused memory stays and how many memories one user may have.
 
-    A type that is not listed has no limit; neither has a memory that is pinned by `metadata.pinned` or
-    by one of the tags `pins`.
+    A type that is not listed has no limit; neither has a memory that is pinned: with the field `pinned` of a
+    remember, by `metadata.pinned`, or by one of the tags `pins`.
     """
 
     days: Mapping[MemoryType, int] = field(default_factory=lambda: _DAYS)
@@ -30,7 +31,10 @@ class Retention(Struct, frozen=True, kw_only=True):
 
     def pinned(self, record: Record) -> bool:
         """Whether the memory is pinned."""
-        return not self.pins.isdisjoint(record.tags) or record.metadata.get(PIN) is True
+        if not self.pins.isdisjoint(record.tags) or record.metadata.get(PIN) is True:
+            return True
+        mark = record.metadata.get(MARK)
+        return isinstance(mark, Mapping) and mark.get(PIN) is True
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -78,7 +78,11 @@ _OPENING_TAGS = ("pinned", "know", *_FIRST)
 """Tags of what every session should know, do and never do, as dreaming leaves them."""
 
 PINNED = {
-    "or": [{"metadata.pinned": True}, *({"tags": {"contains": tag}} for tag in _OPENING_TAGS)],
+    "or": [
+        {"metadata.pinned": True},
+        {"metadata.fact.pinned": True},
+        *({"tags": {"contains": tag}} for tag in _OPENING_TAGS),
+    ],
 }
 
 
