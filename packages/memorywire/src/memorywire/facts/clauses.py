@@ -46,7 +46,8 @@ _LEMMAS = """
     start stay stick stop store study subscribe support surf suffer swear swim switch take talk teach
     test throw tolerate touch train translate travel turn upgrade use visit volunteer vote wait walk
     look watch want wear weigh welcome work write bear stand rely rotate back break lose win get divorce
-    separate split indent require raise carry steer recover weigh stutter water fast diagnose renew wake
+    separate split cache send report freelance downgrade maintain indent require raise carry steer recover
+    weigh stutter water fast diagnose renew wake
     die confirm admit replace refer review tag push rebase host log
     ship bill invoice price celebrate commit format lint document
     """.split()

@@ -277,7 +277,7 @@ def read_choice(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     lemma = clause.lemma
     if lemma in ("decide", "agree", "vote") and words[0] in ("to", "that", "on", "against", "not"):
         return Reading(Kind.DECISION, tool_slot(words) or None, phrase(rest.partition(" ")[2]))
-    if lemma in ("upgrade", "switch", "migrate") and " to " in f" {rest}":
+    if lemma in ("upgrade", "downgrade", "switch", "migrate") and " to " in f" {rest}":
         target = f" {rest}".partition(" to ")[2]
         if not target or bare(target.split()[0]) in VAGUE:
             return None
@@ -495,6 +495,11 @@ def _read_other(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return None
     if lemma == "weigh":
         return Reading(Kind.IDENTITY, "weight", phrase(rest)) if words[0][0].isdigit() else None
+    if lemma in ("report", "freelance"):
+        is_job = words[0] in ("to", "for") and (lemma == "freelance" or is_specific(rest))
+        return Reading(Kind.IDENTITY, "job", phrase(f"{lemma} {rest}")) if is_job else None
+    if lemma == "support":
+        return Reading(Kind.PREFERENCE, "likes", phrase(rest)) if rest[0].isupper() else None
     kind = Kind.CONSTRAINT if lemma == "fast" else Kind.POSSESSION
     return Reading(kind, lemma, phrase(rest))
 
@@ -538,13 +543,14 @@ _FRAMES: dict[str, Frame] = {
     "get": read_get,
     **dict.fromkeys(("start", "begin"), read_start),
     **dict.fromkeys(("end", "open", "close", "expire", "renew"), read_when),
-    **dict.fromkeys(("run", "listen", "store", "pin", "host", "deploy", "sit"), read_thing_does),
+    **dict.fromkeys(("run", "listen", "store", "pin", "host", "deploy", "sit", "maintain"), read_thing_does),
     **dict.fromkeys(("lead", "manage", "teach", "study"), read_lead),
     "turn": read_turn_age,
     "give": read_give,
     "diagnose": read_diagnosis,
     "call": read_call,
     **dict.fromkeys(_CHOICES - {"go"}, read_choice),
+    "downgrade": read_choice,
     "go": read_go,
     **dict.fromkeys(
         PLANS
@@ -575,6 +581,9 @@ _FRAMES: dict[str, Frame] = {
     **dict.fromkeys(("plan", "save", "train"), read_intent),
     "die": read_death,
     **dict.fromkeys(("watch", "read"), read_hobby),
-    **dict.fromkeys(("carry", "raise", "employ", "sign", "recover", "weigh", "fast"), _read_other),
-    **dict.fromkeys(("follow", "require", "indent"), _read_custom),
+    **dict.fromkeys(
+        ("carry", "raise", "employ", "sign", "recover", "weigh", "fast", "report", "freelance", "support"),
+        _read_other,
+    ),
+    **dict.fromkeys(("follow", "require", "indent", "invoice", "cache", "bill", "squash"), _read_custom),
 }

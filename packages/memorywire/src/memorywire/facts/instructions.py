@@ -20,7 +20,7 @@ _NOT = re.compile(r"^(?:please,? )?(?:do not|don't)\s+(?:ever\s+)?(?P<what>\w.+)
 _NEVER_AGAIN = re.compile(r"\bever\b", re.I)
 _PLEASE = re.compile(r"^(?:please,? |could you please |can you please )?(?P<what>[a-z]+\b.+)", re.I)
 _CALL = re.compile(
-    r"^(?i:(?:please,? )?(?:you can |just )?call me) (?P<name>(?:Dr|Mr|Mrs|Ms"
+    r"^(?i:(?:please,? )?(?:you can |just )?(?:call me|address me as)) (?P<name>(?:Dr|Mr|Mrs|Ms"
     r"|Prof)?\.? ?[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
 )
 _CONTACT = re.compile(

@@ -9,7 +9,7 @@ from memorywire.model.label import Kind
 def read_effect(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """What something does to the speaker: `penicillin brings me out in hives`, `jazz bores me`."""
     cause = phrase(clause.subject.text)
-    if clause.lemma in ("bring", "give", "make", "keep", "put") and len(words) > 1:
+    if clause.lemma in ("bring", "give", "make", "keep", "put", "send") and len(words) > 1:
         if words[1:2] == ["on"] and clause.lemma == "put":
             return Reading(Kind.EVENT, "medication", phrase(rest[5:]))
         if clause.subject.who is Who.THING and clause.voice is Voice.PRESENT:

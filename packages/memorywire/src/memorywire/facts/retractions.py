@@ -86,7 +86,8 @@ _AGAIN = re.compile(
     re.I,
 )
 _OVER = re.compile(
-    r"^(?!that|this|it\b|there)(?P<target>(?:the|our|my)? ?[\w'./ -]{2,50}?)(?: has| have| had)? (?:ended|expired"
+    r"^(?!that|this|it\b|there)(?P<target>(?:the|our|my)? ?[\w'./ -]{2,50}?)(?: has| have"
+    r"| had)? (?:ended|expired"
     r"|fell through|fallen through|ran out|run out|is over"
     r"|is no more|(?:is|was|turned out to be) (?:a )?(?:mistake|misdiagnosis|false alarm|typo|joke|wrong"
     r"|not true|untrue|fine (?:again|now)))\b(?! in \d)",

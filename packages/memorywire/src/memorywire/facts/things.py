@@ -55,7 +55,7 @@ _RUN = re.compile(
 _PASSING_THINGS = frozenset(
     """
     screen battery code build page question answer problem issue point guess error result output package
-    delivery connection internet signal message request response mood brain life day week bad
+    delivery connection internet signal message request response mood brain life bad
     """.split()
 )
 """Things whose state says nothing that lasts."""

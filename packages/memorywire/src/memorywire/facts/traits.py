@@ -90,7 +90,17 @@ def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 
 def _read_trait(rest: str, negative: bool) -> Reading | None:
-    """A medicine somebody is on, a size, what somebody is a fan of."""
+    """A medicine somebody is on, a size, what somebody is a fan of, a duty or leave."""
+    if re.match(
+        r"(?:in charge of|responsible for|on (?:maternity|paternity|parental|sick|annual) leave"
+        r"|self-taught)\b",
+        rest,
+    ):
+        return Reading(Kind.IDENTITY, "job", phrase(rest), negative)
+    if re.match(r"more of an? [\w ]+ person", rest):
+        return Reading(Kind.PREFERENCE, "likes", phrase(rest), negative)
+    if re.match(r"on an? [\w-]+ diet\b", rest):
+        return Reading(Kind.CONSTRAINT, "diet", phrase(rest[3:]), negative)
     if re.match(
         r"on (?:[a-z]+ )?(?:antidepressants|medication|insulin|statins|antibiotics"
         r"|blood thinners|chemo|hrt|steroids|the pill)\b",
