@@ -71,6 +71,7 @@ from memorywire.search.relevance import (
     LENGTHY,
     MACHINE_LENDS,
     MACHINE_SAID,
+    REVISABLE,
     SPOKE,
     TERMS_COVERED,
     TEXT_POWER,
@@ -228,6 +229,7 @@ class _Ranking:
         demoted = index.find_demoted(selection)
         self._demoted = demoted if demoted is not None and demoted.any() else None
         self._share, self._speakers = self._score_text(query, statistics)
+        self._changes = self._find_changes() if selection.size <= REVISABLE and not statistics else None
         self._neighbours = index.sessions.find_neighbours(
             selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
         )
@@ -256,20 +258,15 @@ class _Ranking:
         self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        hidden = [
-            self._index.key(ASKED),
-            self._index.key(build_wording(query.text)),
-            self._index.key(CHANGED),
-        ]
+        hidden = [self._index.key(ASKED), self._index.key(build_wording(query.text))]
         terms = [*keys, *names, *hidden]
         matches = self._matches = match_terms(self._index.postings, self._selection, terms)
-        # Entries come term by term: first of words, then of names, of questions, the wording, and changes.
-        bounds = (len(keys), *range(len(terms) - 3, len(terms)))
-        of_words, of_names, of_questions, of_wording = matches.which.searchsorted(bounds).tolist()
+        # Entries come term by term: first of words, then of names, of questions, and of the wording.
+        bounds = (len(keys), len(terms) - 2, len(terms) - 1)
+        of_words, of_names, of_questions = matches.which.searchsorted(bounds).tolist()
         width, asking = self._selection.width, slice(of_names, of_questions)
         self._asks = scatter(matches.offsets[asking], matches.counts[asking] / 10, width)
-        self._exact = np.sort(matches.offsets[of_questions:of_wording])
-        self._changes = scatter(matches.offsets[of_wording:], matches.counts[of_wording:] / 1, width)
+        self._exact = np.sort(matches.offsets[of_questions:])
         telling = find_telling(words, query.names)
         self._telling = [word in telling for word in words]
         which, offsets = matches.which[:of_words], matches.offsets[:of_words]
@@ -531,6 +528,11 @@ class _Ranking:
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
         may_change = in_session or has_repeats(self._states_of(rows)) or self._changes_at(offsets) is not None
         return may_change or len(self._find_covering(offsets, rows)) > 1
+
+    def _find_changes(self) -> Floats | None:
+        """How clearly each selected row tells of a change; None where none does."""
+        changes = match_terms(self._index.postings, self._selection, [self._index.key(CHANGED)])
+        return scatter(changes.offsets, changes.counts / 1, self._selection.width)
 
     def _changes_at(self, offsets: Offsets | list[int]) -> Floats | None:
         """How clearly each of these tells of a change; None where none does."""

@@ -15,9 +15,12 @@ The steps, each in the order in which the array ranker repeats it:
    speaker, vectors are compared without the names; else everything the speaker said would be near.
 3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
 4. Length and questions. Long texts and turns that only ask count less.
-5. Ties among the TOP best. A newer fact that answers the same question passes an older one. Of the two best
-   sessions the one that covers more of the query passes, then the newer one, unless the question is about
-   something settled.
+5. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
+   labelled state passes the others; among few memories, a fact that tells of a change passes the one it is
+   nearest to. Of the two best sessions the one that covers more of the query passes, then the newer one,
+   unless the question is about something settled. What is worded as the query passes all.
+
+Only turns have a session here (`Record.conversation`): a fact neither lends nor borrows.
 
 The constants are in `relevance.py`, fitted on the development split of conversations (decisions 6, 11, 12, 24
 and 32). Tried and dropped: rank fusion of text and vectors, which gives the best of ten irrelevant memories
@@ -48,6 +51,7 @@ from memorywire.search.relevance import (
     MACHINE_SAID,
     NEAR_TIE,
     NEIGHBOURS,
+    REVISABLE,
     REVISED,
     REVISES,
     REWORDED,
@@ -156,7 +160,7 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     _supersede_facts(top, terms)
     _prefer_newest_states(top, settled=query.settled)
     top.sort(key=lambda entry: entry.sort_key)
-    if not query.settled:
+    if not query.settled and len(candidates) <= REVISABLE:
         _prefer_revisions(top, terms)
         top.sort(key=lambda entry: entry.sort_key)
     _prefer_fuller_session(top, entries, terms)

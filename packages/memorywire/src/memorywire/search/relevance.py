@@ -80,7 +80,9 @@ REWORDED = 0.76
 """From this cosine on, two facts are worded alike rather than one the new value of the other."""
 
 REVISED = 5
-"""How many of the best facts may get a new value that is ranked before them."""
+REVISABLE = 256
+"""How many of the best facts may get a new value that is ranked before them; and among how many memories at
+most: of more, the best few do not show what is nearest to what."""
 
 EXACT_MARGIN = 0.05
 """The margin by which a memory that is worded as the query is put ahead of all others."""

@@ -29,6 +29,7 @@ _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)  # the same of ASCII, in les
 _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 # Versions, hosts, tickets, addresses, paths and dates. No word is read twice, however long it is.
 _COMPOUND = re.compile(r"(?<![\w,])\d{1,3}(?:,\d{3})++(?!\w)|(?<!\w)\w++(?:(?:://|[-./:@\\])\w++)++")
+_MAY_JOIN = re.compile(r"[-./:@\\,]\w")
 _VERSION = re.compile(r"v\d")
 _TELLING = re.compile(r"[\d_\-./:@\\]")
 _JOINT = re.compile(r"[-.,/:@\\]")
@@ -85,6 +86,8 @@ def split_words(text: str) -> list[str]:
     else:
         text = unicodedata.normalize("NFKC", text)
         words = _WORD.findall(text)
+    if not _MAY_JOIN.search(text):
+        return words
     return words + [whole for whole in _COMPOUND.findall(text) if _is_compound(whole)]
 
 
