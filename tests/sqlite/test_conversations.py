@@ -33,7 +33,8 @@ def _metadata(dice: random.Random) -> dict[str, object]:
     """Of what somebody said, what the message layer kept, or a labelled fact."""
     speaker = dice.choice(_SPEAKERS)
     said = {"role": dice.choice(["user", "assistant"])} if speaker is None else {"speaker": speaker}
-    label = {"kind": "identity", "subject": dice.choice(["user", None]), "slot": dice.choice(_SLOTS)}
+    label = {"kind": "plan", "subject": dice.choice(["user", None]), "slot": dice.choice(_SLOTS)}
+    label["given"] = dice.choice([True, False])
     kept = {"layer": {"kind": dice.choice(["turn", "fact", "note"])}}
     return dice.choice([said, said, said, said | kept, kept, {"fact": label}, {"fact": {"slot": "home"}}])
 
@@ -90,6 +91,7 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     scope, dice = a_scope(), random.Random(seed)
     puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
+    queries.append(a_query(scope, str(puts[0].record.content), _random_vector(dice)))
     seen = _agreed(tmp_path / "m.db", scope, puts, queries)
     assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time", "asks"} <= seen
     assert {"own", "exact", "older_state"} <= seen

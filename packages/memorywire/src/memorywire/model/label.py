@@ -53,14 +53,19 @@ def read_state(metadata: Mapping[str, Json]) -> tuple[str, str] | None:
     mark = metadata.get(MARK) if metadata else None
     if not isinstance(mark, Mapping) or mark.get("kind") is None:
         return None
-    return build_state(mark.get("subject"), mark.get("slot"))
+    return build_state(mark.get("subject"), mark.get("slot"), mark.get("given"))
 
 
-def build_state(subject: Json, slot: Json) -> tuple[str, str] | None:
-    """The state that a subject and a slot name, if the slot holds one value at a time."""
+def build_state(subject: Json, slot: Json, given: Json) -> tuple[str, str] | None:
+    """The state that a subject and a slot name, if the slot holds one value at a time.
+
+    Without a subject only a slot that a caller gave names one: the ports of two hosts are two states.
+    """
     if not isinstance(slot, str) or slot in MANY_VALUED:
         return None
-    return (subject if isinstance(subject, str) else "", slot)
+    if isinstance(subject, str):
+        return subject, slot
+    return ("", slot) if given is True else None
 
 
 _READ = frozenset(Label.__struct_fields__) - {"given"}

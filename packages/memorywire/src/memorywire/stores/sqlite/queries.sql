@@ -205,7 +205,7 @@ SELECT position, id, user, type, standing, created_at, expires_at, length, occur
     WHEN session IS NULL THEN NULL
     WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
     WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
-  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot', '$.fact.given')),
   IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
@@ -238,7 +238,7 @@ SELECT position, version.id, version.user, type, standing, created_at, expires_a
     WHEN session IS NULL THEN NULL
     WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
     WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
-  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot', '$.fact.given')),
   IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM change INDEXED BY change_agent
 CROSS JOIN version ON position >= first AND position < first + puts
@@ -301,7 +301,7 @@ SELECT position, id, user, type, standing, created_at, expires_at, length, occur
     WHEN session IS NULL THEN NULL
     WHEN json_type(metadata, '$.layer.kind') = 'text' THEN iif(metadata ->> '$.layer.kind' = 'turn', session, NULL)
     WHEN json_type(metadata, '$.speaker') = 'text' OR json_type(metadata, '$.role') = 'text' THEN session
-  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot')),
+  END, iif(metadata ->> '$.fact.kind' IS NULL, NULL, json_extract(metadata, '$.fact.subject', '$.fact.slot', '$.fact.given')),
   IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE position IN (SELECT value FROM json_each(:positions))
