@@ -128,6 +128,8 @@ def test_what_was_written_when_the_visit_ended_is_given_back_after_the_sign_in(
         given_back = page.locator("#notes pre").evaluate("pre => pre.lastChild.textContent")
         assert given_back == "Ana drinks <b>green</b> tea\nat seven"
         page.reload()
+        assert page.locator("#notes pre").count() == 1
+        visit.open(f"{stage.url}/inbox")
         assert page.locator("#notes pre").count() == 0
     assert olga.post("/v0/proposal", {"proposal_id": proposal}).json["proposal"]["state"] == "pending"
 
@@ -146,8 +148,9 @@ def test_what_was_written_into_a_form_of_another_visit_or_in_vain_is_given_back(
     other = client.send("POST", "/console/decide", f"{written}{'0' * len(token)}".encode(), ours)
     assert other.status == 403
     assert b"Ana drinks &lt;green&gt; tea" in other.body
-    assert client.send("POST", "/console/decide", f"{written}{token}".encode(), ours).status == 303
-    again = client.send("GET", "/console/inbox", headers={"Cookie": cookie})
+    refused = client.send("POST", "/console/decide", f"{written}{token}".encode(), ours)
+    assert refused.status == 303
+    again = client.send("GET", refused.headers["location"], headers={"Cookie": cookie})
     assert b"Ana drinks &lt;green&gt; tea" in again.body
 
 

@@ -1,6 +1,7 @@
 """The inbox: every decision, by keyboard alone, without scripts, for many at once, and taken back."""
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -327,3 +328,52 @@ def _decide_all_by_key(visit: Watched, stage: Stage) -> float:
     expect(page.get_by_text("No pending proposals.")).to_be_visible(timeout=250_000)
     ended: float = page.evaluate("performance.now()")
     return (ended - began) / 1000
+
+
+def test_a_note_belongs_to_the_page_after_the_action_and_to_no_other(four: Stage):
+    client = four.server.client
+    page = client.get("/console/inbox")
+    cookie = page.headers["set-cookie"].partition(";")[0]
+    token = re.search(r'name="form_token" value="(\w+)"', page.body.decode())[1]
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Cookie": cookie,
+        "Sec-Fetch-Site": "same-origin",
+    }
+
+    def get(path: str) -> str:
+        return client.send("GET", path, headers={"Cookie": cookie}).body.decode()
+
+    def post(path: str, **fields: str) -> str:
+        body = urlencode({**fields, "form_token": token, "back": "/console/inbox"}).encode()
+        reply = client.send("POST", path, body, headers)
+        assert reply.status == 303
+        return str(reply.headers["location"])
+
+    first = post("/console/decide", id=_waiting(four)[0], verb="reject")
+    second = post("/console/decide", id=_waiting(four)[0], verb="approve")
+    for path in ("/console/suggestions", "/console/inbox"):  # a part that loads late, and another tab
+        assert 'class="note' not in get(path)
+    for _ in range(2):
+        assert "Rejected." in get(first)
+        assert "Approved." in get(second)
+    assert "note=" not in get(second).partition('id="main"')[2]
+    undo = re.search(r'name="note" value="(\w+)"', get(second))[1]
+    assert "Undone." in get(post("/console/undo", note=undo))
+    assert len(_waiting(four)) == 3
+    assert 'class="note' not in get(second)
+    assert "there is nothing to undo any more" in get(post("/console/undo", note=undo))
+
+
+def test_a_note_follows_every_redirect(stage: Stage):
+    client = stage.server.client
+    page = client.get("/console/inbox")
+    cookie = page.headers["set-cookie"].partition(";")[0]
+    token = re.search(r'name="form_token" value="(\w+)"', page.body.decode())[1]
+    body = f"note=none&back=/console&form_token={token}".encode()
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+    path = client.send("POST", "/console/undo", body, headers | {"Cookie": cookie}).headers["location"]
+    reply = client.send("GET", path, headers={"Cookie": cookie})
+    assert reply.status == 303
+    landing = client.send("GET", reply.headers["location"], headers={"Cookie": cookie})
+    assert b"there is nothing to undo any more" in landing.body

@@ -97,16 +97,28 @@ def test_a_link_is_good_once_and_for_a_quarter_of_an_hour(sessions: Sessions, cl
     assert not sessions.redeem(late)
 
 
-def test_only_who_was_told_can_take_it_back_and_only_once(sessions: Sessions):
+def test_a_note_is_shown_by_its_id_as_often_as_it_is_loaded_for_a_few_minutes(
+    sessions: Sessions, clock: Clock
+):
     mine, other = sessions.begin(local=True), sessions.begin(local=True)
-    sessions.tell(mine, Note(text="Approved.", undo={"proposal_ids": ["p"]}))
-    assert sessions.told(other) is None
-    note = sessions.told(mine)
-    assert note is not None
-    assert sessions.told(mine) is None
-    assert sessions.undoing(other, note.id) is None
-    assert sessions.undoing(mine, note.id) == {"proposal_ids": ["p"]}
-    assert sessions.undoing(mine, note.id) is None
+    note = Note(text="Approved.", undo={"proposal_ids": ["p"]})
+    id, second = sessions.add_note(mine, note), sessions.add_note(mine, Note(text="Rejected."))
+    assert [sessions.find_note(mine, id) for _ in range(2)] == [note, note]
+    assert sessions.find_note(mine, second) == Note(text="Rejected.")
+    assert sessions.find_note(mine, "") is None
+    assert sessions.find_note(other, id) is None
+    clock.now += 6 * MINUTE
+    assert sessions.find_note(mine, id) is None
+    assert sessions.take_undo(mine, id) == {"proposal_ids": ["p"]}
+
+
+def test_only_the_session_of_a_note_can_undo_and_only_once(sessions: Sessions):
+    mine, other = sessions.begin(local=True), sessions.begin(local=True)
+    id = sessions.add_note(mine, Note(text="Approved.", undo={"proposal_ids": ["p"]}))
+    assert sessions.take_undo(other, id) is None
+    assert sessions.take_undo(mine, id) == {"proposal_ids": ["p"]}
+    assert sessions.take_undo(mine, id) is None
+    assert sessions.find_note(mine, id) is None
 
 
 def test_what_was_put_aside_is_given_back_once_and_not_for_ever(sessions: Sessions, clock: Clock):

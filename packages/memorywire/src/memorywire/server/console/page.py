@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 PROOF = "form_token"
 """The hidden field with the CSRF token of the session."""
 
+NOTE = "note"
+"""The field of an address with the id of a note, which that page shows."""
+
 _WORDS = ("content", "rule", "reason", "why")
 """Fields that a person writes more than a word into."""
 
@@ -214,8 +217,11 @@ class Page:
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """The fields of the address, without those left empty; of a repeated one the last."""
-        return dict(parse_qsl(self.request.url.query))
+        """The fields of the address, without those left empty; of a repeated one the last.
+
+        The id of a note is left out, so that no link or form of the page repeats it.
+        """
+        return {name: text for name, text in parse_qsl(self.request.url.query) if name != NOTE}
 
     @property
     def agent(self) -> str | None:
@@ -239,7 +245,8 @@ class Page:
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
         """The template, with everything the frame around it needs."""
         here = self.request.url.path.removeprefix(PATH)
-        note = self.console.sessions.told(self.session)
+        note_id = self.request.query_params.get(NOTE, "")
+        note = self.console.sessions.find_note(self.session, note_id)
         frame = {
             "page": self,
             "sections": self.sections,
@@ -247,6 +254,7 @@ class Page:
             "counts": await self._counts(),
             "tenants": await self._tenants(),
             "note": note,
+            "note_id": note_id,
             "typed": self.typed if note is None else note.typed,
             "token_field": PROOF,
             "token": self.console.sessions.token(self.session),
@@ -259,10 +267,14 @@ class Page:
         return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
 
     def go(self, address: str, note: Note | None = None) -> Response:
-        """Redirect, so that reloading repeats nothing; the next page shows the note."""
+        """Redirect, so that reloading repeats nothing; that page shows the note, or the note of this one."""
+        address = own(address)
+        id = self.request.query_params.get(NOTE)
         if note is not None:
-            self.console.sessions.tell(self.session, note)
-        return RedirectResponse(own(address), status_code=303)
+            id = self.console.sessions.add_note(self.session, note)
+        if id:
+            address += f"{'&' if '?' in address else '?'}{urlencode({NOTE: id})}"
+        return RedirectResponse(address, status_code=303)
 
     @property
     def over_tls(self) -> bool:

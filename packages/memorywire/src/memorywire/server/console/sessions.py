@@ -31,6 +31,7 @@ _ROTATE_MS = 10 * _MINUTE
 _IDLE_MS = 120 * _MINUTE
 _LONGEST_MS = 12 * 60 * _MINUTE
 _LINK_MS = 15 * _MINUTE
+_NOTE_MS = 5 * _MINUTE
 _MOST_NOTES = 512
 _MOST_ASIDE = 64
 _MOST_BYTES = 4_000
@@ -51,7 +52,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """What the next page tells at its head; `undo` is what `rooms.decisions.undo` needs to take it back."""
+    """A message at the head of a page; `undo` is the payload that takes the action back."""
 
     text: str
     problem: bool = False
@@ -59,7 +60,6 @@ class Note(Struct, frozen=True, kw_only=True):
     undo: Mapping[str, Json] | None = None
     typed: Mapping[str, str] = field(default_factory=dict)
     """The fields of a form that was not processed."""
-    id: str = ""
 
 
 class Sessions:
@@ -73,8 +73,8 @@ class Sessions:
         self._box = SecretBox(self._key)
         self._ended: dict[str, int] = {}
         self._links: dict[bytes, int] = {}
-        self._told: OrderedDict[str, Note] = OrderedDict()
-        self._taken: OrderedDict[str, Note] = OrderedDict()
+        self._notes: OrderedDict[str, tuple[int, Note]] = OrderedDict()
+        self._undos: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
         self._aside: OrderedDict[str, tuple[int, Mapping[str, str]]] = OrderedDict()
 
     def begin(self, *, secret: str | None = None, tenant: str | None = None, local: bool = False) -> Session:
@@ -151,29 +151,34 @@ class Sessions:
         until = self._links.pop(_digest(key), None)
         return until is not None and self._clock() < until
 
-    def tell(self, session: Session, note: Note) -> None:
-        """Have the next page of the session say it."""
-        self._told[session.id] = replace(note, id=self._entropy(9).hex())
-        _trim(self._told)
+    def add_note(self, session: Session, note: Note) -> str:
+        """Return the id under which pages of this session show the note, for a few minutes.
 
-    def told(self, session: Session) -> Note | None:
-        """What is to be said now; it can be taken back from now on."""
-        note = self._told.pop(session.id, None)
-        if note is not None and note.undo is not None:
-            self._taken[f"{session.id}/{note.id}"] = note
-            _trim(self._taken)
-        return note
+        The id travels in the address of the page. A note for "the next page" would go to whichever page
+        of the session is rendered first: a second tab, or a part that the page before is still loading.
+        """
+        now = self._clock()
+        for key in [key for key, (at, _) in self._notes.items() if now - at >= _NOTE_MS]:
+            del self._notes[key]
+        id = self._entropy(9).hex()
+        _add(self._notes, f"{session.id}/{id}", (now, note))
+        if note.undo is not None:
+            _add(self._undos, f"{session.id}/{id}", note.undo)
+        return id
 
-    def undoing(self, session: Session, id: str) -> Mapping[str, Json] | None:
-        """What undoes the thing that a note told of; only for the session that was told."""
-        note = self._taken.pop(f"{session.id}/{id}", None)
-        return None if note is None else note.undo
+    def find_note(self, session: Session, id: str) -> Note | None:
+        at, note = self._notes.get(f"{session.id}/{id}", (0, None))
+        return note if self._clock() - at < _NOTE_MS else None
+
+    def take_undo(self, session: Session, id: str) -> Mapping[str, Json] | None:
+        """Return what undoes the action of a note, once; the note is not shown any more."""
+        self._notes.pop(f"{session.id}/{id}", None)
+        return self._undos.pop(f"{session.id}/{id}", None)
 
     def put_aside(self, session: Session, draft: Mapping[str, str]) -> None:
         """Keep the draft of a viewer whose session has expired, until they sign in again."""
         if draft:
-            self._aside[session.id] = self._clock(), draft
-            _trim(self._aside, _MOST_ASIDE)
+            _add(self._aside, session.id, (self._clock(), draft), _MOST_ASIDE)
 
     def has_aside(self, session: Session) -> bool:
         return session.id in self._aside
@@ -188,6 +193,7 @@ def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode(errors="replace")).digest()
 
 
-def _trim(entries: OrderedDict[str, T], most: int = _MOST_NOTES) -> None:
+def _add(entries: OrderedDict[str, T], key: str, value: T, most: int = _MOST_NOTES) -> None:
+    entries[key] = value
     while len(entries) > most:
         entries.popitem(last=False)

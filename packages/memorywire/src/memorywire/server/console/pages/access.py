@@ -196,10 +196,10 @@ def _start_session(page: Page, session: Session, next: str | None) -> Response:
     sessions = page.console.sessions
     draft = sessions.given_back(page.session)
     sessions.end(page.session)
-    response = page.go(next or PATH)
+    page.session = session
+    note = Note(text=_GIVEN_BACK, typed=draft) if draft else None
+    response = page.go(next or PATH, note)
     sessions.keep(response, session, tls=page.over_tls)
-    if draft:
-        sessions.tell(session, Note(text=_GIVEN_BACK, typed=draft))
     return response
 
 

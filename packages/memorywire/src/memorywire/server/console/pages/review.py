@@ -223,7 +223,7 @@ async def _list_moved(page: Page, place: str) -> set[str]:
 async def undo_decision(page: Page, form: Form) -> Response:
     """Take back what a note offered to undo, in the session that the note was shown to."""
     back = form.get("back") or _INBOX
-    payload = page.console.sessions.undoing(page.session, form.text("note"))
+    payload = page.console.sessions.take_undo(page.session, form.text("note"))
     if payload is None:
         raise NotFound("there is nothing to undo any more", fix="see the activity")
     if "proposal_ids" in payload:
