@@ -14,14 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.journal.journal import Journal
-from memorywire.journal.operators import (
-    EVERYBODY,
-    Operator,
-    Operators,
-    Right,
-    Role,
-    Token,
-)
+from memorywire.journal.operators import EVERYBODY, Operator, Operators, Right, Role, Token
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.proposal import AGENT
@@ -182,33 +175,27 @@ class Authenticator:
 
 
 def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
-    credential = f"{kind}:{operator.name}"
+    """The caller in the tenant of the credential, or in the one that the request chose among several."""
+    tenants, credential = operator.tenants, f"{kind}:{operator.name}"
+    if tenant is None and len(tenants) == 1 and "*" not in tenants[0]:
+        tenant = tenants[0]
+    elif not names(tenants, tenant or DEFAULT_TENANT):
+        unsaid = f"the token is of several tenants ({', '.join(tenants)}), and the request names none"
+        raise Forbidden(
+            unsaid if tenant is None else "this tenant is not yours",
+            field=TENANT_HEADER,
+            fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
+        )
     acts_as_agent = operator.role is Role.AGENT
     return Caller(
         name=f"{AGENT}{operator.name}" if acts_as_agent else credential,
         principal=credential if acts_as_agent else None,
         rights=operator.rights,
-        tenant=_tenant(operator, tenant),
+        tenant=tenant or DEFAULT_TENANT,
         agents=operator.agents,
-        everywhere="*" in operator.tenants,
-        tenants=operator.tenants,
+        everywhere="*" in tenants,
+        tenants=tenants,
     )
-
-
-def _tenant(operator: Operator, requested: str | None) -> str:
-    """The tenant of the credential; of one that has several, the one that the request chose among them."""
-    tenants = operator.tenants
-    if requested is None and len(tenants) == 1 and "*" not in tenants[0]:
-        return tenants[0]
-    tenant = DEFAULT_TENANT if requested is None else requested
-    if not names(tenants, tenant):
-        unsaid = f"the token is of several tenants ({', '.join(tenants)}), and the request names none"
-        raise Forbidden(
-            unsaid if requested is None else "this tenant is not yours",
-            field=TENANT_HEADER,
-            fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
-        )
-    return tenant
 
 
 def _refuse_token() -> Unauthenticated:
@@ -223,10 +210,7 @@ def _refuse_token() -> Unauthenticated:
 _ALGORITHMS = ("ES256", "ES384", "EdDSA", "PS256", "RS256", "RS384", "RS512")
 _FRESH_SECONDS = 300.0
 _RETRY_SECONDS = 10.0  # tokens with invented key ids must not each cause a request to the provider
-_TIMEOUT = 10.0
-_MOST_BYTES = 1024 * 1024
 _LONGEST = 8_192
-_CLAIM = "memorywire"
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -269,7 +253,25 @@ class OidcVerifier:
             )
         except (self._jwt.PyJWTError, InvalidRequest, UnicodeError, ValueError):
             return None
-        return _operator(claims)
+        grant = claims.get("memorywire")  # what it does not say plainly is not granted
+        if not isinstance(grant, dict) or grant.get("role") not in [*Role]:
+            return None
+        tenants: Json = grant.get("tenants")
+        agents: Json = grant.get("agents", list(EVERYBODY))
+        for patterns in (tenants, agents):
+            if not (isinstance(patterns, list) and patterns and all(_is_name(one) for one in patterns)):
+                return None
+        return Operator(
+            name=json.dumps(claims["sub"], ensure_ascii=True)[1:-1],
+            role=Role(grant["role"]),
+            made_at=0,
+            tenants=tuple(tenants),
+            agents=tuple(agents),
+        )
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 class KeySet:
@@ -287,7 +289,7 @@ class KeySet:
         self._read_at = -math.inf
         self._http: HttpClient | None = None
         if location.startswith("https://"):
-            self._http = HttpClient(location, timeout=_TIMEOUT, max_bytes=_MOST_BYTES, use_proxy=True)
+            self._http = HttpClient(location, timeout=10.0, max_bytes=1024 * 1024, use_proxy=True)
         else:
             self._read()
 
@@ -327,25 +329,3 @@ class KeySet:
         if not response.is_ok:
             raise self._jwt.PyJWKClientConnectionError(f"HTTP {response.status}")
         return response.body.decode()
-
-
-def _operator(claims: Mapping[str, Json]) -> Operator | None:
-    """The operator that the claim describes; what it does not say plainly is not granted."""
-    grant = claims.get(_CLAIM)
-    if not isinstance(grant, dict) or grant.get("role") not in [*Role]:
-        return None
-    tenants: Json = grant.get("tenants")
-    agents: Json = grant.get("agents", list(EVERYBODY))
-    if not (_patterns(tenants) and _patterns(agents)):
-        return None
-    return Operator(
-        name=json.dumps(claims["sub"], ensure_ascii=True)[1:-1],
-        role=Role(grant["role"]),
-        made_at=0,
-        tenants=tuple(tenants),
-        agents=tuple(agents),
-    )
-
-
-def _patterns(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) and one for one in value)

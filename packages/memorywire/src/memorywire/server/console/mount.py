@@ -1,7 +1,7 @@
 """The console as an application that the HTTP server mounts; viewers sign in with a cookie."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
@@ -46,7 +46,7 @@ from memorywire.server.console.pages import (
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http.answers import status_of
 from memorywire.server.http.app import MountedApp, problem_of
-from memorywire.server.http.audit import events_endpoint
+from memorywire.server.http.audit import stream_events
 from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire.server.http.requests import parameters_of
 
@@ -98,7 +98,7 @@ def console_mount(
     clock = container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=local, provider=provider)
     sessions = Sessions(clock, entropy, secure=not local)
-    sections = tuple(room.section for room in PAGE_GROUPS if room.section is not None)
+    sections = tuple(group.section for group in PAGE_GROUPS if group.section is not None)
     console = ConsoleContext(
         service=service,
         authenticator=authenticator,
@@ -114,7 +114,7 @@ def console_mount(
         scope["state"]["operation"] = "console"
         session = sessions.read(Request(scope).headers.get("cookie", ""))
         scope["state"].update(session=session or sessions.begin(), fresh=session is None)
-        return await viewer(session, authenticator)
+        return await find_viewer(session, authenticator)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -122,60 +122,63 @@ def console_mount(
         await service.drain()
         await authenticator.close()
 
-    views = [view for room in PAGE_GROUPS for view in room.views]
+    async def events(request: Request) -> Response:
+        if request.state.caller is None:
+            raise Unauthenticated("you are not signed in", fix="sign in")
+        request.state.operation = "events"  # the duration of a stream is not the latency of a page
+        request.state.parameters = parameters_of("/v0/events", "GET").read(request)
+        return await stream_events(request, service)
+
+    async def show_unknown(request: Request, error: Exception) -> Response:
+        page = Page(request, console, request.state.session, request.state.caller)
+        problem = NotFound("there is no such page", fix="start at the inbox")
+        return await page.show("problem.html", 404, problem=problem.problem())
+
+    views = [view for group in PAGE_GROUPS for view in group.views]
     app = Starlette(
         routes=[
-            *(Route(view.path, _endpoint(view, console), methods=_list_methods(view)) for view in views),
-            Route("/events", _require_viewer(events_endpoint(service))),
+            *(Route(view.path, _endpoint(view, console), methods=view.methods) for view in views),
+            Route("/events", events),
             Route("/static/{name}", _static),
         ],
-        exception_handlers={HTTPException: _handle_unknown(console), MemorywireError: problem_of},
+        exception_handlers={HTTPException: show_unknown, MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
     mount = MountedApp(path=PATH, app=app, running=running, entry=entry, welcoming=True)
     return Console(mounted=mount, sessions=sessions)
 
 
-async def viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
+async def find_viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
     """Return the caller of the session; None if it is not valid any more."""
     if session is not None and session.local:
-        if not await authenticator.trusts_links():
-            return None
-        return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
-    secret = None if session is None else session.secret
-    tenant = None if session is None else session.tenant
+        trusted = await authenticator.trusts_links()
+        return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT) if trusted else None
+    secret, tenant = (None, None) if session is None else (session.secret, session.tenant)
     try:
         return await authenticator.admit(None if secret is None else f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden):
         return None
 
 
-def _list_methods(view: View) -> list[str]:
-    return [method for method, answers in (("GET", view.look), ("POST", view.do)) if answers is not None]
-
-
 def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         state = request.state
         page = Page(request, console, state.session, state.caller)
+        tenant = page.query.get("tenant")  # as the link of a receipt has it
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
             return await page.show("onward.html")  # no cookie came along from another site: it would here
         if page.viewer is None and not view.public:
             response = await _redirect_to_sign_in(page)
-        elif request.method != "POST" and _is_other_tenant(page):
-            response = await page.show("elsewhere.html", tenant=page.query["tenant"])
+        elif request.method != "POST" and page.viewer and tenant not in (None, page.viewer.tenant):
+            response = await page.show("elsewhere.html", tenant=tenant)
         else:
             response = await _respond(view, page)
-        _keep_session(response, page, fresh=state.fresh)
+        session = page.session if state.fresh else console.sessions.renewed(page.session)
+        if session is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
+            console.sessions.keep(response, session, tls=page.over_tls)
         return response
 
     return endpoint
-
-
-def _is_other_tenant(page: Page) -> bool:
-    """Return whether the URL names another tenant than the viewer's, as a link in a receipt can."""
-    tenant = page.query.get("tenant")
-    return page.viewer is not None and tenant is not None and tenant != page.viewer.tenant
 
 
 async def _redirect_to_sign_in(page: Page) -> Response:
@@ -186,80 +189,43 @@ async def _redirect_to_sign_in(page: Page) -> Response:
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
     with suppress(MemorywireError):
-        page.console.sessions.put_aside(page.session, (await _read_any_form(page)).typed)
-    sent_by = urlsplit(page.request.headers.get("referer", ""))
-    return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
+        page.console.sessions.put_aside(page.session, (await _read_form(page)).typed)
+    sender = urlsplit(page.request.headers.get("referer", ""))
+    return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sender[2:4], ""))), ended="1"))
 
 
 async def _respond(view: View, page: Page) -> Response:
-    form: Form | None = None
+    form = Form({})
     try:
         if page.request.method == "POST" and view.do is not None:
-            form = await _read_own_form(page)
+            form = await _read_form(page)
+            if not page.console.sessions.is_token(page.session, form.get(PROOF) or ""):
+                page.typed, form = form.typed, Form({})
+                raise Forbidden(
+                    "this form belongs to another session", field=PROOF, fix="load the page again"
+                )
             return await view.do(page, form)
-        if view.look is not None:
-            unsaid = view.of_agent and page.limited and page.agent is None
-            return await (_choose_agent(page) if unsaid else view.look(page))
-        raise WrongMethod("this address does not know that method")
+        if view.look is None:
+            raise WrongMethod("this address does not know that method")
+        if view.of_agent and page.limited and page.agent is None:
+            agents = (await page.call("agents"))["items"]
+            if len(agents) == 1:  # there is no choice
+                return page.go(page.link(agent=agents[0]["agent_id"]))
+            return await page.show("choose.html", agents=agents)
+        return await view.look(page)
     except MemorywireError as error:
         page.request.state.visit.code = error.code
-        back = None if form is None else form.get("back")
+        back = form.get("back")
         if back is not None:
-            draft = {} if form is None else form.typed
-            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=draft))
+            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=form.typed))
         return await page.show("problem.html", status_of(error), problem=error.problem())
 
 
-async def _choose_agent(page: Page) -> Response:
-    """The agents to choose from; where there is no choice, the page itself."""
-    agents = (await page.call("agents"))["items"]
-    if len(agents) == 1:
-        return page.go(page.link(agent=agents[0]["agent_id"]))
-    return await page.show("choose.html", agents=agents)
-
-
-async def _read_own_form(page: Page) -> Form:
-    """The form, if a page of this very session sent it; else Forbidden."""
-    form = await _read_any_form(page)
-    if not page.console.sessions.is_token(page.session, form.get(PROOF) or ""):
-        page.typed = form.typed
-        raise Forbidden("this form belongs to another session", field=PROOF, fix="load the page again")
-    return form
-
-
-async def _read_any_form(page: Page) -> Form:
+async def _read_form(page: Page) -> Form:
     """The form, whichever session it was made for."""
     check_origin(page.request)
     limits = page.console.service.limits
     return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
-
-
-def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
-    """Set the cookie of a new session, or renew that of an old one."""
-    sessions, session = page.console.sessions, page.session
-    current = session if fresh else sessions.renewed(session)
-    if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
-        sessions.keep(response, current, tls=page.over_tls)
-
-
-def _handle_unknown(console: ConsoleContext) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def unknown(request: Request, error: Exception) -> Response:
-        page = Page(request, console, request.state.session, request.state.caller)
-        problem = NotFound("there is no such page", fix="start at the inbox")
-        return await page.show("problem.html", 404, problem=problem.problem())
-
-    return unknown
-
-
-def _require_viewer(endpoint: Endpoint) -> Endpoint:
-    async def check(request: Request) -> Response:
-        if request.state.caller is None:
-            raise Unauthenticated("you are not signed in", fix="sign in")
-        request.state.operation = "events"  # the duration of a stream is not the latency of a page
-        request.state.parameters = parameters_of("/v0/events", "GET").read(request)
-        return await endpoint(request)
-
-    return check
 
 
 async def _static(request: Request) -> Response:

@@ -16,6 +16,7 @@ from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, 
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Authenticator, Caller
+from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http import audit
 from memorywire.server.http.endpoint import Service
@@ -33,10 +34,9 @@ NOTE = "note"
 _WORDS = ("content", "rule", "reason", "why")
 """Fields that a person writes more than a word into."""
 
-_MOST_WORDS = 100_000
+_MOST_CHARACTERS = 100_000
 _MEDIA = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 5_000
-_DIGITS = 17
 
 
 class Form(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Form(Struct, frozen=True):
     def typed(self) -> dict[str, str]:
         """The long texts of the form, which the viewer would have to type again."""
         fields = {name: self.get(name) for name in _WORDS}
-        return {name: words[:_MOST_WORDS] for name, words in fields.items() if words and words.strip()}
+        return {name: words[:_MOST_CHARACTERS] for name, words in fields.items() if words and words.strip()}
 
     def many(self, name: str) -> tuple[str, ...]:
         return self.fields.get(name, ())
@@ -66,7 +66,7 @@ class Form(Struct, frozen=True):
 
 def whole(text: str, field: str, message: str) -> int:
     """Parse a number of a URL or a form; `message` is the error otherwise."""
-    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) < 17):
         raise InvalidRequest(message, field=field)
     return int(text)
 
@@ -76,10 +76,6 @@ async def read_form(request: Request, *, limit: int, seconds: float) -> Form:
     if media != _MEDIA:
         raise WrongMedia("the body must be a form", field="Content-Type", fix=f"send {_MEDIA}")
     body = await read_bytes(request, limit=limit, seconds=seconds)
-    return parse_form(body)
-
-
-def parse_form(body: bytes) -> Form:
     try:
         pairs = parse_qsl(body.decode(), errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError as error:
@@ -88,6 +84,13 @@ def parse_form(body: bytes) -> Form:
     for name, text in pairs:
         fields[name] = (*fields.get(name, ()), text.replace("\r\n", "\n"))
     return Form(fields)
+
+
+def show_text(value: Json, name: str | None = None) -> Response:
+    """A value as text that no browser takes for anything else; with a name, as a file."""
+    headers = {} if name is None else {"Content-Disposition": f'attachment; filename="{name}"'}
+    text = plain(value).encode(errors="backslashreplace")
+    return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 
 
 def check_origin(request: Request) -> None:
@@ -131,6 +134,10 @@ class View(Struct, frozen=True, kw_only=True):
     do: "Callable[[Page, Form], Awaitable[Response]] | None" = None
     public: bool = False
     of_agent: bool = False
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, answer in (("GET", self.look), ("POST", self.do)) if answer is not None]
 
 
 _FRESH_MS = 60_000
@@ -247,19 +254,20 @@ class Page:
         here = self.request.url.path.removeprefix(PATH)
         note_id = self.request.query_params.get(NOTE, "")
         note = self.console.sessions.find_note(self.session, note_id)
+        theme = self.request.cookies.get("memorywire_theme", "auto")
         frame = {
             "page": self,
             "sections": self.sections,
             "section": next((one.path for one in self.sections if here.startswith(one.path)), "/"),
-            "counts": await self._counts(),
-            "tenants": await self._tenants(),
+            "counts": await self._count(),
+            "tenants": await self._list_tenants(),
             "note": note,
             "note_id": note_id,
             "typed": self.typed if note is None else note.typed,
             "token_field": PROOF,
             "token": self.console.sessions.token(self.session),
-            "theme": self.theme,
-            "keys": self.keys,
+            "theme": theme if theme in THEMES else "auto",
+            "keys": self.request.cookies.get("memorywire_keys") != "off",
             "here": here,
             "address": self.link(),
         }
@@ -286,16 +294,7 @@ class Page:
         protocol = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
         return "https" in (self.request.url.scheme, protocol)
 
-    @property
-    def theme(self) -> str:
-        theme = self.request.cookies.get("memorywire_theme", "auto")
-        return theme if theme in THEMES else "auto"
-
-    @property
-    def keys(self) -> bool:
-        return self.request.cookies.get("memorywire_keys") != "off"
-
-    async def _counts(self) -> dict[str, int]:
+    async def _count(self) -> dict[str, int]:
         """What waits in each section; a count that fails must not fail the page."""
         counts: dict[str, int] = {}
         for section in self.sections:
@@ -304,7 +303,7 @@ class Page:
                     counts[section.path] = await section.count(self)
         return counts
 
-    async def _tenants(self) -> list[str]:
+    async def _list_tenants(self) -> list[str]:
         """Return the tenants that the viewer may see; a pattern covers all tenants with memories."""
         if self.viewer is None:
             return []

@@ -118,12 +118,7 @@ class Sessions:
 
     def cookie(self, response: Response, name: str, value: str, *, tls: bool, hidden: bool = False) -> None:
         response.set_cookie(
-            name,
-            quote(value),
-            path=PATH,
-            httponly=hidden,
-            samesite="strict",
-            secure=self._secure or tls,
+            name, quote(value), path=PATH, httponly=hidden, samesite="strict", secure=self._secure or tls
         )
 
     def drop(self, response: Response) -> None:

@@ -5,68 +5,41 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from memorywire.model.errors import (
-    ApprovalPending,
-    BudgetExceeded,
-    CapabilityUnsupported,
-    Conflict,
-    EmbedderFailed,
-    Forbidden,
-    InvalidJson,
-    InvalidRequest,
-    MemorywireError,
-    Misdirected,
-    NotFound,
-    Overloaded,
-    QuotaExceeded,
-    RateLimited,
-    Refused,
-    SecretLeakage,
-    StoreCorrupt,
-    StoreError,
-    TooLarge,
-    TooManyAffected,
-    TooSlow,
-    Unauthenticated,
-    UnknownOperation,
-    ValueTooLarge,
-    WrongMedia,
-    WrongMethod,
-)
+from memorywire.model import errors
+from memorywire.model.errors import MemorywireError, StoreError, TooLarge, TooSlow, Unauthenticated
 from memorywire.model.record import Json
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 MOVED = 412
 ACCEPTED = 202
-_AGAIN = 1  # seconds after which a busy store is worth another try
 
 STATUSES: Mapping[type[MemorywireError], int] = {
-    InvalidRequest: 422,
-    InvalidJson: 400,
-    UnknownOperation: 404,
+    errors.InvalidRequest: 422,
+    errors.InvalidJson: 400,
+    errors.UnknownOperation: 404,
     TooLarge: 413,
-    ValueTooLarge: 413,
+    errors.ValueTooLarge: 413,
     TooSlow: 408,
-    WrongMedia: 415,
-    WrongMethod: 405,
+    errors.WrongMedia: 415,
+    errors.WrongMethod: 405,
     Unauthenticated: 401,
-    Forbidden: 403,
-    Misdirected: 421,
-    NotFound: 404,
-    Conflict: 409,
-    TooManyAffected: 409,
-    QuotaExceeded: 409,
-    Refused: 403,
-    ApprovalPending: 409,
-    BudgetExceeded: 429,
-    RateLimited: 429,
-    Overloaded: 503,
-    SecretLeakage: 422,
-    CapabilityUnsupported: 422,
+    errors.Forbidden: 403,
+    errors.Misdirected: 421,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.TooManyAffected: 409,
+    errors.QuotaExceeded: 409,
+    errors.Refused: 403,
+    errors.ApprovalPending: 409,
+    errors.BudgetExceeded: 429,
+    errors.RateLimited: 429,
+    errors.Overloaded: 503,
+    errors.SecretLeakage: 422,
+    errors.CapabilityUnsupported: 422,
     StoreError: 503,
-    StoreCorrupt: 500,
-    EmbedderFailed: 503,
+    errors.StoreCorrupt: 500,
+    errors.EmbedderFailed: 503,
     MemorywireError: 500,
 }
 
@@ -102,7 +75,7 @@ def how(error: MemorywireError) -> dict[str, str]:
         return {"Connection": "close"}
     wait = getattr(error, "retry_after", None)
     if wait is None and status_of(error) == STATUSES[StoreError]:
-        wait = _AGAIN
+        wait = 1  # second after which a busy store is worth another try
     return {} if wait is None else {"Retry-After": str(wait)}
 
 

@@ -1,7 +1,7 @@
 """The ASGI application: all routes, mounted applications, and the security middleware."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from difflib import get_close_matches
 from typing import cast
@@ -22,68 +22,58 @@ from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
 from memorywire.model.record import Scope
 from memorywire.server.auth import Authenticator, Provider
 from memorywire.server.background import StateChecks, WebhookSender
+from memorywire.server.http import audit
 from memorywire.server.http.answers import HEADERS, as_json, as_problem
-from memorywire.server.http.audit import (
-    audit_endpoint,
-    checkpoint_endpoint,
-    debts_endpoint,
-    events_endpoint,
-    proof_endpoint,
-    verify_endpoint,
-)
-from memorywire.server.http.batch import batch_endpoint, trigger_endpoint
+from memorywire.server.http.batch import run_batch, trigger
 from memorywire.server.http.contracts import kv_routes, layer_routes
 from memorywire.server.http.definitions import definition_routes
-from memorywire.server.http.docs_page import css_endpoint, docs_endpoint, openapi_endpoint
-from memorywire.server.http.endpoint import Endpoint, Limits, Service, build_route, caller_of, wire_endpoint
+from memorywire.server.http.docs_page import get_css, get_docs, get_openapi
+from memorywire.server.http.endpoint import (
+    Endpoint,
+    Handler,
+    Limits,
+    Service,
+    build_route,
+    caller_of,
+    wire_handler,
+)
 from memorywire.server.http.metrics import RequestObserver
 from memorywire.server.http.middleware import Entry, SecurityMiddleware, Words
 from memorywire.server.http.routes import wire_routes
 from memorywire.server.telemetry import current_trace
 
-_SECONDS = 2.0
-_NOT_READY = 503
 
-
-async def healthz(request: Request) -> Response:
-    return as_json({"status": "ok"})
-
-
-def readyz_endpoint(service: Service) -> Endpoint:
+def _ready_endpoint(service: Service) -> Endpoint:
     checking: asyncio.Task[bool] | None = None
 
-    async def answers() -> bool:
-        """Run one check at a time and share its result, because probes need no token."""
-        nonlocal checking
-        if checking is None or checking.done():
-            checking = asyncio.create_task(_answers(service))
-        return await asyncio.shield(checking)
+    async def check() -> bool:
+        """Whether the store and the journal answer a small question in time."""
+        try:
+            async with asyncio.timeout(2.0):
+                await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
+                await service.journal.read_last_sequence()
+        except (MemorywireError, TimeoutError):
+            return False
+        return True
 
     async def readyz(request: Request) -> Response:
-        if service.closing.is_set() or not await answers():
-            return as_json({"status": "not ready"}, _NOT_READY)
-        if not service.container.writable:
-            return as_json({"status": "read-only"}, _NOT_READY)
-        if not service.container.roomy:
-            return as_json({"status": "disk full"}, _NOT_READY)
-        return as_json({"status": "ok"})
+        nonlocal checking
+        if checking is None or checking.done():  # probes need no token, so they share one check at a time
+            checking = asyncio.create_task(check())
+        if service.closing.is_set() or not await asyncio.shield(checking):
+            status = "not ready"
+        elif not service.container.writable:
+            status = "read-only"
+        elif not service.container.roomy:
+            status = "disk full"
+        else:
+            return as_json({"status": "ok"})
+        return as_json({"status": status}, 503)
 
     return readyz
 
 
-async def _answers(service: Service) -> bool:
-    """Whether the store and the journal answer a small question in time."""
-    try:
-        async with asyncio.timeout(_SECONDS):
-            await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
-            await service.journal.read_last_sequence()
-    except (MemorywireError, TimeoutError):
-        return False
-    return True
-
-
 WRONG_METHOD = 405
-_ALIKE = 0.85
 _LONGEST_GUESS = 64  # unknown paths come from unauthenticated clients and can have any length
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -146,11 +136,16 @@ def build_app(
             await asyncio.wait(tasks)  # they read the journal, which may be closed after this
         await authenticator.close()
 
+    async def start(request: Request) -> Response:
+        """Redirect to where people belong, or else to the documentation."""
+        return RedirectResponse(next((mount.path for mount in mounts if mount.welcoming), "/docs"))
+
     app = Starlette(
         routes=[
-            Route("/", _redirect_start(mounts)),
+            Route("/", start),
             *_routes(service, observer),
-            *(route for mount in mounts for route in _list_routes(mount)),
+            # For the path itself and all below it: a mount alone would need a slash at the end.
+            *(kind(mount.path, mount.app) for mount in mounts for kind in (Route, Mount)),
         ],
         exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
         lifespan=running,
@@ -185,53 +180,35 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
 def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        context, books = service.container.context, await service.journal.read_status()
-        return Response(observer.metrics.text(books, context.names, context.clock()), media_type=_METRICS)
+        context, status = service.container.context, await service.journal.read_status()
+        return Response(observer.metrics.text(status, context.names, context.clock()), media_type=_METRICS)
 
+    async def healthz(request: Request) -> Response:
+        return as_json({"status": "ok"})
+
+    paths: dict[str, dict[str, Handler]] = {}
+    for route in wire_routes():
+        paths.setdefault(route.path, {})[route.method] = wire_handler(route)
     return [
-        *_wire_routes(service),
-        build_route("/v0/batch", {"POST": batch_endpoint(service)}),
-        build_route("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(service)}),
-        build_route("/v0/audit", {"GET": audit_endpoint(service)}),
-        build_route("/v0/audit/verify", {"GET": verify_endpoint(service)}),
-        build_route("/v0/audit/proof", {"GET": proof_endpoint(service)}),
-        build_route("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(service)}),
-        build_route("/v0/debts", {"GET": debts_endpoint(service)}),
+        *(build_route(service, path, **handlers) for path, handlers in paths.items()),
+        build_route(service, "/v0/batch", POST=run_batch),
+        build_route(service, "/v0/procedures/{id}/trigger", POST=trigger),
+        build_route(service, "/v0/audit", GET=audit.get_entries),
+        build_route(service, "/v0/audit/verify", GET=audit.get_verdict),
+        build_route(service, "/v0/audit/proof", GET=audit.get_proof),
+        build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
+        build_route(service, "/v0/debts", GET=audit.get_debts),
         *kv_routes(service),
         *layer_routes(service),
         *definition_routes(service),
-        build_route("/v0/events", {"GET": events_endpoint(service)}),
+        build_route(service, "/v0/events", GET=audit.stream_events),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
-        Route("/readyz", readyz_endpoint(service)),
-        Route("/openapi.json", openapi_endpoint()),
-        Route("/docs", docs_endpoint()),
-        Route("/docs.css", css_endpoint()),
+        Route("/readyz", _ready_endpoint(service)),
+        Route("/openapi.json", get_openapi),
+        Route("/docs", get_docs),
+        Route("/docs.css", get_css),
     ]
-
-
-def _redirect_start(mounts: Sequence[MountedApp]) -> Endpoint:
-    """An endpoint for `/` that redirects to where people belong, or else to the documentation."""
-    place = next((mount.path for mount in mounts if mount.welcoming), "/docs")
-
-    async def start(request: Request) -> Response:
-        return RedirectResponse(place)
-
-    return start
-
-
-def _list_routes(mount: MountedApp) -> Iterator[BaseRoute]:
-    """Routes for the path itself and all below it; a mount alone would need a slash at the end."""
-    yield Route(mount.path, mount.app)
-    yield Mount(mount.path, mount.app)
-
-
-def _wire_routes(service: Service) -> Iterator[Route]:
-    paths: dict[str, dict[str, Endpoint]] = {}
-    for route in wire_routes():
-        paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, service)
-    for path, endpoints in paths.items():
-        yield build_route(path, endpoints)
 
 
 async def problem_of(request: Request, error: Exception) -> Response:
@@ -252,7 +229,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
         )
         return as_problem(wrong, headers=headers)
     addresses = [route.path for route in wire_routes() if route.field is None]
-    near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=_ALIKE)
+    near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=0.85)
     return as_problem(NotFound("no such address", fix=f"did you mean {near[0]}?" if near else "see /docs"))
 
 

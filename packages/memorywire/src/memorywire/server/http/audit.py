@@ -12,16 +12,15 @@ from memorywire.client.events import Event
 from memorywire.journal.audit import Examination, examine, prove_entry
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.operators import Right
-from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
+from memorywire.journal.signed_notes import parse_checkpoints
 from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound, StoreError
-from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json, encode_json
-from memorywire.server.http.endpoint import Endpoint, Service, caller_of, get_parameters
+from memorywire.server.http.endpoint import Service, caller_of, get_parameters
 
 _PAGE = 100
 _NEWEST = 20_000
@@ -40,19 +39,18 @@ async def entries(service: Service, caller: Caller, parameters: Mapping[str, Jso
             raise InvalidRequest(
                 "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
             )
-        about = await _find_about(service, caller, subject)
-        return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
+        rows = await service.finish(service.journal.find_entries_about(caller.tenant, subject))
+        about = [row for row in rows if _is_for(row, caller) and agent in (None, row.said["agent"])]
+        return {"entries": [_describe_entry(row) for row in about]}
     scope = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **scope, **rest)
     rows = await service.finish(service.journal.filter_entries(filters, before=before, limit=limit))
-    documents = [_describe_entry(row) for row in rows if caller.hears_of(row.said["operation"])]
-    return {"entries": documents, **_describe_next(rows, limit)}
-
-
-async def _find_about(service: Service, caller: Caller, subject: str) -> list[dict[str, Json]]:
-    """All entries about a change, a proposal or a recall that is the caller's."""
-    rows = await service.finish(service.journal.find_entries_about(caller.tenant, subject))
-    return [_describe_entry(row) for row in rows if _is_for(row, caller)]
+    answer: dict[str, Json] = {
+        "entries": [_describe_entry(row) for row in rows if caller.hears_of(row.said["operation"])]
+    }
+    if len(rows) == limit and rows[-1].seq > 1:
+        answer["next"] = rows[-1].seq
+    return answer
 
 
 async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
@@ -76,12 +74,15 @@ async def proof(service: Service, caller: Caller, sequence: int) -> str:
 async def verdict(
     service: Service, caller: Caller, text: str | None = None, *, state: bool = False
 ) -> dict[str, Json]:
-    """The report of a verification of the ledger, which must also agree with the `kept` checkpoints.
-
-    With `state`, everything that the ledger speaks of is compared with it, too.
-    """
+    """Verify the ledger, against saved checkpoints too; with `state`, compare it with the data."""
     caller.require(Right.MANAGE, everywhere=True)
-    checkpoints = [] if text is None else _parse_checkpoints(text)
+    checkpoints, unreadable = parse_checkpoints(text or "")
+    if text is not None and (unreadable or not checkpoints):
+        raise InvalidRequest(
+            "this is not a checkpoint",
+            field="checkpoint",
+            fix="send the answer of /v0/audit/checkpoint unchanged",
+        )
     work = partial(examine, signer=service.journal.signer, saved=checkpoints, state=state)
     return _describe_verdict(await service.finish(service.journal.audit(work)))
 
@@ -107,56 +108,35 @@ async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
     """What stores have still to write of the caller's changes, oldest first."""
     caller.require(Right.REVIEW)
     pending = await service.finish(service.journal.list_outbox())
-    return [debt.summary() for debt in pending if _concerns(debt, caller)]
+    scopes = ((debt, debt.change.scope) for debt in pending)
+    return [
+        debt.summary()
+        for debt, scope in scopes
+        if scope.tenant == caller.tenant and names(caller.agents, scope.agent)
+    ]
 
 
-def audit_endpoint(service: Service) -> Endpoint:
-    async def audit(request: Request) -> Response:
-        return as_json(await entries(service, caller_of(request), get_parameters(request)))
-
-    return audit
+async def get_entries(request: Request, service: Service) -> Response:
+    return as_json(await entries(service, caller_of(request), get_parameters(request)))
 
 
-def verify_endpoint(service: Service) -> Endpoint:
-    async def verify(request: Request) -> Response:
-        parameters = get_parameters(request)
-        checkpoint, state = parameters.get("checkpoint"), bool(parameters.get("state"))
-        return as_json(await verdict(service, caller_of(request), checkpoint, state=state))
-
-    return verify
+async def get_verdict(request: Request, service: Service) -> Response:
+    parameters = get_parameters(request)
+    checkpoint, state = parameters.get("checkpoint"), bool(parameters.get("state"))
+    return as_json(await verdict(service, caller_of(request), checkpoint, state=state))
 
 
-def proof_endpoint(service: Service) -> Endpoint:
-    async def prove(request: Request) -> Response:
-        text = await proof(service, caller_of(request), get_parameters(request)["seq"])
-        return as_json({"lines": text.splitlines()})
-
-    return prove
+async def get_proof(request: Request, service: Service) -> Response:
+    text = await proof(service, caller_of(request), get_parameters(request)["seq"])
+    return as_json({"lines": text.splitlines()})
 
 
-def checkpoint_endpoint(service: Service) -> Endpoint:
-    async def checkpoint(request: Request) -> Response:
-        return as_json(await signed(service, caller_of(request)))
-
-    return checkpoint
+async def get_checkpoint(request: Request, service: Service) -> Response:
+    return as_json(await signed(service, caller_of(request)))
 
 
-def debts_endpoint(service: Service) -> Endpoint:
-    async def debts(request: Request) -> Response:
-        return as_json({"debts": await owed(service, caller_of(request))})
-
-    return debts
-
-
-def _parse_checkpoints(text: str) -> list[Checkpoint]:
-    checkpoints, unreadable = parse_checkpoints(text)
-    if unreadable or not checkpoints:
-        raise InvalidRequest(
-            "this is not a checkpoint",
-            field="checkpoint",
-            fix="send the answer of /v0/audit/checkpoint unchanged",
-        )
-    return checkpoints
+async def get_debts(request: Request, service: Service) -> Response:
+    return as_json({"debts": await owed(service, caller_of(request))})
 
 
 def _signer(service: Service) -> Signer:
@@ -205,30 +185,21 @@ def _describe_entry(row: Row) -> dict[str, Json]:
     return document
 
 
-def _describe_next(rows: list[Row], limit: int) -> dict[str, Json]:
-    return {"next": rows[-1].seq} if len(rows) == limit and rows[-1].seq > 1 else {}
-
-
-def _concerns(debt: OutboxEntry, caller: Caller) -> bool:
-    scope = debt.change.scope
-    return scope.tenant == caller.tenant and names(caller.agents, scope.agent)
-
-
 _BEAT_SECONDS = 15.0
 
 
-def events_endpoint(service: Service) -> Endpoint:
-    async def events(request: Request) -> Response:
-        """Every change, proposal and decision as it is committed, without content."""
-        caller = caller_of(request)
-        caller.require(Right.READ)
-        position = _position(request)
-        request.state.lease.require_stream()
-        place = await service.feed.now() if position is None else position
-        lines = _lines(place, service, caller)
-        return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+async def stream_events(request: Request, service: Service) -> Response:
+    """Every change, proposal and decision as it is committed, without content.
 
-    return events
+    The stream goes on behind `Last-Event-ID`, or `after`, or starts now.
+    """
+    caller, parameters = caller_of(request), get_parameters(request)
+    caller.require(Right.READ)
+    after = parameters.get("Last-Event-ID", parameters.get("after"))
+    request.state.lease.require_stream()
+    place = await service.feed.now() if after is None else int(after)
+    lines = _lines(place, service, caller)
+    return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[bytes]:
@@ -241,7 +212,8 @@ async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[
             events, place = await service.feed.after(place, tenant=caller.tenant, agents=caller.agents)
             for event in events:
                 if caller.hears_of(event.operation):
-                    yield _line(event)
+                    data = encode_json(as_document(event))
+                    yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)
             quiet = 0.0 if events else quiet + await service.feed.pause(position)
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
@@ -250,23 +222,8 @@ async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[
         return
 
 
-def _position(request: Request) -> int | None:
-    """Where to go on: behind `Last-Event-ID`, or `after`, or from now on."""
-    parameters = get_parameters(request)
-    after = parameters.get("Last-Event-ID", parameters.get("after"))
-    return None if after is None else int(after)
-
-
-def _line(event: Event) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
-        event.id,
-        event.kind.encode(),
-        encode_json(as_document(event)),
-    )
-
-
 def as_document(event: Event) -> dict[str, Json]:
-    """An event as it is told: what was done to which memory, never what it says."""
+    """An event as it is published: what was done to which memory, never what it says, nor the tenant."""
     fields = {
         "id": event.id,
         "at": event.at,

@@ -1,6 +1,6 @@
 """Many operations in one request, one after the other, each with its own receipt or problem."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Unpack, cast
 
@@ -18,134 +18,98 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import ACCEPTED, as_json, status_of
-from memorywire.server.http.endpoint import (
-    Endpoint,
-    Service,
-    caller_of,
-    get_parameters,
-    permit,
-    read_checked_body,
-)
+from memorywire.server.http.endpoint import Service, caller_of, get_parameters, permit, read_checked_body
 from memorywire.wire.codec import encode
 
 Item = dict[str, Json]
 
 
-def batch_endpoint(service: Service) -> Endpoint:
-    async def batch(request: Request) -> Response:
-        request.state.operation = "batch"
-        body = await read_checked_body("batch.request", request, service, limit=service.limits.batch)
-        answers = [
-            answer
-            for run in _split_runs(body["items"])
-            for answer in await _perform(run, service, caller_of(request))
-        ]
-        return as_json({"items": answers})
-
-    return batch
-
-
-def _split_runs(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Neighbours that can be done together: stretches of remembers, and everything else alone."""
-    for operation, run in groupby(items, key=lambda item: item["operation"]):
-        if operation == "remember":
-            yield list(run)
-        else:
-            yield from ([item] for item in run)
-
-
-async def _perform(run: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
-    if len(run) == 1:
-        return [await _one(run[0], service, caller)]
-    return await _remember_many([item["payload"] for item in run], service, caller)
-
-
-async def _one(item: Item, service: Service, caller: Caller) -> Item:
-    try:
-        return {"status": 200, "answer": await service.call(item["operation"], item["payload"], caller)}
-    except MemorywireError as error:
-        return _describe_error(error)
+async def run_batch(request: Request, service: Service) -> Response:
+    body = await read_checked_body("batch.request", request, service, limit=service.limits.batch)
+    caller = caller_of(request)
+    answers: list[Item] = []
+    for operation, group in groupby(body["items"], key=lambda item: item["operation"]):
+        payloads = [item["payload"] for item in group]
+        if operation == "remember" and len(payloads) > 1:
+            answers += await _remember_many(payloads, service, caller)
+            continue
+        for payload in payloads:
+            try:
+                answer = await service.call(operation, payload, caller)
+            except MemorywireError as error:
+                answers.append(_describe_error(error))
+            else:
+                answers.append({"status": 200, "answer": answer})
+    return as_json({"items": answers})
 
 
 async def _remember_many(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
     """Remembers, embedded and committed in groups."""
-    refusals = {at: problem for at, payload in enumerate(payloads) if (problem := _refusal(payload, caller))}
+    refusals: dict[int, MemorywireError] = {}
+    for at, payload in enumerate(payloads):
+        try:
+            permit("remember", payload, caller)
+        except MemorywireError as error:
+            refusals[at] = error
     permitted = [payload for at, payload in enumerate(payloads) if at not in refusals]
+    context = replace(service.container.as_caller(caller.name), operation="remember")
+
+    async def remember() -> list[Result]:
+        groups = remember_each(permitted, context, tenant=caller.tenant)
+        return [result async for group in groups for result in group]
+
     try:
-        results: Sequence[Result] = await service.finish(_remember(permitted, service, caller))
+        results: Sequence[Result] = await service.finish(remember())
     except MemorywireError as error:
         results = [error] * len(permitted)
     outcomes = iter(results)
+    ordered = [refusals[at] if at in refusals else next(outcomes) for at in range(len(payloads))]
     return [
-        _describe_result(refusals[at] if at in refusals else next(outcomes)) for at in range(len(payloads))
-    ]
-
-
-async def _remember(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Result]:
-    context = replace(service.container.as_caller(caller.name), operation="remember")
-    return [one async for group in remember_each(payloads, context, tenant=caller.tenant) for one in group]
-
-
-def _refusal(payload: Item, caller: Caller) -> MemorywireError | None:
-    try:
-        permit("remember", payload, caller)
-    except MemorywireError as error:
-        return error
-    return None
-
-
-def _describe_result(result: Result) -> Item:
-    return (
         _describe_error(result)
         if isinstance(result, MemorywireError)
         else {"status": 200, "answer": encode(result)}
-    )
+        for result in ordered
+    ]
 
 
 def _describe_error(error: MemorywireError) -> Item:
     return {"status": status_of(error), "problem": error.problem()}
 
 
-def trigger_endpoint(service: Service) -> Endpoint:
-    async def trigger(request: Request) -> Response:
-        """Take one step and keep it."""
-        request.state.operation = "trigger"
-        body = await read_checked_body("trigger.request", request, service)
-        caller = caller_of(request)
-        permit("remember", body, caller)
-        answer = await service.finish(
-            _step(Holder(service, caller, body), get_parameters(request)["id"], body)
-        )
-        return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
+async def trigger(request: Request, service: Service) -> Response:
+    """Take one step of a procedure and save it."""
+    body = await read_checked_body("trigger.request", request, service)
+    caller, id = caller_of(request), get_parameters(request)["id"]
+    permit("remember", body, caller)
 
-    return trigger
+    async def step() -> dict[str, Json]:
+        procedure = await Procedure.load(_CallerMemory(service, caller, body), id)
+        state = procedure.trigger(body["trigger"], **body.get("facts", {}))
+        return {"state": state, "receipt": encode(await procedure.save())}
+
+    answer = await service.finish(step())
+    return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
 
-class Holder:
+class _CallerMemory:
     """The verbs that a procedure needs, of one agent and as one caller."""
 
     def __init__(self, service: Service, caller: Caller, scope: Mapping[str, Json]) -> None:
-        self._house = service.as_caller(caller)
+        self._container = service.as_caller(caller)
         self._tenant = caller.tenant
         self._scope = {name: scope[name] for name in ("agent_id", "user_id") if name in scope}
 
     async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
-        return cast("Record", await self._ask("get", id=id, **options))
+        return cast("Record", await self._dispatch("get", id=id, **options))
 
     async def history(self, id: str, **options: Unpack[ScopeOption]) -> tuple[Version, ...]:
-        return cast("Chain", await self._ask("history", id=id, **options)).versions
+        return cast("Chain", await self._dispatch("history", id=id, **options)).versions
 
     async def remember(
         self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
     ) -> Remembered:
-        return cast("Remembered", await self._ask("remember", content=content, **options))
+        return cast("Remembered", await self._dispatch("remember", content=content, **options))
 
-    async def _ask(self, operation: str, **fields: Any) -> object:
+    async def _dispatch(self, operation: str, **fields: Any) -> object:
         payload = {name: value for name, value in fields.items() if value is not None}
-        return await dispatch(operation, {**self._scope, **payload}, self._house, tenant=self._tenant)
-
-
-async def _step(holder: Holder, id: str, body: Mapping[str, Json]) -> dict[str, Json]:
-    procedure = await Procedure.load(holder, id)
-    state = procedure.trigger(body["trigger"], **body.get("facts", {}))
-    return {"state": state, "receipt": encode(await procedure.save())}
+        return await dispatch(operation, {**self._scope, **payload}, self._container, tenant=self._tenant)

@@ -15,7 +15,7 @@ from memorywire.pipeline.context import unsupported
 from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
 from memorywire.server.http.endpoint import (
-    Endpoint,
+    Handler,
     Service,
     build_route,
     caller_of,
@@ -25,14 +25,14 @@ from memorywire.server.http.endpoint import (
 
 Verb: TypeAlias = Callable[[Request, Service, Caller, Backends], Awaitable[Json]]
 
-_DISTANT = frozenset({"http", "https"})
-_PLACE = frozenset({"url", "key_env", "tenancy"})
-
 
 def definition_routes(service: Service) -> list[Route]:
     return [
-        build_route(path, {method: _endpoint(verb, service) for method, verb in verbs.items()})
-        for path, verbs in _ROUTES.items()
+        build_route(service, "/v0/backends", GET=_managed(_list), POST=_managed(_create)),
+        build_route(service, "/v0/backends/{definition}", GET=_managed(_get)),
+        build_route(service, "/v0/backends/{definition}/fork", POST=_managed(_fork)),
+        build_route(service, "/v0/backends/{definition}/retire", POST=_managed(_retire)),
+        build_route(service, "/v0/bindings/{agent_id}", PUT=_managed(_bind), DELETE=_managed(_unbind)),
     ]
 
 
@@ -47,25 +47,20 @@ def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
         "agents": list(edition.agents),
         "store": name_of(edition),
     }
-    more = {
-        "parent": edition.parent,
-        "retired_at": edition.retired_at,
-        "healthy": book.healthy(edition),
-    }
+    more = {"parent": edition.parent, "retired_at": edition.retired_at, "healthy": book.healthy(edition)}
     return {**document, **{name: value for name, value in more.items() if value is not None}}
 
 
-def _endpoint(verb: Verb, service: Service) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
+def _managed(verb: Verb) -> Handler:
+    async def handle(request: Request, service: Service) -> Response:
         caller = caller_of(request)
         caller.require(Right.MANAGE)
-        request.state.operation = "backend"
         book = service.container.backends
         if book is None:
             raise unsupported("backends", "this server was started without backends")
         return as_json(await verb(request, service, caller, book))
 
-    return endpoint
+    return handle
 
 
 async def _list(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
@@ -80,17 +75,16 @@ async def _create(request: Request, service: Service, caller: Caller, book: Back
 
 
 async def _get(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
-    return edition_document(
-        await service.finish(book.get(caller.tenant, get_parameters(request)["definition"])), book
-    )
+    name = get_parameters(request)["definition"]
+    return edition_document(await service.finish(book.get(caller.tenant, name)), book)
 
 
 async def _fork(request: Request, service: Service, caller: Caller, book: Backends) -> Json:
     body = await read_checked_body("backend_fork.request", request, service)
     edition = await service.finish(book.get(caller.tenant, get_parameters(request)["definition"]))
-    if _PLACE & body.keys():
+    if {"url", "key_env", "tenancy"} & body.keys():
         _require_for({**edition.definition.document(), **body}, caller)
-    # By its digest: it must be the one that was looked at.
+    # By its digest: it must be the one that was checked.
     fork = await service.finish(book.fork(caller.tenant, edition.digest, body, caller.name))
     return edition_document(fork, book)
 
@@ -123,19 +117,10 @@ def _require_for(definition: Mapping[str, Json], caller: Caller) -> None:
     """
     kind = definition["url"].partition("://")[0]
     has_key = "key_env" in definition or definition["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT
-    caller.require(Right.MANAGE, everywhere=has_key or kind not in _DISTANT)
+    caller.require(Right.MANAGE, everywhere=has_key or kind not in ("http", "https"))
 
 
 def _agent(request: Request, caller: Caller) -> str:
     agent: str = get_parameters(request)["agent_id"]
     caller.require_agent({"agent_id": agent}, optional=False)
     return agent
-
-
-_ROUTES: Mapping[str, Mapping[str, Verb]] = {
-    "/v0/backends": {"GET": _list, "POST": _create},
-    "/v0/backends/{definition}": {"GET": _get},
-    "/v0/backends/{definition}/fork": {"POST": _fork},
-    "/v0/backends/{definition}/retire": {"POST": _retire},
-    "/v0/bindings/{agent_id}": {"PUT": _bind, "DELETE": _unbind},
-}

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from memorywire.model.record import Json
 from memorywire.server.http.answers import JSON, encode_json
-from memorywire.server.http.endpoint import Endpoint
 from memorywire.server.http.openapi import openapi
 
 _COMPONENTS = "#/components/schemas/"
@@ -38,8 +37,12 @@ def published_openapi() -> dict[str, Json]:
         for name, definition in schema.get("$defs", {}).items()
     }
     every = {**schemas, **inner, **definitions}
-    aliases = {pointer: schema["$ref"] for pointer, schema in every.items() if _is_alias(schema)}
-    names = {pointer: _name(_end(pointer, aliases)) for pointer in every}
+    aliases = {  # schemas that are another one under a further name
+        pointer: schema["$ref"]
+        for pointer, schema in every.items()
+        if "$ref" in schema and set(schema) <= {"$ref", "title", "description"}
+    }
+    names = {pointer: _name(pointer, aliases) for pointer in every}
     schemas = {names[pointer]: schema for pointer, schema in every.items() if pointer not in aliases}
     schemas.pop(_SHARED)
     result: dict[str, Json] = _rewrite(document, names)
@@ -48,17 +51,6 @@ def published_openapi() -> dict[str, Json]:
         for name, schema in sorted(schemas.items())
     }
     return result
-
-
-def _is_alias(schema: Mapping[str, Json]) -> bool:
-    """Whether the schema is another one under a further name."""
-    return "$ref" in schema and set(schema) <= {"$ref", "title", "description"}
-
-
-def _end(pointer: str, aliases: Mapping[str, str]) -> str:
-    while pointer in aliases:
-        pointer = aliases[pointer]
-    return pointer
 
 
 def _inner_pointers(value: Json) -> Iterator[str]:
@@ -74,8 +66,10 @@ def _inner_pointers(value: Json) -> Iterator[str]:
             yield from _inner_pointers(inner)
 
 
-def _name(pointer: str) -> str:
+def _name(pointer: str, aliases: Mapping[str, str]) -> str:
     """The name as a component: of a shared definition its own, of others with the schema they are in."""
+    while pointer in aliases:
+        pointer = aliases[pointer]
     home, *inner = pointer.removeprefix(_COMPONENTS).split("/")
     if not inner:
         return home
@@ -95,7 +89,12 @@ def _rewrite(value: Json, names: Mapping[str, str]) -> Json:
         return [_rewrite(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
-    rest = {key: _member(key, inner, names) for key, inner in value.items() if not _is_left_out(key, inner)}
+    rest: dict[str, Json] = {}
+    for key, inner in value.items():
+        if key in _NAMED and isinstance(inner, dict):  # what is called `default` in there is a schema
+            rest[key] = {name: _rewrite(schema, names) for name, schema in inner.items()}
+        elif key != "title" or not isinstance(inner, str):  # titles become class names, and are not unique
+            rest[key] = inner if key in _DATA else _rewrite(inner, names)
     if isinstance(rest.get("const"), bool):  # a generator writes code from it that cannot be parsed
         rest = {**rest, "type": "boolean", "not": {"enum": [not rest.pop("const")]}}
     if rest.get("type") == "array":
@@ -113,42 +112,22 @@ def _rewrite(value: Json, names: Mapping[str, str]) -> Json:
     return {**rest, "allOf": [pointer]} if rest else pointer
 
 
-def _member(key: str, value: Json, names: Mapping[str, str]) -> Json:
-    if key in _NAMED and isinstance(value, dict):  # what is called `default` in there is a schema
-        return {name: _rewrite(inner, names) for name, inner in value.items()}
-    return value if key in _DATA else _rewrite(value, names)
-
-
-def _is_left_out(key: str, value: Json) -> bool:
-    """Titles become names of classes, and are not unique."""
-    return key == "title" and isinstance(value, str)
-
-
-def openapi_endpoint() -> Endpoint:
-    async def document(request: Request) -> Response:
-        return Response(_document(), media_type=JSON)
-
-    return document
+async def get_openapi(request: Request) -> Response:
+    return Response(_encode_openapi(), media_type=JSON)
 
 
 @cache
-def _document() -> bytes:
+def _encode_openapi() -> bytes:
     return encode_json(published_openapi())
 
 
-def docs_endpoint() -> Endpoint:
-    async def docs(request: Request) -> Response:
-        return Response(_build_page(), media_type="text/html; charset=utf-8")
-
-    return docs
+async def get_docs(request: Request) -> Response:
+    return Response(_build_page(), media_type="text/html; charset=utf-8")
 
 
-def css_endpoint() -> Endpoint:
-    async def css(request: Request) -> Response:
-        style = (files(__package__) / "docs.css").read_bytes()
-        return Response(style, media_type="text/css; charset=utf-8")
-
-    return css
+async def get_css(request: Request) -> Response:
+    style = (files(__package__) / "docs.css").read_bytes()
+    return Response(style, media_type="text/css; charset=utf-8")
 
 
 @cache
@@ -177,27 +156,26 @@ def _build_section(method: str, path: str, operation: Mapping[str, Json]) -> str
 
 
 def _build_details(operation: Mapping[str, Json]) -> Iterator[str]:
-    rows = [*map(_build_parameter_row, operation.get("parameters", ())), *_build_field_rows(operation)]
-    if rows:
-        yield f"<table><tr><th>field</th><th>in</th><th>meaning</th></tr>{''.join(rows)}</table>"
-    for name, example in _list_examples(operation.get("requestBody")):
-        text = escape(json.dumps(example["value"], ensure_ascii=False, indent=2))
-        title = _format_text(example.get("summary", name))
-        yield f"<details><summary>{title}</summary><pre>{text}</pre></details>"
-    yield f"<p class=answers>Answers: {', '.join(escape(status) for status in operation['responses'])}</p>"
-
-
-def _build_parameter_row(parameter: Mapping[str, Json]) -> str:
-    return _build_row(parameter["name"], parameter["in"], parameter["description"], parameter["required"])
-
-
-def _build_field_rows(operation: Mapping[str, Json]) -> Iterator[str]:
-    for content in operation.get("requestBody", {}).get("content", {}).values():
+    contents = operation.get("requestBody", {}).get("content", {}).values()
+    rows = [
+        _build_row(one["name"], one["in"], one["description"], one["required"])
+        for one in operation.get("parameters", ())
+    ]
+    for content in contents:
         schema = content["schema"]
         if "$ref" in schema:
             schema = openapi()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        required = schema.get("required", ())
         for name, field in schema.get("properties", {}).items():
-            yield _build_row(name, "body", field.get("description", ""), name in schema.get("required", ()))
+            rows.append(_build_row(name, "body", field.get("description", ""), name in required))
+    if rows:
+        yield f"<table><tr><th>field</th><th>in</th><th>meaning</th></tr>{''.join(rows)}</table>"
+    for content in contents:
+        for name, example in content.get("examples", {}).items():
+            text = escape(json.dumps(example["value"], ensure_ascii=False, indent=2))
+            title = _format_text(example.get("summary", name))
+            yield f"<details><summary>{title}</summary><pre>{text}</pre></details>"
+    yield f"<p class=answers>Answers: {', '.join(escape(status) for status in operation['responses'])}</p>"
 
 
 def _build_row(name: str, place: str, meaning: str, is_required: bool) -> str:
@@ -209,8 +187,3 @@ def _build_row(name: str, place: str, meaning: str, is_required: bool) -> str:
 def _format_text(text: str) -> str:
     """Return the text as HTML, with `code` between backticks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def _list_examples(body: Mapping[str, Json] | None) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    for content in (body or {}).get("content", {}).values():
-        yield from content.get("examples", {}).items()

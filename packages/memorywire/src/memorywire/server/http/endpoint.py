@@ -159,28 +159,27 @@ def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
 
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
 
-_WAITING = frozenset({"staged", "deferred"})
 
+def build_route(service: Service, path: str, **handlers: Handler) -> Route:
+    """A path that takes the parameters the description names, and no others; `get_parameters` has them.
 
-def build_route(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
-    """A path that takes the parameters the description names, and no others; `asked` has them.
-
-    One route for all methods of a path, so that a wrong method is told all the right ones.
+    One route for all methods of a path, so that the answer to a wrong method names all the right ones.
     """
 
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         request.state.parameters = parameters = parameters_of(path, method).read(request)
         try:
-            return await endpoints[method](request)
+            return await handlers[method](request, service)
         except Conflict as error:
             if error.field != "if_version" or "If-Match" not in parameters:
                 raise
             request.state.visit.code = error.code
             return as_problem(error, MOVED)
 
-    return Route(path, endpoint, methods=list(endpoints))
+    return Route(path, endpoint, methods=list(handlers))
 
 
 def get_parameters(request: Request) -> dict[str, Json]:
@@ -189,69 +188,58 @@ def get_parameters(request: Request) -> dict[str, Json]:
     return parameters
 
 
-def wire_endpoint(route: Wire, service: Service) -> Endpoint:
-    """The endpoint of one wire route."""
-
-    async def endpoint(request: Request) -> Response:
-        request.state.operation = route.operation
-        payload = await _payload(route, request, service)
-        answer = await service.call(route.operation, payload, caller_of(request))
-        request.state.answer = answer
-        return as_json(answer, _status(answer), _headers(answer))
-
-    return endpoint
-
-
 def caller_of(request: Request) -> Caller:
     """Return the authenticated caller."""
     caller: Caller = request.state.caller
     return caller
 
 
-async def json_object(request: Request, *, limit: int, seconds: float) -> dict[str, Json]:
-    """The body, which is an object."""
-    body = await read_body(request, limit=limit, seconds=seconds)
-    if not isinstance(body, dict):
-        raise InvalidRequest("the request has the wrong type: expected object")
-    return body
+def wire_handler(route: Wire) -> Handler:
+    """The handler of one wire route."""
+
+    async def handle(request: Request, service: Service) -> Response:
+        request.state.operation = route.operation
+        payload = await _read_payload(route, request, service)
+        answer = await service.call(route.operation, payload, caller_of(request))
+        request.state.answer = answer
+        status = ACCEPTED if answer.get("status") in ("staged", "deferred") else 200
+        version = answer.get("version")  # what `If-Match` compares with
+        return as_json(answer, status, {"ETag": f'"{version}"'} if isinstance(version, int) else {})
+
+    return handle
 
 
-async def _payload(route: Wire, request: Request, service: Service) -> dict[str, Json]:
-    parameters = get_parameters(request)
+async def _read_payload(route: Wire, request: Request, service: Service) -> dict[str, Json]:
+    parameters, fields = get_parameters(request), properties(route.operation)
     if route.by_query:
-        fields = properties(route.operation)
         return {name: value for name, value in parameters.items() if name in fields}
-    payload = await json_object(request, limit=service.limits.body, seconds=service.limits.body_seconds)
+    payload = await _read_object(request, service, service.limits.body)
     if route.field is not None:
-        _put_path(route, route.field, payload, parameters[route.field])
-    return with_headers(properties(route.operation), payload, parameters)
-
-
-def _put_path(route: Wire, field: str, payload: dict[str, Json], value: Json) -> None:
-    if field in payload:
-        raise InvalidRequest(f"{field} is in the address already", field=field, fix="name it once")
-    kind = resolve_schema(route.operation, properties(route.operation)[field])
-    payload[field] = [value] if kind.get("type") == "array" else value
-
-
-def _status(answer: Mapping[str, Json]) -> int:
-    return ACCEPTED if answer.get("status") in _WAITING else 200
-
-
-def _headers(answer: Mapping[str, Json]) -> dict[str, str]:
-    """A version is what `If-Match` compares with."""
-    version = answer.get("version")
-    return {"ETag": f'"{version}"'} if isinstance(version, int) else {}
+        if route.field in payload:
+            raise InvalidRequest(
+                f"{route.field} is in the address already", field=route.field, fix="name it once"
+            )
+        value = parameters[route.field]
+        kind = resolve_schema(route.operation, fields[route.field])
+        payload[route.field] = [value] if kind.get("type") == "array" else value
+    return with_headers(fields, payload, parameters)
 
 
 async def read_checked_body(
     name: str, request: Request, service: Service, *, limit: int | None = None
 ) -> dict[str, Any]:
     """The body, when it is what the schema of that name describes."""
-    body = await json_object(request, limit=limit or service.limits.body, seconds=service.limits.body_seconds)
+    body = await _read_object(request, service, limit or service.limits.body)
     problem = problem_with(body, name)
     if problem is not None:
         raise problem
+    return body
+
+
+async def _read_object(request: Request, service: Service, limit: int) -> dict[str, Json]:
+    body = await read_body(request, limit=limit, seconds=service.limits.body_seconds)
+    if not isinstance(body, dict):
+        raise InvalidRequest("the request has the wrong type: expected object")
     return body
 
 

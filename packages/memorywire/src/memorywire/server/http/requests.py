@@ -23,39 +23,6 @@ _MEDIA = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 async def read_body(request: Request, *, limit: int, seconds: float) -> Json:
     """The JSON of the body, as `read_bytes` gets it."""
-    _check_media(request)
-    return strict.parse(await read_bytes(request, limit=limit, seconds=seconds))
-
-
-async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
-    """The body; raises before more than `limit` bytes are held or `seconds` have passed."""
-    if int(request.headers.get("content-length", "0")) > limit:
-        raise _too_large(limit)
-    try:
-        async with asyncio.timeout(seconds):
-            return await _collect(request, limit)
-    except TimeoutError:
-        raise TooSlow(f"the body was not there after {seconds:g} s", fix="send it faster") from None
-    except ClientDisconnect:
-        raise TooSlow("the sender went away before the body was there") from None
-
-
-async def _collect(request: Request, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"the body is larger than {limit} bytes", fix="send less, or several requests")
-
-
-def _check_media(request: Request) -> None:
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _MEDIA.fullmatch(media):
         raise WrongMedia(
@@ -63,41 +30,41 @@ def _check_media(request: Request) -> None:
         )
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise WrongMedia("the body must not be compressed", field="Content-Encoding", fix="send it plain")
+    return strict.parse(await read_bytes(request, limit=limit, seconds=seconds))
 
 
-def query_pairs(request: Request) -> list[tuple[str, str]]:
-    """The query, decoded; raises InvalidRequest for what is no UTF-8 or too much."""
-    raw = request.scope["query_string"].decode("ascii", "replace")
+async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
+    """The body; raises before more than `limit` bytes are held or `seconds` have passed."""
+    too_large = TooLarge(f"the body is larger than {limit} bytes", fix="send less, or several requests")
+    if int(request.headers.get("content-length", "0")) > limit:
+        raise too_large
+    parts: list[bytes] = []
+    size = 0
     try:
-        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
-    except ValueError as error:
-        raise InvalidRequest(
-            "the query cannot be read", fix="encode it as UTF-8, percent by percent"
-        ) from error
-    strict.check([text for pair in pairs for text in pair])
-    return pairs
-
-
-def path_value(request: Request, name: str) -> str:
-    """A part of the path, decoded; NotFound if it is not UTF-8."""
-    try:
-        value = unquote(request.path_params[name], errors="strict")
-    except UnicodeDecodeError as error:
-        raise NotFound("no such address") from error
-    return value
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise TooSlow(f"the body was not there after {seconds:g} s", fix="send it faster") from None
+    except ClientDisconnect:
+        raise TooSlow("the sender went away before the body was there") from None
+    return b"".join(parts)
 
 
 def with_headers(
     fields: Container[str], payload: dict[str, Json], parameters: Mapping[str, Json]
 ) -> dict[str, Json]:
     """The payload with the fields that `Idempotency-Key` and `If-Match` stand for."""
-    fields_of_headers: dict[str, Json] = {}
+    headers: dict[str, Json] = {}
     if "Idempotency-Key" in parameters:
-        fields_of_headers["idempotency_key"] = parameters["Idempotency-Key"]
+        headers["idempotency_key"] = parameters["Idempotency-Key"]
     if "If-Match" in parameters:
         version = int(parameters["If-Match"].strip('"'))
-        fields_of_headers["if_edition" if "if_edition" in fields else "if_version"] = version
-    for name, value in fields_of_headers.items():
+        headers["if_edition" if "if_edition" in fields else "if_version"] = version
+    for name, value in headers.items():
         if payload.setdefault(name, value) != value:
             raise InvalidRequest(f"{name} and its header say different things", field=name)
     return payload
@@ -113,24 +80,40 @@ class Parameters:
 
     def __init__(self, path: str, method: str) -> None:
         self._described: Sequence[Mapping[str, Json]] = openapi()["paths"][path][method].get("parameters", ())
-        self._kinds = {one["name"]: _resolve_kind(_find_schema(one)) for one in self._described}
-        self._by_place = {
-            place: [one["name"] for one in self._described if one["in"] == place]
-            for place in ("path", "query", "header")
-        }
-        home = f"{DOCUMENT}#/paths/{_escape(path)}/{method}/parameters"
-        places = {one["name"]: f"{home}/{at}/{_find_place(one)}" for at, one in enumerate(self._described)}
-        self._schema: Json = {
-            "properties": {name: {"$ref": place} for name, place in places.items()},
-            "required": [one["name"] for one in self._described if one["required"]],
-        }
+        self._by_place: dict[str, list[str]] = {"path": [], "query": [], "header": []}
+        self._kinds: dict[str, Mapping[str, Json]] = {}
+        references: dict[str, Json] = {}
+        for at, one in enumerate(self._described):
+            name, schema, place = one["name"], one.get("schema"), "schema"
+            if schema is None:
+                schema, place = one["content"][JSON]["schema"], f"content/{_escape(JSON)}/schema"
+            self._kinds[name] = _resolve_kind(schema)
+            self._by_place[one["in"]].append(name)
+            pointer = f"{DOCUMENT}#/paths/{_escape(path)}/{method}/parameters/{at}/{place}"
+            references[name] = {"$ref": pointer}
+        required = [one["name"] for one in self._described if one["required"]]
+        self._schema: Json = {"properties": references, "required": required}
         self._shape = load_shapes().of(self._schema, DOCUMENT)
 
     def read(self, request: Request) -> dict[str, Json]:
         """Every parameter that was sent, by name; raises InvalidRequest, naming the one that does not fit."""
-        values = self._read_query(query_pairs(request)) if request.scope["query_string"] else {}
+        values: dict[str, Json] = {}
+        if request.scope["query_string"]:
+            raw = request.scope["query_string"].decode("ascii", "replace")
+            try:
+                pairs = parse_qsl(
+                    raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS
+                )
+            except ValueError as error:
+                fix = "encode it as UTF-8, percent by percent"
+                raise InvalidRequest("the query cannot be read", fix=fix) from error
+            strict.check([text for pair in pairs for text in pair])
+            values = self._read_query(pairs)
         for name in self._by_place["path"]:
-            values[name] = path_value(request, name)
+            try:
+                values[name] = unquote(request.path_params[name], errors="strict")
+            except UnicodeDecodeError as error:
+                raise NotFound("no such address") from error
         for name in self._by_place["header"]:
             if name in request.headers:
                 values[name] = request.headers[name]
@@ -148,7 +131,9 @@ class Parameters:
         values: dict[str, Json] = {}
         for name, text in pairs:
             if name not in self._by_place["query"]:
-                raise InvalidRequest(f"{name} is not a field here", field=name, fix=self._list_known())
+                known = ", ".join(self._by_place["query"])
+                fix = f"there are: {known}" if known else "this address takes no query"
+                raise InvalidRequest(f"{name} is not a field here", field=name, fix=fix)
             kind = self._kinds[name]
             if kind.get("type") == "array":
                 values.setdefault(name, []).append(_parse_value(_resolve_kind(kind["items"]), text, name))
@@ -163,17 +148,10 @@ class Parameters:
         faults = self._shape.faults(values)
         if faults:
             problem = problem_of(faults, self._schema)
-            problem.fix = problem.fix or self._advice(problem.field)
+            text = next((one["description"] for one in self._described if one["name"] == problem.field), "")
+            problem.fix = problem.fix or (f"{problem.field}: {text}" if text else "see /docs")
             raise problem
         return values
-
-    def _list_known(self) -> str:
-        names = self._by_place["query"]
-        return f"there are: {', '.join(names)}" if names else "this address takes no query"
-
-    def _advice(self, field: str | None) -> str:
-        descriptions = {one["name"]: one["description"] for one in self._described}
-        return f"{field}: {descriptions[field]}" if descriptions.get(field) else "see /docs"
 
 
 @cache
@@ -186,15 +164,6 @@ def parameters_of(path: str, method: str) -> Parameters:
 def load_shapes() -> Shapes:
     """The schemas of the published description, whose address is DOCUMENT."""
     return Shapes({DOCUMENT: openapi()}.__getitem__)
-
-
-def _find_place(description: Mapping[str, Json]) -> str:
-    return "schema" if "schema" in description else f"content/{_escape(JSON)}/schema"
-
-
-def _find_schema(description: Mapping[str, Json]) -> Mapping[str, Json]:
-    schema: Mapping[str, Json] = description["schema" if "schema" in description else "content"]
-    return schema if "schema" in description else schema[JSON]["schema"]
 
 
 def _resolve_kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:

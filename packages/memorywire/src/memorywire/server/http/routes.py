@@ -12,13 +12,8 @@ from memorywire.wire.codec import OPERATIONS
 ALL = tuple(OPERATIONS)
 
 NEEDS: Mapping[str, Right] = {
-    **dict.fromkeys(
-        (
-            *("recall", "context", "profile", "get", "list", "history", "changes", "capabilities", "why"),
-            *("agents", "facets", "recalls"),
-        ),
-        Right.READ,
-    ),
+    **dict.fromkeys(("recall", "context", "profile", "get", "list", "history", "changes"), Right.READ),
+    **dict.fromkeys(("capabilities", "why", "agents", "facets", "recalls"), Right.READ),
     **dict.fromkeys(("remember", "forget", "merge", "expire", "undo", "feedback"), Right.WRITE),
     **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
 }
@@ -28,7 +23,7 @@ EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
 """Operations that, for the default tenant, concern the rules of every tenant."""
 
 
-class Wire(Struct, frozen=True, kw_only=True):
+class Wire(Struct, frozen=True):
     """An address of a wire operation. `field` is the part of the path that belongs to the payload."""
 
     method: str
@@ -47,28 +42,25 @@ class Wire(Struct, frozen=True, kw_only=True):
 
 
 _FRIENDLY = (
-    Wire(method="GET", path="/v0/memories", operation="list"),
-    Wire(method="GET", path="/v0/memories/{id}", operation="get", field="id"),
-    Wire(method="GET", path="/v0/memories/{id}/history", operation="history", field="id"),
-    Wire(method="POST", path="/v0/undo/{change_id}", operation="undo", field="change_id"),
-    Wire(method="GET", path="/v0/profile", operation="profile"),
-    Wire(method="GET", path="/v0/changes", operation="changes"),
-    Wire(method="GET", path="/v0/capabilities", operation="capabilities"),
-    Wire(method="GET", path="/v0/proposals", operation="proposals"),
-    Wire(method="GET", path="/v0/proposals/{proposal_id}", operation="proposal", field="proposal_id"),
-    Wire(
-        method="POST", path="/v0/proposals/{proposal_ids}/decision", operation="decide", field="proposal_ids"
-    ),
-    Wire(method="GET", path="/v0/recalls/{recall_id}", operation="why", field="recall_id"),
-    Wire(method="GET", path="/v0/rules", operation="rules"),
-    Wire(method="PUT", path="/v0/rules", operation="set_rules"),
+    Wire("GET", "/v0/memories", "list"),
+    Wire("GET", "/v0/memories/{id}", "get", "id"),
+    Wire("GET", "/v0/memories/{id}/history", "history", "id"),
+    Wire("POST", "/v0/undo/{change_id}", "undo", "change_id"),
+    Wire("GET", "/v0/profile", "profile"),
+    Wire("GET", "/v0/changes", "changes"),
+    Wire("GET", "/v0/capabilities", "capabilities"),
+    Wire("GET", "/v0/proposals", "proposals"),
+    Wire("GET", "/v0/proposals/{proposal_id}", "proposal", "proposal_id"),
+    Wire("POST", "/v0/proposals/{proposal_ids}/decision", "decide", "proposal_ids"),
+    Wire("GET", "/v0/recalls/{recall_id}", "why", "recall_id"),
+    Wire("GET", "/v0/rules", "rules"),
+    Wire("PUT", "/v0/rules", "set_rules"),
 )
 
 
 def wire_routes() -> tuple[Wire, ...]:
-    """Every operation under its own name, and the friendly addresses of those that this release knows."""
-    plain = [Wire(method="POST", path=f"/v0/{name}", operation=name) for name in ALL]
-    return (*plain, *(route for route in _FRIENDLY if route.operation in ALL))
+    """Every operation under its own name, and the friendly addresses."""
+    return (*(Wire("POST", f"/v0/{name}", name) for name in ALL), *_FRIENDLY)
 
 
 def names_agent(operation: str) -> bool:
@@ -77,9 +69,8 @@ def names_agent(operation: str) -> bool:
 
 
 def agent_is_optional(operation: str) -> bool:
-    return names_agent(operation) and "agent_id" not in spec.schema(f"{operation}.request").get(
-        "required", ()
-    )
+    required = spec.schema(f"{operation}.request").get("required", ())
+    return names_agent(operation) and "agent_id" not in required
 
 
 def properties(operation: str) -> Mapping[str, Json]:
@@ -93,11 +84,10 @@ def resolve_schema(operation: str, schema: Mapping[str, Json]) -> Mapping[str, J
     while "$ref" in schema:
         document, _, place = schema["$ref"].partition("#/")
         home = spec.schema(document.removesuffix(".json") or f"{operation}.request")
-        rest = {name: value for name, value in schema.items() if name != "$ref"}
         value: Json = home
         for step in place.split("/") if place else ():
             value = value[step]
-        schema = {**value, **rest}
+        schema = {**value, **{name: inner for name, inner in schema.items() if name != "$ref"}}
     return schema
 
 

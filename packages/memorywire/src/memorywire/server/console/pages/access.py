@@ -15,41 +15,36 @@ from memorywire.server.console.sessions import PATH, Note, Session
 from memorywire.server.http.answers import status_of
 
 
-async def operators(page: Page) -> Response:
-    return await _show_operators(page)
-
-
 async def add(page: Page, form: Form) -> Response:
     """Add an operator; if it fails, the page shows the problem and keeps what was typed."""
     registry = _open_registry(page)
     try:
-        token = await registry.add(_build_operator(page, form), expires_at=_read_expiry(page, form))
-    except (InvalidRequest, Conflict, Forbidden) as error:
-        return await _show_operators(page, status=status_of(error), form=form, problem=error.problem())
-    return await _show_operators(page, token)
-
-
-def _build_operator(page: Page, form: Form) -> Operator:
-    role = _read_role(form.text("role"))
-    if role is Role.ADMIN and page.caller.name == LOCAL:
-        raise Forbidden(
-            "only an admin, or the command line, can name an admin",
-            field="role",
-            fix="memorywire operator add NAME --role admin",
+        text = form.text("role")
+        if text not in set(Role):
+            fix = f"use one of: {', '.join(Role)}"
+            raise InvalidRequest(f"{text} is not a role", field="role", fix=fix)
+        if text == Role.ADMIN and page.caller.name == LOCAL:
+            raise Forbidden(
+                "only an admin, or the command line, can name an admin",
+                field="role",
+                fix="memorywire operator add NAME --role admin",
+            )
+        operator = Operator(
+            name=form.text("name"),
+            role=Role(text),
+            made_at=page.now,
+            tenants=tuple((form.get("tenants") or "*").split()),
+            agents=tuple((form.get("agents") or "*").split()),
         )
-    return Operator(
-        name=form.text("name"),
-        role=role,
-        made_at=page.now,
-        tenants=_read_patterns(form, "tenants"),
-        agents=_read_patterns(form, "agents"),
-    )
+        token = await registry.add(operator, expires_at=_read_expiry(page, form))
+    except (InvalidRequest, Conflict, Forbidden) as error:
+        return await operators(page, status=status_of(error), form=form, problem=error.problem())
+    return await operators(page, token)
 
 
 async def rotate(page: Page, form: Form) -> Response:
-    return await _show_operators(
-        page, await _open_registry(page).rotate(form.text("name"), expires_at=_read_expiry(page, form))
-    )
+    registry, expiry = _open_registry(page), _read_expiry(page, form)
+    return await operators(page, await registry.rotate(form.text("name"), expires_at=expiry))
 
 
 async def revoke(page: Page, form: Form) -> Response:
@@ -57,7 +52,7 @@ async def revoke(page: Page, form: Form) -> Response:
     return page.go(page.link("/operators"), Note(text=f"Access of {form.text('name')} was revoked."))
 
 
-async def _show_operators(
+async def operators(
     page: Page,
     token: Issued | None = None,
     *,
@@ -76,16 +71,6 @@ def _open_registry(page: Page) -> Registry:
     page.caller.require(Right.MANAGE, everywhere=True)
     service = page.console.service
     return Registry(journal=service.journal, clock=service.container.context.clock, actor=page.caller.name)
-
-
-def _read_role(text: str) -> Role:
-    if text not in set(Role):
-        raise InvalidRequest(f"{text} is not a role", field="role", fix=f"use one of: {', '.join(Role)}")
-    return Role(text)
-
-
-def _read_patterns(form: Form, name: str) -> tuple[str, ...]:
-    return tuple((form.get(name) or "*").split())
 
 
 def _read_expiry(page: Page, form: Form) -> int | None:

@@ -1,7 +1,6 @@
 """Activity: the ledger as people read it; what an entry changed, its proof, and a way back."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -9,79 +8,71 @@ from starlette.responses import Response
 from memorywire.consolidate.runs import load_run
 from memorywire.consolidate.steps import DREAM
 from memorywire.journal.operators import Right
+from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json, Scope
 from memorywire.policy.diff import segments, visible
-from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View, show_text, whole
 from memorywire.server.console.render import day_ms, plain
 from memorywire.server.console.sessions import Note
-from memorywire.server.http import audit as audit
+from memorywire.server.http import audit
 from memorywire.server.http.requests import parameters_of
 
 _PAGE = 50
 _SHOWN_MEMORIES = 10
-_FIELDS = ("operation", "kind", "actor", "memory")
-_TEXT = "text/plain; charset=utf-8"
-OPERATIONS = (
-    *("remember", "recall", "forget", "merge", "expire", "undo", "dream", "feedback", "rules", "operator"),
-)
+OPERATIONS = "remember recall forget merge expire undo dream feedback rules operator".split()
 
 
 async def activity(page: Page) -> Response:
-    return await _show_activity(page, _read_filters(page))
+    """A page of the ledger, with the filters of the address; dates are days."""
+    filters = {name: page.query.get(name) for name in ("operation", "kind", "actor", "memory", "before")}
+    for name, end_of_day in (("since", 0), ("until", DAY_MS - 1)):
+        if name in page.query:
+            filters[name] = str(day_ms(page.query[name], name) + end_of_day)
+    return await _show_activity(page, await _load_entries(page, **filters))
 
 
 async def verify(page: Page) -> Response:
     """The same page, with the answer above it: whether the whole ledger holds."""
     verdict = await audit.verdict(page.console.service, page.caller)
-    return await _show_activity(page, [("limit", str(_PAGE))], verdict)
+    return await _show_activity(page, await _load_entries(page, agent_id=None), verdict)
 
 
 async def entry(page: Page) -> Response:
     record = await audit.entry(page.console.service, page.caller, _read_sequence(page))
+    versions = _list_versions(record)
     moves = [
-        await _compare_version(page, record["agent_id"], *version)
-        for version in _list_versions(record)[:_SHOWN_MEMORIES]
+        await _compare_version(page, record["agent_id"], *version) for version in versions[:_SHOWN_MEMORIES]
     ]
-    return await page.show(
-        "entry.html", entry=record, moves=moves, more=len(_list_versions(record)) - len(moves)
-    )
+    return await page.show("entry.html", entry=record, moves=moves, more=len(versions) - len(moves))
 
 
 async def undo(page: Page, form: Form) -> Response:
     """Take back a change; that is a change too, and can be taken back."""
-    receipt = await page.call("undo", agent_id=form.text("agent"), change_id=form.text("change"))
-    again = (
-        {"change_id": receipt["change_id"], "agent_id": form.text("agent")}
-        if "change_id" in receipt
-        else None
-    )
+    agent = form.text("agent")
+    receipt = await page.call("undo", agent_id=agent, change_id=form.text("change"))
+    again = {"change_id": receipt["change_id"], "agent_id": agent} if "change_id" in receipt else None
     text = "Undone." if receipt["status"] == "committed" else f"The undo is {receipt['status']}."
     return page.go(form.get("back") or page.link("/activity"), Note(text=text, undo=again))
 
 
 async def checkpoint(page: Page) -> Response:
     answer = await audit.signed(page.console.service, page.caller)
-    return _download(f"{answer['checkpoint']}\n{answer['key']}\n", "checkpoint.txt")
+    return show_text(f"{answer['checkpoint']}\n{answer['key']}\n", "checkpoint.txt")
 
 
 async def proof(page: Page) -> Response:
     sequence = _read_sequence(page)
-    return _download(
-        await audit.proof(page.console.service, page.caller, sequence), f"entry-{sequence}.jsonl"
-    )
+    lines = await audit.proof(page.console.service, page.caller, sequence)
+    return show_text(lines, f"entry-{sequence}.jsonl")
 
 
 async def _show_activity(
-    page: Page, filters: list[tuple[str, str]], verdict: dict[str, Json] | None = None
+    page: Page, answer: dict[str, Json], verdict: dict[str, Json] | None = None
 ) -> Response:
-    parameters = parameters_of("/v0/audit", "GET").from_query(filters)
-    page_of_entries = await audit.entries(page.console.service, page.caller, parameters)
-    rows = [
-        {**one, "about": _summarise(one), "subject": one.get("subject")} for one in page_of_entries["entries"]
-    ]
+    rows = [{**one, "about": _summarise(one), "subject": one.get("subject")} for one in answer["entries"]]
     return await page.show(
-        "activity.html", rows=rows, next=page_of_entries.get("next"), operations=OPERATIONS, verdict=verdict
+        "activity.html", rows=rows, next=answer.get("next"), operations=OPERATIONS, verdict=verdict
     )
 
 
@@ -102,23 +93,6 @@ def _summarise(entry: dict[str, Json]) -> str:
     return ", ".join(counts) or str(details.get("rule", ""))
 
 
-def _download(text: str, name: str) -> Response:
-    return Response(text, media_type=_TEXT, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-def _read_filters(page: Page) -> list[tuple[str, str]]:
-    """Return the filters of the page as parameters of `/v0/audit`; dates are days."""
-    filters = [(name, page.query[name]) for name in _FIELDS if name in page.query]
-    for name, later in (("since", 0), ("until", 1)):
-        if name in page.query:
-            filters.append((name, str(day_ms(page.query[name], name) + later * (24 * 3_600_000 - 1))))
-    if page.agent is not None:
-        filters.append(("agent_id", page.agent))
-    if "before" in page.query:
-        filters.append(("before", page.query["before"]))
-    return [*filters, ("limit", str(_PAGE))]
-
-
 def _read_sequence(page: Page) -> int:
     return whole(page.query.get("seq", ""), "seq", "seq is the number of an entry")
 
@@ -136,19 +110,15 @@ async def _compare_version(
     page: Page, agent: str, id: str, version: int, reason: str | None
 ) -> dict[str, Any]:
     """What a version said, beside what the one before it said; after an end, nothing."""
-    texts = await _load_texts(page, agent, id)
+    try:
+        versions = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except MemorywireError:
+        versions = []  # erased, or of a store that keeps no history: the entry stands without it
+    texts = {one["number"]: one["record"]["content"] for one in versions if "record" in one}
     after = None if reason is not None else texts.get(version)
     before = texts.get(version if reason is not None else version - 1)
     words = segments(visible(before or ""), visible(after or ""))
     return {"id": id, "version": version, "reason": reason, "known": bool(before or after), "words": words}
-
-
-async def _load_texts(page: Page, agent: str, id: str) -> dict[int, str]:
-    try:
-        versions = (await page.call("history", agent_id=agent, id=id))["versions"]
-    except MemorywireError:
-        return {}  # erased, or of a store that keeps no history: the entry stands without it
-    return {one["number"]: one["record"]["content"] for one in versions if "record" in one}
 
 
 ACTIVITY = PageGroup(
@@ -169,17 +139,19 @@ _STEPS = 25
 
 
 async def dreams(page: Page) -> Response:
-    entries = await _load_entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
-    undos = await _load_undos(page)
-    rows = [
-        {
-            **one,
-            "about": _describe_steps(one["details"].get("steps", ())),
-            "undone_by": undos.get(one["subject"]),
-        }
-        for one in entries["entries"]
-    ]
-    return await page.show("dreams.html", rows=rows, next=entries.get("next"), tending=page.console.tending)
+    """The runs; which of the last undos took one back, unless another took that back in turn."""
+    answer = await _load_entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
+    undos = await _load_entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
+    by_change = {
+        one["details"]["undoes"]: one["subject"] for one in undos["entries"] if "undoes" in one["details"]
+    }
+    undone = {change: undo for change, undo in by_change.items() if undo not in by_change}
+    rows = []
+    for one in answer["entries"]:
+        passes = Counter(step["pass"] for step in one["details"].get("steps", ()))
+        about = ", ".join(f"{count} {name}" for name, count in passes.items())
+        rows.append({**one, "about": about, "undone_by": undone.get(one["subject"])})
+    return await page.show("dreams.html", rows=rows, next=answer.get("next"), tending=page.console.tending)
 
 
 async def run(page: Page) -> Response:
@@ -192,13 +164,13 @@ async def run(page: Page) -> Response:
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await page.console.service.as_caller(page.caller).context.serving(scope)
     document = await page.console.service.finish(load_run(scope, id, context))
-    first = _read_offset(page)
+    first = whole(page.query.get("after", "0"), "after", "after is the number of a step")
     last = first + _STEPS
-    moves = [
+    steps = [
         {**step, "memories": _compare_versions(step, document)} for step in document["steps"][first:last]
     ]
     following = str(last) if last < len(document["steps"]) else None
-    return await page.show("dream.html", agent=agent, run=document, steps=moves, next=following)
+    return await page.show("dream.html", agent=agent, run=document, steps=steps, next=following)
 
 
 async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
@@ -209,38 +181,18 @@ async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
     return await audit.entries(page.console.service, page.caller, parameters)
 
 
-async def _load_undos(page: Page) -> Mapping[str, str]:
-    """Which of the last undos took which change back, unless another took that back in turn."""
-    entries = await _load_entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
-    by = {
-        one["details"]["undoes"]: one["subject"] for one in entries["entries"] if "undoes" in one["details"]
-    }
-    return {change: undo for change, undo in by.items() if undo not in by}
-
-
-def _describe_steps(steps: list[dict[str, Json]]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in Counter(step["pass"] for step in steps).items())
-
-
 def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[dict[str, Any]]:
     """Each memory of the step as it was before the run beside what it was after."""
-    sides = [{one["id"]: one for one in document[side]} for side in ("ended", "began")]
-    ids = [id for id in (*step["ids"], step.get("kept")) if id is not None]
-    return [
-        {"id": id, "words": segments(*(visible(_write_content(side.get(id))) for side in sides))}
-        for id in ids
-        if any(id in side for side in sides)
+    sides = [
+        {one["id"]: plain(one["content"]) for one in document[side] if one["content"] is not None}
+        for side in ("ended", "began")
     ]
-
-
-def _read_offset(page: Page) -> int:
-    """Where the page begins among the steps."""
-    return whole(page.query.get("after", "0"), "after", "after is the number of a step")
-
-
-def _write_content(version: dict[str, Json] | None) -> str:
-    content = None if version is None else version["content"]
-    return "" if content is None else plain(content)
+    known = {one["id"] for side in ("ended", "began") for one in document[side]}
+    return [
+        {"id": id, "words": segments(*(visible(side.get(id, "")) for side in sides))}
+        for id in (*step["ids"], step.get("kept"))
+        if id in known
+    ]
 
 
 DREAMS = PageGroup(

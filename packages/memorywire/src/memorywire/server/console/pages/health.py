@@ -13,22 +13,42 @@ from memorywire.pipeline.transaction import redeliver, write_off
 from memorywire.server.console.page import Form, Page, PageGroup, Section, View
 from memorywire.server.console.render import columns
 from memorywire.server.console.sessions import Note
-from memorywire.server.http import audit as audit
+from memorywire.server.http import audit
 
 _DAYS = 30
 _MOST_DEBTS = 100
 _MOST_FOUND = 200
 
 
-async def health(page: Page) -> Response:
-    return await _show_health(page)
+async def health(page: Page, state: Any = None) -> Response:
+    service = page.console.service
+    capabilities = service.container.capabilities
+    debts = await audit.owed(service, page.caller)
+    agents = (await page.call("agents"))["items"]
+    # All operations but the event stream, which stays open.
+    latencies = {**page.request.state.metrics.latencies()}
+    latencies.pop("events", None)
+    growth = await page.console.growth.by_day(page.caller)
+    return await page.show(
+        "health.html",
+        wired=capabilities,
+        missing={one.name: sorted(frozenset(Feature) - one.features) for one in capabilities.stores},
+        stand=await service.finish(service.journal.read_status()) if page.caller.everywhere else None,
+        debts=debts[:_MOST_DEBTS],
+        debts_total=len(debts),
+        growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
+        latencies=sorted(latencies.items()),
+        agents=agents,
+        checked=state,
+        tending=page.console.tending,
+    )
 
 
 async def check(page: Page) -> Response:
     """The same page, after every store was asked how it is; a large file takes a while to read."""
     page.caller.require(Right.MANAGE, everywhere=True)
     state = await page.console.service.finish(page.console.service.container.context.store.health())
-    return await _show_health(page, state=state)
+    return await health(page, state)
 
 
 async def look_for_secrets(page: Page, form: Form) -> Response:
@@ -62,33 +82,6 @@ async def count_pending(page: Page) -> int:
     return len(await audit.owed(page.console.service, page.caller))
 
 
-async def _show_health(page: Page, state: Any = None) -> Response:
-    service = page.console.service
-    capabilities = service.container.capabilities
-    debts = await audit.owed(service, page.caller)
-    agents = (await page.call("agents"))["items"]
-    growth = await page.console.growth.by_day(page.caller)
-    return await page.show(
-        "health.html",
-        wired=capabilities,
-        missing={one.name: sorted(frozenset(Feature) - one.features) for one in capabilities.stores},
-        stand=await service.finish(service.journal.read_status()) if page.caller.everywhere else None,
-        debts=debts[:_MOST_DEBTS],
-        debts_total=len(debts),
-        growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
-        latencies=_list_latencies(page),
-        agents=agents,
-        checked=state,
-        tending=page.console.tending,
-    )
-
-
-def _list_latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
-    """Return the latency of every operation except the event stream, which stays open."""
-    latencies = page.request.state.metrics.latencies()
-    return sorted((name, figures) for name, figures in latencies.items() if name != "events")
-
-
 HEALTH = PageGroup(
     views=(
         View(path="/health", look=health),
@@ -101,9 +94,6 @@ HEALTH = PageGroup(
 )
 
 
-_LASTING = {"longTerm": True}
-
-
 async def agents(page: Page) -> Response:
     items = (await page.call("agents"))["items"]
     dimensions = tuple(openwop(page.console.service.container.capabilities)["dimensions"])
@@ -112,7 +102,7 @@ async def agents(page: Page) -> Response:
         found=items,
         dimensions=DIMENSIONS,
         provided=dimensions,
-        unmet=degraded(_LASTING, dimensions),
+        unmet=degraded({"longTerm": True}, dimensions),
         most=max((one["memories"] for one in items), default=0),
     )
 

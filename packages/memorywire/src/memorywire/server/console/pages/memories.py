@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
@@ -18,8 +18,10 @@ from memorywire.server.console.render import day_ms
 
 _PAGE = 50
 _CHUNK = 1_000
-_COLUMNS = ("id", "type", "content", "user_id", "source", "trust", "standing", "confidence", "tags")
-_TIMES = ("created_at", "updated_at", "occurred_at", "expires_at")
+_COLUMNS = (
+    *("id", "type", "content", "user_id", "source", "trust", "standing", "confidence", "tags"),
+    *("created_at", "updated_at", "occurred_at", "expires_at"),
+)
 
 
 async def memories(page: Page) -> Response:
@@ -30,8 +32,13 @@ async def memories(page: Page) -> Response:
         return await page.show("memories.html", agents=agents, agent=None, found=None, facets=None)
     filter = build_filter(page, agent)
     words = page.query.get("q")
-    results = await _search(page, words, filter) if words else await _list(page, filter)
-    facets = await page.call("facets", **{name: filter.get(name) for name in _FACETED})
+    if words:
+        results = {**await _recall(page, words, filter), "total": None, "next": None}
+    else:
+        after = page.query.get("after")
+        answer = await page.call("list", **filter, after=after, limit=_PAGE, order="newest")
+        results = {"next": None, **answer, "recall_id": None}
+    facets = await page.call("facets", **filter)
     return await page.show("memories.html", agents=agents, agent=agent, found=results, facets=facets)
 
 
@@ -55,10 +62,10 @@ def build_filter(page: Page, agent: str) -> dict[str, Json]:
     conditions: list[Json] = [
         {name: query[name]} for name in ("source", "trust", "standing", "tags") if name in query
     ]
-    conditions += [{"created_at": {"gte": day_ms(query["since"], "since")}}] if "since" in query else []
-    conditions += (
-        [{"created_at": {"lt": day_ms(query["until"], "until") + DAY_MS}}] if "until" in query else []
-    )
+    if "since" in query:
+        conditions.append({"created_at": {"gte": day_ms(query["since"], "since")}})
+    if "until" in query:
+        conditions.append({"created_at": {"lt": day_ms(query["until"], "until") + DAY_MS}})
     return {
         "agent_id": agent,
         "user_id": query.get("user_id"),
@@ -66,19 +73,6 @@ def build_filter(page: Page, agent: str) -> dict[str, Json]:
         "filter": {"and": conditions} if conditions else None,
         "include": ["archived"] if query.get("standing") == "archived" else None,
     }
-
-
-_FACETED = ("agent_id", "user_id", "types", "filter", "include")
-
-
-async def _list(page: Page, filter: Mapping[str, Json]) -> dict[str, Any]:
-    answer = await page.call("list", **filter, after=page.query.get("after"), limit=_PAGE, order="newest")
-    return {"items": answer["items"], "total": answer["total"], "next": answer.get("next"), "recall_id": None}
-
-
-async def _search(page: Page, words: str, filter: Mapping[str, Json]) -> dict[str, Any]:
-    answer = await _recall(page, words, filter)
-    return {**answer, "total": None, "next": None}
 
 
 async def _recall(page: Page, words: str, filter: Mapping[str, Json]) -> dict[str, Any]:
@@ -105,22 +99,21 @@ async def _write_json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> Asyn
 
 
 async def _write_table(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
-    yield _write_row([*_COLUMNS, *_TIMES])
+    """Rows of text; a cell that a spreadsheet would take for a formula gets an apostrophe."""
+    yield _write_row(_COLUMNS)
     async for items in pages:
         for one in items:
-            yield _write_row([_write_cell(one.get(name)) for name in (*_COLUMNS, *_TIMES)])
+            cells = [one.get(name, "") for name in _COLUMNS]
+            texts = [
+                cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells
+            ]
+            yield _write_row(map(as_cell, texts))
 
 
-def _write_row(cells: list[str]) -> bytes:
+def _write_row(cells: Iterable[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue().encode(errors="backslashreplace")
-
-
-def _write_cell(value: Json) -> str:
-    """A value as text; one that a spreadsheet would take for a formula gets an apostrophe."""
-    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return as_cell(text)
 
 
 _FORMATS = {

@@ -1,7 +1,7 @@
 """Policy: the rules in their order, what they would have done, every edition, and what was learned."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -27,8 +27,18 @@ _DAYS = 30
 
 
 async def policy(page: Page) -> Response:
+    """Rules as a table shows them: what they are about, apart from their conditions."""
     book = await page.call("rules")
-    return await page.show("policy.html", book=book, **_describe_book(book))
+    return await page.show(
+        "policy.html",
+        book=book,
+        given=[_describe_rule(one) for one in book["given"]],
+        base=[_describe_rule(one) for one in book["base"]],
+        suggestions=[{**one, "row": _describe_rule(one["rule"])} for one in book["suggestions"]],
+        editions=[
+            {**one, "rows": [_describe_rule(each) for each in one["rules"]]} for one in book["editions"]
+        ],
+    )
 
 
 async def rule(page: Page) -> Response:
@@ -44,27 +54,40 @@ async def rule(page: Page) -> Response:
 
 
 async def save(page: Page, form: Form) -> Response:
-    """Keep a rule in its place, or only try it; a problem is shown beside what was typed."""
+    """Save a rule in its place, or only try it; a problem is shown beside what was typed."""
     book = await page.call("rules")
-    values: dict[str, Any] = {"book": book, "text": form.get("rule") or "", "name": form.get("name")}
+    name, text = form.get("name"), form.get("rule") or ""
+    status, trial, problem = 200, None, None
     try:
         draft = _parse_rule(form.text("rule"))
-        if form.get("try") is not None:
-            trial = await _try_rule(page, form, draft)
-            return await page.show("rule.html", **values, trial=trial, problem=None)
-        rules = _replace_rule(book["given"], form.get("name"), draft)
-        await page.call("set_rules", rules=rules, if_edition=_read_edition(form))
+        if form.get("try") is None:
+            rules = [draft if one["name"] == name else one for one in book["given"]]
+            rules = [draft, *rules] if name is None else rules
+            await page.call("set_rules", rules=rules, if_edition=_read_edition(form))
+            return page.go(page.link("/policy"), Note(text=f"Rule {draft.get('name', '')} is active."))
+        agent = form.get("agent")
+        if agent is None:
+            raise InvalidRequest("name an agent to try the rule on", field="agent", fix="fill it in")
+        answer = await page.call("test_rule", agent_id=agent, rule=draft, days=_DAYS)
+        trial = {"agent": agent, **answer}
     except MemorywireError as error:
-        problem = error.problem()
-        return await page.show("rule.html", status_of(error), **values, trial=None, problem=problem)
-    return page.go(page.link("/policy"), Note(text=f"Rule {draft.get('name', '')} is active."))
+        status, problem = status_of(error), error.problem()
+    return await page.show("rule.html", status, book=book, text=text, name=name, trial=trial, problem=problem)
 
 
 async def arrange(page: Page, form: Form) -> Response:
     """Move, switch or remove a rule; the whole list is put in force again, as a new edition."""
-    book, name = await page.call("rules"), form.text("name")
+    rules, name = list((await page.call("rules"))["given"]), form.text("name")
     act = form.text("act")
-    await _save_rules(page, form, _rearrange(list(book["given"]), name, act))
+    place = next((at for at, one in enumerate(rules) if one["name"] == name), None)
+    if place is None or act not in _DONE:
+        raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
+    rule = rules.pop(place)
+    if act in ("on", "off"):
+        rules.insert(place, {**rule, "enabled": act == "on"})
+    elif act != "remove":
+        rules.insert(max(0, place - 1) if act == "up" else place + 1, rule)
+    await _save_rules(page, form, rules)
     return page.go(page.link("/policy"), Note(text=_DONE[act].format(name)))
 
 
@@ -93,14 +116,10 @@ async def activate(page: Page, form: Form) -> Response:
 async def revert(page: Page, form: Form) -> Response:
     """Take back all that a learned rule let pass, and switch it off."""
     receipt = await page.call("revert_rule", name=form.text("name"))
-    remainder = (
-        f"; {len(receipt['kept_ids'])} could not be, because the memory has changed"
-        if receipt["kept_ids"]
-        else ""
-    )
-    summary = counted(len(receipt["reverted_ids"]), "change was", "changes were")
-    text = f"{summary} undone{remainder}. The rule is disabled."
-    return page.go(page.link("/policy"), Note(text=text))
+    text = f"{counted(len(receipt['reverted_ids']), 'change was', 'changes were')} undone"
+    if receipt["kept_ids"]:
+        text += f"; {len(receipt['kept_ids'])} could not be, because the memory has changed"
+    return page.go(page.link("/policy"), Note(text=f"{text}. The rule is disabled."))
 
 
 _DONE = {
@@ -110,33 +129,6 @@ _DONE = {
     "off": "Rule {} is disabled.",
     "remove": "Rule {} is removed. Earlier editions still have it.",
 }
-
-
-def _rearrange(rules: list[dict[str, Json]], name: str, act: str) -> list[dict[str, Json]]:
-    place = next((at for at, one in enumerate(rules) if one["name"] == name), None)
-    if place is None or act not in _DONE:
-        raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
-    if act in ("on", "off"):
-        rules[place] = {**rules[place], "enabled": act == "on"}
-        return rules
-    rule = rules.pop(place)
-    if act != "remove":
-        rules.insert(max(0, place - 1) if act == "up" else place + 1, rule)
-    return rules
-
-
-def _replace_rule(rules: Sequence[Json], name: str | None, rule: Json) -> list[Json]:
-    """The list with the rule in the place of the one it replaces; a new one stands first."""
-    if name is None:
-        return [rule, *rules]
-    return [rule if one["name"] == name else one for one in rules]
-
-
-async def _try_rule(page: Page, form: Form, rule: Json) -> dict[str, Json]:
-    agent = form.get("agent")
-    if agent is None:
-        raise InvalidRequest("name an agent to try the rule on", field="agent", fix="fill it in")
-    return {"agent": agent, **await page.call("test_rule", agent_id=agent, rule=rule, days=_DAYS)}
 
 
 def _parse_rule(text: str) -> dict[str, Json]:
@@ -151,18 +143,6 @@ def _parse_rule(text: str) -> dict[str, Json]:
 
 def _read_edition(form: Form) -> int:
     return whole(form.text("edition"), "edition", "edition is a number")
-
-
-def _describe_book(book: Mapping[str, Any]) -> dict[str, Any]:
-    """Rules as a table shows them: what they are about, apart from their conditions."""
-    return {
-        "given": [_describe_rule(one) for one in book["given"]],
-        "base": [_describe_rule(one) for one in book["base"]],
-        "suggestions": [{**one, "row": _describe_rule(one["rule"])} for one in book["suggestions"]],
-        "editions": [
-            {**one, "rows": [_describe_rule(each) for each in one["rules"]]} for one in book["editions"]
-        ],
-    }
 
 
 def _describe_rule(rule: Mapping[str, Json]) -> dict[str, Any]:

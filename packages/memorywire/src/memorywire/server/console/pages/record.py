@@ -11,43 +11,46 @@ from memorywire.model.record import Json
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
-from memorywire.server.console.page import Form, Page, PageGroup, View
+from memorywire.server.console.page import Form, Page, PageGroup, View, show_text
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note
 
 _RECALLS = 20
-_TEXT = "text/plain; charset=utf-8"
-_KEPT = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
+_CONTENT_FIELDS = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
 
 
 async def record(page: Page) -> Response:
     chain = await _load_versions(page)
-    links = _list_links(chain)
+    agent, id, newest = _require_agent(page), page.query["id"], chain[-1].get("record", {})
+    recalls = await page.call("recalls", agent_id=agent, memory_id=id, limit=_RECALLS)
+    expiry = None
+    if "expires_at" in newest:
+        lifetime = max(1, newest["expires_at"] - newest["created_at"])
+        left = newest["expires_at"] - page.now
+        expiry = {"at": newest["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / lifetime))}
     return await page.show(
         "record.html",
-        agent=_require_agent(page),
-        id=page.query["id"],
+        agent=agent,
+        id=id,
         versions=chain[::-1],
         newest=chain[-1],
-        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
-        links=links,
-        pictured=_find_picture(chain[-1]),
+        said_last=_find_last_record(chain),
+        links=_list_links(chain),
+        pictured=_describe_picture(newest),
         compared=_compare(page, chain),
-        recalls=await _load_recalls(page),
-        expiry=_describe_expiry(chain[-1], page.now),
-        raw=page.link("/record/raw", id=page.query["id"], agent=_require_agent(page)),
+        recalls=recalls["items"],
+        expiry=expiry,
+        raw=page.link("/record/raw", id=id, agent=agent),
     )
 
 
 async def raw(page: Page) -> Response:
-    """Everything a version says, as text that no browser takes for anything else."""
-    chain = await _load_versions(page)
-    number = page.query.get("version")
-    version = next((one for one in chain if number in (None, str(one["number"]))), None)
+    """Everything a version says; without a number, the newest."""
+    chain, number = await _load_versions(page), page.query.get("version")
+    version = next((one for one in reversed(chain) if number in (None, str(one["number"]))), None)
     if version is None:
         raise NotFound("there is no such version", field="version")
-    shown_version = chain[-1] if number is None else version
-    return Response(plain(shown_version).encode(errors="backslashreplace"), media_type=_TEXT)
+    return show_text(version)
 
 
 async def picture(page: Page) -> Response:
@@ -63,10 +66,8 @@ async def restore(page: Page, form: Form) -> Response:
     older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
     if older is None:
         raise NotFound("what that version said is gone", field="version")
-    receipt = await _rewrite(page, agent, older["record"], chain[-1]["number"])
-    return page.go(
-        _link_back(page, agent, id), _build_note(receipt, agent, f"Version {number} is current again.")
-    )
+    text = f"Version {number} is current again."
+    return await _rewrite(page, agent, older["record"], chain[-1]["number"], text)
 
 
 async def correct(page: Page, form: Form) -> Response:
@@ -76,22 +77,21 @@ async def correct(page: Page, form: Form) -> Response:
     if str(current["version"]) != form.text("version"):
         raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
     right = {**current, "content": form.text("content"), "source": page.caller.name}
-    receipt = await _rewrite(page, agent, right, current["version"])
-    return page.go(
-        _link_back(page, agent, id), _build_note(receipt, agent, "Corrected. The earlier version is below.")
-    )
+    text = "Corrected. The earlier version is below."
+    return await _rewrite(page, agent, right, current["version"], text)
 
 
-async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int) -> dict[str, Json]:
-    """The receipt of a memory that says this from now on, unless `version` is not its newest."""
-    return await page.call(
+async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int, text: str) -> Response:
+    """Let the memory say this from now on, unless `version` is not its newest."""
+    receipt = await page.call(
         "remember",
         agent_id=agent,
         user_id=record.get("user_id"),
         id=record["id"],
         if_version=version,
-        **{name: record.get(name) for name in _KEPT},
+        **{name: record.get(name) for name in _CONTENT_FIELDS},
     )
+    return page.go(page.link("/record", id=record["id"], agent=agent), _build_note(receipt, agent, text))
 
 
 async def erase_preview(page: Page) -> Response:
@@ -105,7 +105,7 @@ async def erase_preview(page: Page) -> Response:
         id=id,
         trial=trial,
         versions=sum("record" in one for one in chain),
-        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
+        said_last=_find_last_record(chain),
     )
 
 
@@ -119,25 +119,17 @@ async def forget(page: Page, form: Form) -> Response:
         "forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason")
     )
     text = "Erased for good." if erases else "Forgotten."
-    where = page.link("/memories", agent=agent) if erases else _link_back(page, agent, id)
-    return page.go(where, _build_note(receipt, agent, text, undoable=not erases))
+    address = page.link("/memories" if erases else "/record", id=None if erases else id, agent=agent)
+    return page.go(address, _build_note(receipt, agent, text, undoable=not erases))
 
 
 def _build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
     if receipt["status"] != "committed":
-        return Note(
-            text=f"It is {receipt['status']}: {receipt.get('rule', 'a rule')} needs a decision by a person."
-        )
-    undo = (
-        {"change_id": receipt["change_id"], "agent_id": agent}
-        if undoable and "change_id" in receipt
-        else None
-    )
-    return Note(text=text, undo=undo)
-
-
-def _link_back(page: Page, agent: str, id: str) -> str:
-    return page.link("/record", id=id, agent=agent)
+        rule = receipt.get("rule", "a rule")
+        return Note(text=f"It is {receipt['status']}: {rule} needs a decision by a person.")
+    if not undoable or "change_id" not in receipt:
+        return Note(text=text)
+    return Note(text=text, undo={"change_id": receipt["change_id"], "agent_id": agent})
 
 
 def _require_agent(page: Page) -> str:
@@ -173,9 +165,12 @@ def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
     return list(links)
 
 
-def _find_picture(newest: Mapping[str, Json]) -> str | None:
+def _find_last_record(chain: Sequence[Mapping[str, Json]]) -> Json:
+    return next((one["record"] for one in reversed(chain) if "record" in one), None)
+
+
+def _describe_picture(record: Mapping[str, Json]) -> str | None:
     """Return the alternative text for the diagram of a procedure."""
-    record = newest.get("record", {})
     if record.get("type") != "procedural":
         return None
     try:
@@ -191,30 +186,11 @@ def _compare(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] 
     if len(texts) < 2:
         return None
     numbers = sorted(texts)
-    a, b = (_choose_version(page.query.get(name), numbers, at) for name, at in (("a", -2), ("b", -1)))
+    by_text = {str(number): number for number in numbers}
+    a = by_text.get(page.query.get("a", ""), numbers[-2])
+    b = by_text.get(page.query.get("b", ""), numbers[-1])
     words = segments(visible(texts[a]), visible(texts[b]))
     return {"a": a, "b": b, "numbers": numbers, "words": words}
-
-
-def _choose_version(text: str | None, numbers: Sequence[int], otherwise: int) -> int:
-    return next((number for number in numbers if str(number) == text), numbers[otherwise])
-
-
-async def _load_recalls(page: Page) -> list[dict[str, Json]]:
-    answer = await page.call(
-        "recalls", agent_id=_require_agent(page), memory_id=page.query["id"], limit=_RECALLS
-    )
-    items: list[dict[str, Json]] = answer["items"]
-    return items
-
-
-def _describe_expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
-    record = newest.get("record", {})
-    if "expires_at" not in record:
-        return None
-    whole = max(1, record["expires_at"] - record["created_at"])
-    remaining = record["expires_at"] - now
-    return {"at": record["expires_at"], "left": remaining, "share": min(1.0, max(0.0, 1 - remaining / whole))}
 
 
 RECORD = PageGroup(

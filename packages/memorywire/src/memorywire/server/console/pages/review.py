@@ -1,6 +1,6 @@
 """The inbox: what waits for a person, the worst first, and everything needed to decide it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from starlette.responses import Response
@@ -9,8 +9,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.proposal import Verb
 from memorywire.model.record import Json
-from memorywire.server.console.page import Form, Page, PageGroup, Section, View, whole
-from memorywire.server.console.render import plain
+from memorywire.server.console.page import Form, Page, PageGroup, Section, View, show_text, whole
 from memorywire.server.console.sessions import PATH, Note
 from memorywire.wire import strict
 
@@ -34,35 +33,34 @@ async def count_pending(page: Page) -> int:
 
 
 async def inbox(page: Page) -> Response:
-    """A page of the queue, and the proposal under the cursor."""
+    """A page of the queue, and the proposal under the cursor: the one that the address names, or the first.
+
+    One that was decided meanwhile is still shown: another in its place could lead to a wrong decision.
+    """
     place = await page.console.service.feed.now()
     proposals = await find_proposals(page, page.query, limit=_PAGE)
-    items = proposals["items"]
-    selected = await _load_selected(page, items)
+    ids = [item["id"] for item in proposals["items"]]
+    selected = None
+    if "at" in page.query:
+        with suppress(NotFound):
+            selected = await load_proposal(page, page.query["at"])
+    if selected is None and ids:
+        selected = await load_proposal(page, ids[0])
     at = None if selected is None else selected["proposal"]["id"]
+    neighbours = []  # shown after this one is decided: the next, or the one before the last
+    if at in ids:
+        index = ids.index(at)
+        neighbours = [*ids[index + 1 : index + 2], *ids[:index][-1:]]
     return await page.show(
         "inbox.html",
         found=proposals,
         filters=filters(page.query),
         at=at,
         shown=selected,
-        next=_find_next(at, items),
+        next=neighbours[0] if neighbours else None,
         may_decide=page.may(Right.REVIEW),
         stream=page.link("/events", after=place),
     )
-
-
-async def _load_selected(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
-    """The proposal that the address names, even if it was decided meanwhile.
-
-    Showing another in its place could lead to a wrong decision. Without a name, or with an unknown
-    one, it is the first.
-    """
-    id = page.query.get("at")
-    if id is not None:
-        with suppress(NotFound):
-            return await load_proposal(page, id)
-    return await load_proposal(page, items[0]["id"]) if items else None
 
 
 async def proposal(page: Page) -> Response:
@@ -73,8 +71,7 @@ async def proposal(page: Page) -> Response:
 
 async def raw(page: Page) -> Response:
     """Everything a proposal says, as text that no browser takes for anything else."""
-    answer = await page.call("proposal", agent_id=page.agent, proposal_id=page.query.get("id", ""))
-    return Response(plain(answer).encode(errors="backslashreplace"), media_type="text/plain; charset=utf-8")
+    return show_text(await page.call("proposal", agent_id=page.agent, proposal_id=page.query.get("id", "")))
 
 
 async def everything(page: Page) -> Response:
@@ -82,25 +79,20 @@ async def everything(page: Page) -> Response:
     place = await page.console.service.feed.now()
     proposals = await find_proposals(page, page.query, limit=_LOOK)
     stale = await find_proposals(page, page.query, limit=1, states=["stale"])
+    agents = list(dict.fromkeys(item["agent_id"] for item in proposals["items"]))
+    if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:  # the rest may be of other agents
+        same = await find_proposals(page, {**page.query, "agent": agents[0]}, limit=1)
+        agents += [] if same["total"] == proposals["total"] else [""]
     return await page.show(
         "everything.html",
         found=proposals,
         filters=filters(page.query),
         sample=proposals["items"][:_SAMPLE],
-        agents=await _list_agents(page, proposals),
+        agents=agents,
         stale=stale["total"],
         most=MOST,
         place=place,
     )
-
-
-async def _list_agents(page: Page, proposals: Mapping[str, Json]) -> list[str]:
-    """Whose proposals match: all of them if they are one agent's, else some."""
-    agents = list(dict.fromkeys(item["agent_id"] for item in proposals["items"]))
-    if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:
-        alone = await find_proposals(page, {**page.query, "agent": agents[0]}, limit=1)
-        return agents if alone["total"] == proposals["total"] else [*agents, ""]
-    return agents
 
 
 async def suggestions(page: Page) -> Response:
@@ -136,28 +128,17 @@ async def load_proposal(page: Page, id: str) -> dict[str, Json]:
     if not id:
         raise NotFound("no proposal was named", field="id")
     answer = await page.call("proposal", agent_id=page.agent, proposal_id=id)
-    fields = [change["fields"] for change in (*answer["diff"]["added"], *answer["diff"]["removed"])]
+    first: dict[str, Json] = {}  # the first source and trust among the changed memories
+    for change in (*answer["diff"]["added"], *answer["diff"]["removed"]):
+        first = {**change["fields"], **first}
     request = answer.get("request", {})
     return {
         **answer,
         "request": request,
-        "source": request.get("source") or _find_first(fields, "source"),
-        "trust": _find_first(fields, "trust"),
+        "source": request.get("source") or first.get("source"),
+        "trust": first.get("trust"),
         "raw": page.link("/proposal/raw", id=id, agent=page.agent),
     }
-
-
-def _find_first(sources: Iterable[Mapping[str, Json]], name: str) -> Json:
-    return next((fields[name] for fields in sources if name in fields), None)
-
-
-def _find_next(at: str | None, items: list[dict[str, Json]]) -> str | None:
-    """The proposal to show after this one is decided: the next, or the one before the last."""
-    ids = [item["id"] for item in items]
-    if at not in ids or len(ids) < 2:
-        return None
-    place = ids.index(at)
-    return str(ids[place + 1] if place + 1 < len(ids) else ids[place - 1])
 
 
 INBOX = PageGroup(
@@ -186,11 +167,15 @@ _INBOX = f"{PATH}/inbox"
 
 async def decide(page: Page, form: Form) -> Response:
     """One proposal, as it was shown."""
-    verb = _read_verb(form)
+    verb, id = _read_verb(form), form.text("id")
     fields: dict[str, Json] = {"seen": form.get("seen"), "target": form.get("target")}
     if verb is Verb.EDIT:
-        fields["edit"] = await _build_edit(page, form)
-    return await _decide(page, form, [form.text("id")], verb, **fields)
+        agent = form.get("agent") or page.agent
+        document = await page.call("proposal", proposal_id=id, agent_id=agent)
+        before, text = document.get("request", {}).get("content"), form.text("content")
+        # A structured content stays structured.
+        fields["edit"] = {"content": text if isinstance(before, str) else strict.parse(text)}
+    return await _decide(page, form, [id], verb, **fields)
 
 
 async def decide_several(page: Page, form: Form) -> Response:
@@ -206,18 +191,15 @@ async def decide_all(page: Page, form: Form) -> Response:
     fields = {name: form.get(name) or "" for name in FILTERS}
     proposals = await find_proposals(page, fields, limit=MOST)
     ids = {one["id"] for one in proposals["items"]}
-    if str(proposals["total"]) != form.text("total") or ids & await _list_moved(page, form.text("place")):
+    # What was held, planned again or decided after that entry of the ledger.
+    since = whole(form.text("place"), "place", "the place is a number")
+    events = await page.console.service.feed.since(since, tenant=page.caller.tenant)
+    is_same = str(proposals["total"]) == form.text("total")
+    if not is_same or any(event.subject in ids for event in events):
         raise Conflict("the matching proposals have changed", fix="review them again")
     verb = _read_verb(form)
     selected = [one["id"] for one in proposals["items"] if verb is Verb.REJECT or one["state"] == "pending"]
     return await _decide(page, form, selected, verb)
-
-
-async def _list_moved(page: Page, place: str) -> set[str]:
-    """The ids of all that was held, planned again or decided after that entry of the ledger."""
-    since = whole(place, "place", "the place is a number")
-    events = await page.console.service.feed.since(since, tenant=page.caller.tenant)
-    return {event.subject for event in events if event.subject is not None}
 
 
 async def undo_decision(page: Page, form: Form) -> Response:
@@ -250,22 +232,15 @@ def _read_verb(form: Form) -> Verb:
     return Verb(verb)
 
 
-async def _build_edit(page: Page, form: Form) -> dict[str, Json]:
-    """The other words; a structured content stays structured."""
-    agent = form.get("agent") or page.agent
-    document = await page.call("proposal", proposal_id=form.text("id"), agent_id=agent)
-    before, text = document.get("request", {}).get("content"), form.text("content")
-    return {"content": text if isinstance(before, str) else strict.parse(text)}
-
-
 async def _decide(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fields: Json) -> Response:
+    word = form.get("confirm")  # a rejection needs none
     receipt = await page.call(
         "decide",
         agent_id=form.get("agent") or page.agent,
         proposal_ids=list(ids),
         verb=verb.value,
         reason=form.get("reason"),
-        confirm=_read_confirmation(form, verb),
+        confirm=None if word is None or verb is Verb.REJECT else word.strip(),
         **fields,
     )
     count = len(receipt["proposal_ids"])
@@ -273,12 +248,6 @@ async def _decide(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fiel
     final = verb is Verb.REOPEN or receipt.get("erased", False)
     undo = None if final else {"proposal_ids": receipt["proposal_ids"]}
     return page.go(form.get("next") or form.get("back") or _INBOX, Note(text=text, undo=undo))
-
-
-def _read_confirmation(form: Form, verb: Verb) -> str | None:
-    """The word that was typed; a rejection needs none."""
-    word = form.get("confirm")
-    return None if word is None or verb is Verb.REJECT else word.strip()
 
 
 DECISIONS = PageGroup(
