@@ -4,15 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp_types import (
-    CallToolResult,
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitResult,
-    InputRequiredResult,
-    InputResponses,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct
 
@@ -59,38 +52,41 @@ class Question(Struct, frozen=True):
 
 async def settle(
     receipt: dict[str, Json], operation: str, session: AgentSession, context: Context, runner: Runner
-) -> CallToolResult | InputRequiredResult:
+) -> types.CallToolResult | types.InputRequiredResult:
     """The receipt of a held change, after the person was asked, if the client can ask.
 
     Since protocol 2026-07-28 the question is the result, and the client calls again with the answer.
     """
-    if session.reviewer is None or not _can_ask(context):
-        return as_receipt(receipt, session.decided_with)
-    question = await _question(receipt["proposal_id"], session, runner)
+    question = None
+    if session.reviewer is not None and _can_ask(context):
+        question = await _build_question(receipt["proposal_id"], session, runner)
     if question is None:
         return as_receipt(receipt, session.decided_with)
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        form = ElicitRequest(
-            params=ElicitRequestFormParams(message=question.message, requested_schema=question.form)
-        )
+        params = types.ElicitRequestFormParams(message=question.message, requested_schema=question.form)
         state = json.dumps({"operation": operation, "receipt": receipt, "seen": question.seen})
-        return InputRequiredResult(input_requests={KEY: form}, request_state=state)
-    answer = await context.session.elicit_form(
+        return types.InputRequiredResult(
+            input_requests={KEY: types.ElicitRequest(params=params)}, request_state=state
+        )
+    answer = await _send_form(question, context)
+    receipt = await _decide(answer, receipt, operation, question.seen, session, runner)
+    return as_receipt(receipt, session.decided_with)
+
+
+async def _send_form(question: Question, context: Context) -> types.ElicitResult:
+    return await context.session.elicit_form(
         question.message, question.form, related_request_id=context.request_id
-    )
-    return as_receipt(
-        await _decide(answer, receipt, operation, question.seen, session, runner), session.decided_with
     )
 
 
 async def resume(
-    state: str, responses: InputResponses | None, session: AgentSession, runner: Runner
-) -> CallToolResult:
+    state: str, responses: types.InputResponses | None, session: AgentSession, runner: Runner
+) -> types.CallToolResult:
     """The receipt after the client called again; the state is sealed by us and bound to this session."""
     request = json.loads(state)
     response = (responses or {}).get(KEY)
     receipt: dict[str, Json] = request["receipt"]
-    if isinstance(response, ElicitResult):
+    if isinstance(response, types.ElicitResult):
         receipt = await _decide(response, receipt, request["operation"], request["seen"], session, runner)
     return as_receipt(receipt, session.decided_with)
 
@@ -100,53 +96,37 @@ async def decide(
 ) -> object:
     """The receipt of `memory/decide`: at once with an operator's token, else after a person answered a form.
 
-    Only a connection on which the server can ask carries the form, and it is about one proposal.
+    Only a connection on which the server can ask carries the form, and it is about one proposal, which is
+    approved or rejected.
     """
     if session.verified or session.reviewer is None:
         return await runner.review("decide", fields, session)
-    id = _one_proposal(fields)
-    direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
-    question = await _question(id, session, runner) if id and direct and _can_ask(context) else None
-    if id is None or question is None:
-        raise build_refusal(session, fields)
-    answer = await context.session.elicit_form(
-        question.message, question.form, related_request_id=context.request_id
-    )
-    decision = _read_answer(answer, id, question.seen)
-    if decision is None:
-        raise build_refusal(session, fields)
-    return await runner.review("decide", {**fields, **decision}, session, elicited=True)
+    match fields.get("proposal_ids"):
+        case [str(id)] if fields.get("verb") in ("approve", "reject"):
+            is_direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+            question = await _build_question(id, session, runner) if is_direct and _can_ask(context) else None
+            if question is not None:
+                decision = _read_answer(await _send_form(question, context), id, question.seen)
+                if decision is not None:
+                    return await runner.review("decide", {**fields, **decision}, session, elicited=True)
+    raise build_refusal(session, fields)
 
 
-def _one_proposal(fields: Mapping[str, Json]) -> str | None:
-    """The only proposal that is to be approved or rejected; None for a decision that no form covers."""
-    ids = fields.get("proposal_ids")
-    plain = fields.get("verb") in ("approve", "reject") and isinstance(ids, list) and len(ids) == 1
-    return ids[0] if plain and ids and isinstance(ids[0], str) else None
+async def _build_question(proposal_id: Json, session: AgentSession, runner: Runner) -> Question | None:
+    """Why it is held, and everything it would change.
 
-
-async def _question(proposal_id: Json, session: AgentSession, runner: Runner) -> Question | None:
-    """The form about a proposal; None when an answer would not count, or not all of it can be shown."""
+    None when an answer would not count, or not all of it can be shown.
+    """
     if not await runner.can_answer_own():
         return None
     reviewed = cast("Reviewed", await runner.review("proposal", {"proposal_id": proposal_id}, session))
-    message = question(reviewed)
+    held = reviewed.proposal
+    first = f"memorywire holds this {held.operation}: {held.why} (rule {held.rule}). Approve it?"
+    message = "\n".join([first, *_changes(reviewed.diff)])
     if len(message) > LONGEST:
         return None
-    if not reviewed.proposal.erases:
-        return Question(message, _FORM, reviewed.seen)
-    return Question(
-        message, {**_FORM, "properties": {**_FORM["properties"], "confirm": _CONFIRM}}, reviewed.seen
-    )
-
-
-def question(reviewed: "Reviewed") -> str:
-    """What a person is asked: why it is held, and everything it would change."""
-    proposal = reviewed.proposal
-    lines = [
-        f"memorywire holds this {proposal.operation}: {proposal.why} (rule {proposal.rule}). Approve it?"
-    ]
-    return "\n".join([*lines, *_changes(reviewed.diff)])
+    properties = {**_FORM["properties"], "confirm": _CONFIRM} if held.erases else _FORM["properties"]
+    return Question(message, {**_FORM, "properties": properties}, reviewed.seen)
 
 
 def _can_ask(context: Context) -> bool:
@@ -158,7 +138,7 @@ def _can_ask(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.can_send_request
 
 
-def _read_answer(response: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
+def _read_answer(response: types.ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
     """The decision in the answer of a form; None when it was closed, which decides nothing."""
     content = response.content or {} if response.action == "accept" else {}
     decision, confirm = content.get("decision"), content.get("confirm")
@@ -169,7 +149,7 @@ def _read_answer(response: ElicitResult, proposal_id: str, seen: str) -> dict[st
 
 
 async def _decide(
-    response: ElicitResult,
+    response: types.ElicitResult,
     receipt: dict[str, Json],
     operation: str,
     seen: str,
@@ -177,28 +157,14 @@ async def _decide(
     runner: Runner,
 ) -> dict[str, Json]:
     """The receipt after the form was answered; closing the form decides nothing."""
-    fields = _read_answer(response, receipt["proposal_id"], seen)
-    if fields is None:
-        return receipt
-    decision = cast("Decided", await runner.review("decide", fields, session, elicited=True))
-    if fields["verb"] == "reject":
-        raise Refused("a person rejected this change; nothing was changed")
-    return _finish(receipt, operation, decision)
-
-
-_ONCE_DONE = {
-    "would_forget_ids": "forgotten_ids",
-    "would_merge_ids": "merged_ids",
-    "would_restore_ids": "restored_ids",
-    "would_end_ids": "ended_ids",
-    "action_requested": "action_taken",
-}
-"""What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
-
-
-def _finish(receipt: dict[str, Json], operation: str, decision: "Decided") -> dict[str, Json]:
     from memorywire.wire.codec import encode
 
+    answer = _read_answer(response, receipt["proposal_id"], seen)
+    if answer is None:
+        return receipt
+    decision = cast("Decided", await runner.review("decide", answer, session, elicited=True))
+    if answer["verb"] == "reject":
+        raise Refused("a person rejected this change; nothing was changed")
     receipt = {_ONCE_DONE.get(name, name): value for name, value in receipt.items()}
     if "merged_ids" in receipt:
         receipt["merged_count"] = len(receipt["merged_ids"])
@@ -212,10 +178,17 @@ def _finish(receipt: dict[str, Json], operation: str, decision: "Decided") -> di
         **({"stores": outcomes} if operation == "forget" else {"stores": names, "outcomes": outcomes}),
         **({"stored_at": decision.at} if operation == "remember" else {}),
     }
-    return {
-        **receipt,
-        **{name: value for name, value in fields.items() if name in receipt or value is not None},
-    }
+    return receipt | {name: value for name, value in fields.items() if name in receipt or value is not None}
+
+
+_ONCE_DONE = {
+    "would_forget_ids": "forgotten_ids",
+    "would_merge_ids": "merged_ids",
+    "would_restore_ids": "restored_ids",
+    "would_end_ids": "ended_ids",
+    "action_requested": "action_taken",
+}
+"""What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
 
 
 def _changes(diff: Mapping[str, Json]) -> Iterator[str]:

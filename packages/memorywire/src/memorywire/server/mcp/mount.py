@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from memorywire.app.container import Container
 from memorywire.model.errors import MemorywireError, NotFound, Unauthenticated, WrongMethod
@@ -32,12 +32,11 @@ METADATA = "/.well-known/oauth-protected-resource"
 
 def metadata_mount(provider: Provider, path: str) -> MountedApp:
     """What `serve` mounts beside MCP: the metadata of the server, and of MCP at `path`."""
-    return MountedApp(path=METADATA, app=_Metadata(provider, path), entry=_nobody)
 
+    async def admit_anybody(_: Scope) -> Caller | None:
+        return None
 
-def challenge_at(path: str) -> Callable[[MemorywireError], Response]:
-    """How MCP at `path` words a refusal: a client without a token is told where to find the provider."""
-    return lambda error: _Challenge(error, path) if isinstance(error, Unauthenticated) else as_problem(error)
+    return MountedApp(path=METADATA, app=_Metadata(provider, path), entry=admit_anybody)
 
 
 class _Metadata:
@@ -48,29 +47,24 @@ class _Metadata:
         self._paths = {METADATA: "", f"{METADATA}{path}": path}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope)(scope, receive, send)
-
-    def _answer(self, scope: Scope) -> ASGIApp:
         if scope["path"] not in self._paths:
-            return as_problem(
-                NotFound("there is no such resource", fix=f"there are: {', '.join(self._paths)}")
-            )
-        if scope["method"] not in ("GET", "HEAD"):
-            return as_problem(WrongMethod("this address does not know that method", fix="use GET"))
-        resource = self._resource(scope, self._paths[scope["path"]])
-        document: dict[str, Json] = {
-            "resource": resource,
-            "authorization_servers": [self._provider.issuer],
-            "bearer_methods_supported": ["header"],
-            "resource_name": "memorywire",
-        }
-        return as_json(document)
-
-    def _resource(self, scope: Scope, path: str) -> str:
-        """The URL for which a client asks for a token; the audience of the tokens, if that is such a URL."""
-        own = f"{_origin(scope)}{path}"
-        audience = self._provider.audience
-        return audience if own == audience or own.startswith(f"{audience.rstrip('/')}/") else own
+            fix = f"there are: {', '.join(self._paths)}"
+            response = as_problem(NotFound("there is no such resource", fix=fix))
+        elif scope["method"] not in ("GET", "HEAD"):
+            response = as_problem(WrongMethod("this address does not know that method", fix="use GET"))
+        else:
+            # The URL for which a client asks for a token: the audience of the tokens, if that is such a URL.
+            resource, audience = f"{_origin(scope)}{self._paths[scope['path']]}", self._provider.audience
+            if resource.startswith(f"{audience.rstrip('/')}/"):
+                resource = audience
+            document: dict[str, Json] = {
+                "resource": resource,
+                "authorization_servers": [self._provider.issuer],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "memorywire",
+            }
+            response = as_json(document)
+        await response(scope, receive, send)
 
 
 class _Challenge(Response):
@@ -99,11 +93,6 @@ def _origin(scope: Scope) -> str:
     return f"{scheme}://{''.join(c for c in host if c.isalnum() or c in '.-:[]_')}"
 
 
-async def _nobody(_: Scope) -> Caller | None:
-    """Everybody is a stranger here: there is nothing to protect."""
-    return None
-
-
 PATH = "/mcp"
 
 _IDLE_SECONDS = 300.0
@@ -128,7 +117,15 @@ def mcp_mount(
     async def open_service() -> Service:
         return service
 
-    server = build_server(open_service, _who)
+    def who(context: ServerRequestContext[Any, Any]) -> AgentSession:
+        request = cast("Request", context.request)
+        return session_of(request.scope["state"], request.headers)
+
+    def challenge(error: MemorywireError) -> Response:
+        """A client without a token is told where to find the provider."""
+        return _Challenge(error, PATH) if isinstance(error, Unauthenticated) else as_problem(error)
+
+    server = build_server(open_service, who)
     extend(server)
     manager = _Sessions(
         server,
@@ -143,7 +140,7 @@ def mcp_mount(
             yield
         await service.drain()
 
-    words = None if provider is None else challenge_at(PATH)
+    words = None if provider is None else challenge
     return MountedApp(path=PATH, app=_Named(manager), running=running, words=words)
 
 
@@ -165,24 +162,16 @@ def _party(owner: AuthorizationContext) -> Party:
 
 
 class _Named:
-    """The application with a user for each caller, by which the session manager tells callers apart."""
+    """The application with a user for each caller, so that no caller can continue the session of another."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_scope = {**scope, "user": _user(scope["state"]["caller"])}
+        caller: Caller = scope["state"]["caller"]
+        token = AccessToken(
+            token="", client_id=f"{caller.tenant}/{caller.name}", scopes=[], subject=caller.tenant
+        )
         if scope["method"] == "GET":
             scope["state"]["lease"].require_stream()
-        await self._manager.asgi_app(request_scope, receive, send)
-
-
-def _who(context: ServerRequestContext[Any, Any]) -> AgentSession:
-    request = cast("Request", context.request)
-    return session_of(request.scope["state"], request.headers)
-
-
-def _user(caller: Caller) -> AuthenticatedUser:
-    """A user that differs for every caller, so that no caller can continue the session of another."""
-    owner = f"{caller.tenant}/{caller.name}"
-    return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=caller.tenant))
+        await self._manager.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)

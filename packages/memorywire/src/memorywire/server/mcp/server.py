@@ -1,35 +1,16 @@
 """The MCP server: tools, resources, a prompt and the extension, over a container that opens on first use."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
+import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    CompleteRequestParams,
-    CompleteResult,
-    GetPromptRequestParams,
-    GetPromptResult,
-    InputRequiredResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    RequestParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
 from pydantic import ConfigDict
 
 from memorywire import __version__
@@ -58,35 +39,14 @@ EXTENSION = "dev.memorywire/memory"
 REVIEWS = ("proposals", "proposal", "decide")
 
 
-class Fields(RequestParams):
+class Fields(types.RequestParams):
     """The fields of an operation of the wire; the wire checks them."""
 
     model_config = ConfigDict(extra="allow")
 
-    def get_fields(self) -> dict[str, Json]:
-        return dict(self.model_extra or {})
-
-
-METHODS: Mapping[str, type[Fields]] = dict.fromkeys((*CARDS, *REVIEWS), Fields)
-
-
-def settings() -> dict[str, Json]:
-    """What is advertised: the wire that the methods speak, and how changes are governed."""
-    return {
-        "spec": spec.VERSION,
-        "schemas": spec.BASE,
-        "types": [kind.value for kind in MemoryType],
-        "methods": [f"memory/{operation}" for operation in CARDS],
-        "governance": {
-            "statuses": ["committed", "staged", "deferred", "duplicate", "failed"],
-            "approval": ["elicitation", "approval_url"],
-            "methods": [f"memory/{operation}" for operation in REVIEWS],
-        },
-    }
-
 
 def method(
-    operation: str, runner: Runner, who: Callable[[Context], AgentSession]
+    operation: str, runner: Runner, who: Who
 ) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
     """The handler of one method: fields of the wire in, its response out."""
     run = runner.review if operation in REVIEWS else runner.ask
@@ -94,7 +54,7 @@ def method(
     async def handler(context: Context, params: Fields) -> dict[str, Json]:
         from memorywire.wire.codec import encode
 
-        session, fields = who(context), params.get_fields()
+        session, fields = who(context), dict(params.model_extra or {})
         try:
             if operation == "decide":
                 answer = await decide(fields, session, context, runner)
@@ -115,12 +75,9 @@ INSTRUCTIONS = (
 )
 
 
-_STABLE = CacheHint(ttl_ms=3_600_000, scope="public")
-_KEY_BYTES = 32
-
-
 def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.urandom) -> Server[Any]:
     """A server of either era of the protocol; `who` tells whose request it is."""
+    stable = CacheHint(ttl_ms=3_600_000, scope="public")
     handlers = _Handlers(Runner(open_service=open_service), who)
     server: Server[Any] = Server(
         NAME,
@@ -129,10 +86,10 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
         description="Memory for AI agents, with a receipt for every write.",
         instructions=INSTRUCTIONS,
         cache_hints={
-            "tools/list": _STABLE,
-            "prompts/list": _STABLE,
-            "resources/list": _STABLE,
-            "resources/templates/list": _STABLE,
+            "tools/list": stable,
+            "prompts/list": stable,
+            "resources/list": stable,
+            "resources/templates/list": stable,
         },
         get_tool_input_schema=lambda name: input_schema(name) if name in CARDS else None,
         on_list_tools=handlers.list_tools,
@@ -145,12 +102,21 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
         on_completion=handlers.complete,
         on_subscriptions_listen=handlers.listen,
     )
-    server.extensions[EXTENSION] = settings()
-    for operation, kind in METHODS.items():
-        server.add_request_handler(f"memory/{operation}", kind, method(operation, handlers.runner, who))
-    security = RequestStateSecurity(
-        keys=[entropy(_KEY_BYTES)], bind_principal=lambda context: who(context).principal
-    )
+    # What is advertised: the wire that the methods speak, and how changes are governed.
+    server.extensions[EXTENSION] = {
+        "spec": spec.VERSION,
+        "schemas": spec.BASE,
+        "types": [kind.value for kind in MemoryType],
+        "methods": [f"memory/{operation}" for operation in CARDS],
+        "governance": {
+            "statuses": ["committed", "staged", "deferred", "duplicate", "failed"],
+            "approval": ["elicitation", "approval_url"],
+            "methods": [f"memory/{operation}" for operation in REVIEWS],
+        },
+    }
+    for operation in (*CARDS, *REVIEWS):
+        server.add_request_handler(f"memory/{operation}", Fields, method(operation, handlers.runner, who))
+    security = RequestStateSecurity(keys=[entropy(32)], bind_principal=lambda context: who(context).principal)
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
     return server
 
@@ -163,62 +129,62 @@ class _Handlers:
         self._who = who
         self._listeners = Listeners(runner)
 
-    async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool(operation) for operation in CARDS])
+    async def list_tools(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool(operation) for operation in CARDS])
 
     async def call_tool(
-        self, context: Context, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         if params.name not in CARDS:
             names = ", ".join(CARDS)
-            raise MCPError(code=INVALID_PARAMS, message=f"there is no such tool; there are: {names}")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no such tool; there are: {names}")
+        session, arguments = self._who(context), params.arguments or {}
         try:
-            return await self._call(context, params)
+            if params.request_state is not None:
+                return await resume(params.request_state, params.input_responses, session, self.runner)
+            answer = await self.runner.ask(params.name, arguments, session)
+            if not getattr(answer, "pending_approval", False):
+                return as_result(answer, arguments)
+            from memorywire.wire.codec import encode
+
+            return await settle(drop_scope(encode(answer)), params.name, session, context, self.runner)
         except MemorywireError as error:
             return as_problem(error)
 
-    async def _call(
-        self, context: Context, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
-        session = self._who(context)
-        if params.request_state is not None:
-            return await resume(params.request_state, params.input_responses, session, self.runner)
-        arguments = params.arguments or {}
-        answer = await self.runner.ask(params.name, arguments, session)
-        if not getattr(answer, "pending_approval", False):
-            return as_result(answer, arguments)
-        from memorywire.wire.codec import encode
-
-        return await settle(drop_scope(encode(answer)), params.name, session, context, self.runner)
-
     async def list_resources(
-        self, context: Context, params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         """No resources are listed: what memory holds is found by asking."""
-        return ListResourcesResult(resources=[])
+        return types.ListResourcesResult(resources=[])
 
     async def list_templates(
-        self, context: Context, params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
-    async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         return await read(params, self._who(context), self.runner)
 
     async def list_prompts(
-        self, context: Context, params: PaginatedRequestParams | None
-    ) -> ListPromptsResult:
-        return ListPromptsResult(prompts=list(PROMPTS))
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=list(PROMPTS))
 
-    async def get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         return await prompt(params, self._who(context), self.runner)
 
-    async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         return await complete(params, self._who(context), self.runner)
 
     async def listen(
-        self, context: Context, params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         return await self._listeners.listen(context, params, self._who(context))
 
 
