@@ -82,27 +82,21 @@ class WebhookSender:
 
     async def _tell(self, webhook: Webhook) -> bool:
         """Tell one webhook its next event; False when there is none."""
-        now = self._clock()
+        now, id = self._clock(), webhook.id
         if webhook.due_at > now:
             return False
         events, further = await self._feed.after(
             webhook.position, tenant=webhook.tenant, agents=webhook.agents
         )
-        if further == webhook.position:
-            return False
-        until = now + _LEASE_MS
-        if not await self._webhooks.lease(webhook, until):
+        if further == webhook.position or not await self._webhooks.lease(webhook, now + _LEASE_MS):
             return False
         if not events:
-            await self._webhooks.advance(webhook.id, further)
+            await self._webhooks.advance(id, further)
             return True
-        await self._tell_one(webhook, events[0])
-        return True
-
-    async def _tell_one(self, webhook: Webhook, event: Event) -> None:
+        event, tries = events[0], webhook.tries + 1
         body, headers = sign_event(webhook, event, self._clock())
         error = await asyncio.to_thread(_post, webhook.url, body, headers)
-        tries, now, id = webhook.tries + 1, self._clock(), webhook.id
+        now = self._clock()
         if error is None:
             await self._webhooks.advance(id, event.id)
         elif tries >= MOST_TRIES:
@@ -110,6 +104,7 @@ class WebhookSender:
         else:
             pause = min(self._first_pause_ms * 2 ** (tries - 1), LONGEST_PAUSE_MS)
             await self._webhooks.fail(id, tries=tries, due_at=now + pause, error=error)
+        return True
 
 
 def _post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
@@ -40,23 +41,14 @@ _TRACEPARENT = re.compile(
 class Trace:
     """The trace that a request belongs to: the one that a `traceparent` header names, or a new one."""
 
-    __slots__ = ("_id", "_traceparent")
-
     def __init__(self, traceparent: str | None) -> None:
         self._traceparent = traceparent
-        self._id: str | None = None
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Its 32 hexadecimal digits, made when they are first asked for."""
-        if self._id is None:
-            header = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
-            self._id = os.urandom(16).hex() if header is None else header[1]
-        return self._id
-
-    @id.setter
-    def id(self, id: str) -> None:
-        self._id = id
+        header = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
+        return os.urandom(16).hex() if header is None else header[1]
 
 
 current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=None)
@@ -68,7 +60,7 @@ def open_span(operation: str) -> Iterator[Tell]:
     """Open a span around one operation, if spans are collected and the conventions cover it."""
     trace = _tracing()
     if trace is None or operation not in SPANS:
-        yield _nobody
+        yield lambda answer: None
         return
     name = SPANS[operation]
     attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _PROVIDER}
@@ -80,7 +72,7 @@ def open_span(operation: str) -> Iterator[Tell]:
         if current is not None:  # logs and spans of a request have one id
             current.id = trace.format_trace_id(span.get_span_context().trace_id)
         try:
-            yield lambda answer: span.set_attributes(_about(answer))
+            yield lambda answer: span.set_attributes(_describe(answer))
         except MemorywireError as error:  # its detail may quote what was sent, so only its code is told
             span.set_attribute("error.type", error.code)
             span.set_status(trace.StatusCode.ERROR)
@@ -113,36 +105,27 @@ def _tracing() -> Any:
     return trace
 
 
-def _nobody(answer: object) -> None:
-    """Receives answers when there is no span to put them into."""
-
-
-def _about(answer: object) -> dict[str, str | int]:
+def _describe(answer: object) -> dict[str, str | int]:
     """Attributes for the span: the id if the answer has one, and how many there were."""
-    ids = _ids(answer)
-    if ids is None:
-        return {}
-    single = {"gen_ai.memory.record.id": ids[0]} if len(ids) == 1 else {}
-    return {**single, "gen_ai.memory.record.count": len(ids)}
-
-
-def _ids(answer: object) -> tuple[str, ...] | None:
     match answer:
         case Remembered() | Record():
-            return (answer.id,)
+            ids: tuple[str, ...] = (answer.id,)
         case Merged():
-            return (answer.canonical,)
+            ids = (answer.canonical,)
         case Recalled():
-            return tuple(hit.id for hit in answer.hits)
+            ids = tuple(hit.id for hit in answer.hits)
         case Page():
-            return tuple(record.id for record in answer.items)
+            ids = tuple(record.id for record in answer.items)
         case Forgotten():
-            return answer.forgotten_ids
+            ids = answer.forgotten_ids
         case Expired():
-            return answer.matched_ids
+            ids = answer.matched_ids
         case Undone():
-            return (*answer.restored_ids, *answer.ended_ids)
-    return None
+            ids = (*answer.restored_ids, *answer.ended_ids)
+        case _:
+            return {}
+    single: dict[str, str | int] = {"gen_ai.memory.record.id": ids[0]} if len(ids) == 1 else {}
+    return {**single, "gen_ai.memory.record.count": len(ids)}
 
 
 _OWN = ("memorywire", "uvicorn")

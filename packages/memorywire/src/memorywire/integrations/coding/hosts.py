@@ -18,8 +18,6 @@ from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
-_FRESH = frozenset({"startup", "clear", "compact"})
-
 
 class Moment(StrEnum):
     """When a hook is called: a session starts, a prompt is sent, or a turn has ended."""
@@ -32,15 +30,11 @@ class Moment(StrEnum):
 _CLAUDE = {
     "SessionStart": Moment.START,
     "UserPromptSubmit": Moment.PROMPT,
-    "Stop": Moment.PAUSE,
-    "PreCompact": Moment.PAUSE,
-    "SessionEnd": Moment.PAUSE,
+    **dict.fromkeys(("Stop", "PreCompact", "SessionEnd"), Moment.PAUSE),
 }
 _CURSOR = {
     "sessionStart": Moment.START,
-    "stop": Moment.PAUSE,
-    "preCompact": Moment.PAUSE,
-    "sessionEnd": Moment.PAUSE,
+    **dict.fromkeys(("stop", "preCompact", "sessionEnd"), Moment.PAUSE),
 }
 
 
@@ -67,28 +61,27 @@ def parsed(text: str | bytes) -> Call:
     """The call that a host made; raises InvalidRequest for what no host says."""
     try:
         payload = parse_json(text)
-    except ValueError as error:
-        raise InvalidRequest("the input of a hook is one JSON object", field="stdin") from error
+    except ValueError:
+        payload = None
     if not isinstance(payload, dict):
         raise InvalidRequest("the input of a hook is one JSON object", field="stdin")
-    event = _text(payload, "hook_event_name")
+    texts = {name: value for name, value in payload.items() if isinstance(value, str)}
+    event, log = texts.get("hook_event_name", ""), texts.get("transcript_path")
     moment = (_CLAUDE | _CURSOR).get(event)
-    session = _text(payload, "session_id") or _text(payload, "conversation_id")
+    session = texts.get("session_id") or texts.get("conversation_id")
     if moment is None or not session:
-        names = ", ".join(_CLAUDE | _CURSOR)
         raise InvalidRequest(
             "hook_event_name or session_id is not known here",
             field="hook_event_name",
-            fix=f"the events are: {names}",
+            fix=f"the events are: {', '.join(_CLAUDE | _CURSOR)}",
         )
-    log = _text(payload, "transcript_path")
     return Call(
         event=event,
         moment=moment,
         session=session,
         log=Path(log).expanduser() if log else None,
-        prompt=_text(payload, "prompt"),
-        fresh=moment is Moment.START and payload.get("source", "startup") in _FRESH,
+        prompt=texts.get("prompt", ""),
+        fresh=moment is Moment.START and payload.get("source", "startup") in ("startup", "clear", "compact"),
     )
 
 
@@ -100,11 +93,6 @@ def answer(call: Call, briefing: Briefing) -> dict[str, Json]:
     if briefing.context:
         output["hookSpecificOutput"] = {"hookEventName": call.event, "additionalContext": briefing.context}
     return output
-
-
-def _text(payload: Mapping[str, Json], name: str) -> str:
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
 
 
 _HEAD_BYTES = 1_024
@@ -158,11 +146,8 @@ class Sessions:
             return Session(id=id)
 
     def save(self, session: Session) -> None:
-        document = {
-            "cursor": session.cursor,
-            "head": session.head,
-            "shown": list(session.shown[-_MOST_SHOWN:]),
-        }
+        shown = list(session.shown[-_MOST_SHOWN:])
+        document = {"cursor": session.cursor, "head": session.head, "shown": shown}
         write_whole(self._file(session.id), json.dumps(document).encode())
 
     def note_shown(self, id: str, ids: Sequence[str], *, fresh: bool = False) -> None:
@@ -177,26 +162,31 @@ class Sessions:
     def gather(self, session: Session, log: Path) -> Session:
         """Copy the whole lines behind the cursor into the spool, then move the cursor behind them."""
         with log.open("rb") as file:
-            start = session.cursor if _same(file.read(_HEAD_BYTES), session) else 0
+            length = min(session.cursor, _HEAD_BYTES)
+            is_same = _digest(file.read(length)) == session.head  # begins as it did when the cursor was set
+            start = session.cursor if is_same else 0
             file.seek(start)
-            new = _whole_lines(file.read())
+            new = file.read()
+            new = new[: new.rfind(b"\n") + 1]  # the rest is still being written
             file.seek(0)
             head = file.read(min(_HEAD_BYTES, start + len(new)))
         if new:
             # Named by its place: who copies the same lines again writes the same file again.
             name = f"{_name(session.id)}.{start}-{start + len(new)}.spool"
             write_whole(self._folder / name, json.dumps({"session": session.id}).encode() + b"\n" + new)
-        next_session = Session(
-            id=session.id, cursor=start + len(new), head=_digest(head), shown=session.shown
-        )
-        self.save(next_session)
-        return next_session
+        session = replace(session, cursor=start + len(new), head=_digest(head))
+        self.save(session)
+        return session
 
     def spooled(self) -> list[Spooled]:
         """What waits, in the order of each session's log."""
-        files = [(path, *_place(path)) for path in self._folder.glob("*.spool")]
-        in_order = sorted(files, key=lambda one: one[1:])
-        return [Spooled(path=path, session=_session_of(path)) for path, *_ in in_order]
+        files: list[tuple[str, int, Spooled]] = []
+        for path in self._folder.glob("*.spool"):
+            name, place, _ = path.name.rsplit(".", 2)
+            with path.open("rb") as file:
+                session = str(json.loads(file.readline())["session"])
+            files.append((name, int(place.split("-")[0]), Spooled(path=path, session=session)))
+        return [spooled for _, _, spooled in sorted(files, key=lambda file: file[:2])]
 
     def tidy(self, before: int) -> None:
         """Delete sessions without activity since that moment, in epoch milliseconds."""
@@ -207,22 +197,23 @@ class Sessions:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Waits for other hooks that change a session, for the time of a `with`."""
-        import fcntl  # there is none on Windows, where the embedded journal does not run
-
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self._folder / "changing.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with self._lock("changing", wait=True):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Yield whether this process holds the lock for processing the buffered lines."""
+        with self._lock("working", wait=False) as is_held:
+            yield is_held
+
+    @contextmanager
+    def _lock(self, name: str, *, wait: bool) -> Iterator[bool]:
         import fcntl  # there is none on Windows, where the embedded journal does not run
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self._folder / "working.lock").open("w") as lock:
+        with (self._folder / f"{name}.lock").open("w") as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
                 return
@@ -246,27 +237,6 @@ def write_whole(path: Path, content: bytes) -> None:
 def lines_of(spooled: Spooled) -> Sequence[bytes]:
     """The lines of the log, without the line that says whose they are."""
     return spooled.path.read_bytes().split(b"\n")[1:]
-
-
-def _session_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return str(json.loads(file.readline())["session"])
-
-
-def _place(path: Path) -> tuple[str, int]:
-    name, place, _ = path.name.rsplit(".", 2)
-    return name, int(place.split("-")[0])
-
-
-def _same(head: bytes, session: Session) -> bool:
-    """Whether the log still begins as it did when the cursor was set."""
-    length = min(session.cursor, _HEAD_BYTES)
-    return len(head) >= length and _digest(head[:length]) == session.head
-
-
-def _whole_lines(read: bytes) -> bytes:
-    """Up to the last line that ends; the rest is still being written."""
-    return read[: read.rfind(b"\n") + 1]
 
 
 def _digest(head: bytes) -> str:

@@ -5,7 +5,7 @@ blocks that hosts put around a prompt are no part of what was said.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from memorywire.integrations import storable
@@ -18,7 +18,6 @@ from memorywire.search.token_budget import cost
 
 MOST_CHARS = 16_000
 
-_SPEAKERS = frozenset({"user", "assistant"})
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _AROUND = (
     "system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr|"
@@ -30,29 +29,22 @@ _WRAPPING = re.compile(r"</?user_query>")
 
 def messages(lines: Iterable[bytes]) -> list[dict[str, Json]]:
     """The turns of these lines, as the message layer takes them; what is not understood is left out."""
-    read = (_message(document) for document in map(_document, lines) if document is not None)
-    return [message for message in read if message is not None]
-
-
-def _document(line: bytes) -> Mapping[str, Json] | None:
-    try:
-        document = parse_json(line)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _message(document: Mapping[str, Json]) -> dict[str, Json] | None:
-    if document.get("isMeta") or document.get("isSidechain"):
-        return None
-    inner = document.get("payload") if document.get("type") == "response_item" else document.get("message")
-    message = inner if isinstance(inner, dict) else document
-    role = message.get("role", document.get("role"))
-    words = _words(message.get("content"))
-    if role not in _SPEAKERS or not words:
-        return None
-    at = _moment(document.get("timestamp"))
-    return {"role": role, "content": words, **({} if at is None else {"at": at})}
+    turns: list[dict[str, Json]] = []
+    for line in lines:
+        try:
+            document = parse_json(line)
+        except ValueError:
+            continue
+        if not isinstance(document, dict) or document.get("isMeta") or document.get("isSidechain"):
+            continue
+        inner = document.get("payload" if document.get("type") == "response_item" else "message")
+        message = inner if isinstance(inner, dict) else document
+        role, words = message.get("role", document.get("role")), _words(message.get("content"))
+        if role not in ("user", "assistant") or not words:
+            continue
+        at = _moment(document.get("timestamp"))
+        turns.append({"role": role, "content": words, **({} if at is None else {"at": at})})
+    return turns
 
 
 def _words(content: Json) -> str:
@@ -93,18 +85,17 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
     """
     if not total and not waiting:
         return Briefing()
-    counts = f"memorywire keeps {_count_tokens(total)}; the tool `recall` finds the others."
-    trusted_records = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
-    hits = [Hit(record=record, score=1.0, stores=()) for record in trusted_records]
-    block, ids = _fitting(hits, START_TOKENS - cost(counts))
-    return Briefing(
-        context="\n".join(part for part in (counts, block) if part), shown=ids, notice=_banner(waiting)
+    counts = f"memorywire keeps {_count_memories(total)}; the tool `recall` finds the others."
+    # Prohibitions first, then instructions: a budget cuts the end.
+    trusted = [one for one in pinned if one.trust is not Trust.UNTRUSTED]
+    trusted.sort(
+        key=lambda one: next((rank for rank, tag in enumerate(_FIRST) if tag in one.tags), len(_FIRST))
     )
-
-
-def _urgency(record: Record) -> int:
-    """Sorts prohibitions first, then instructions: a budget cuts the end."""
-    return next((at for at, tag in enumerate(_FIRST) if tag in record.tags), len(_FIRST))
+    hits = [Hit(record=record, score=1.0, stores=()) for record in trusted]
+    block, ids = _fitting(hits, START_TOKENS - cost(counts))
+    verb = "awaits" if waiting == 1 else "await"
+    notice = f"{_count_memories(waiting)} {verb} review: memorywire review" if waiting else ""
+    return Briefing(context="\n".join(part for part in (counts, block) if part), shown=ids, notice=notice)
 
 
 def answering(hits: Sequence[Hit], *, already: Collection[str]) -> Briefing:
@@ -119,12 +110,5 @@ def _fitting(hits: Sequence[Hit], budget: int) -> tuple[str, tuple[str, ...]]:
     return block, tuple(hit.id for hit in hits if f'<memory id="{hit.id}"' in block)
 
 
-def _banner(waiting: int) -> str:
-    if not waiting:
-        return ""
-    verb = "awaits" if waiting == 1 else "await"
-    return f"{_count_tokens(waiting)} {verb} review: memorywire review"
-
-
-def _count_tokens(number: int) -> str:
+def _count_memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"

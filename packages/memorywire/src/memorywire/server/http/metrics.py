@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +22,6 @@ from memorywire.model.space import Space
 from memorywire.search.embed import Embedder
 from memorywire.server.telemetry import continue_trace, current_trace
 
-if TYPE_CHECKING:
-    from memorywire.server.auth import Caller
-
-
 _REQUEST_SECONDS = "memorywire_request_seconds"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _HITS = (0, 1, 2, 3, 5, 10, 20, 50, 100)
@@ -40,8 +36,8 @@ class Metrics:
         self._requests = self._counter("requests", "Requests by operation and status.", "operation", "status")
         self._seconds = self._histogram("request_seconds", "Time to answer.", _SECONDS, "operation")
         self._now = self._gauge("requests_now", "Requests being answered.")
-        self._connections = self._gauge("connections", "Open connections.")
-        self._refused = self._counter("connections_refused", "Connections beyond the limits.")
+        self.connections = self._gauge("connections", "Open connections.")
+        self.refused = self._counter("connections_refused", "Connections beyond the limits.")
         self._receipts = self._counter(
             "receipts", "Writes by operation and how they ended.", "operation", "status"
         )
@@ -51,8 +47,8 @@ class Metrics:
             "store_seconds", "Time a store took to search or write.", _SECONDS, "operation", "store"
         )
         self._failures = self._counter("store_failures", "Stores that did not do their part.", "store")
-        self._embed_seconds = self._histogram("embed_seconds", "Time of a batch in the embedder.", _SECONDS)
-        self._embed_texts = self._histogram("embed_batch_texts", "Texts in a batch.", _TEXTS)
+        self.embed_seconds = self._histogram("embed_seconds", "Time of a batch in the embedder.", _SECONDS)
+        self.embed_texts = self._histogram("embed_batch_texts", "Texts in a batch.", _TEXTS)
         self._books = {name: self._gauge(name, text) for name, text in _BOOKS.items()}
         self._owed = {name: self._gauge(name, text, "store") for name, text in _OWED.items()}
         # Looking a labelled figure up costs more than counting in it, and there are few.
@@ -60,23 +56,14 @@ class Metrics:
         self._time_of = cache(self._seconds.labels)
         self._time_in = cache(self._stores.labels)
 
-    def count_connections(self, count: Callable[[], int]) -> None:
-        """Ask `count` for the number of open connections whenever the figures are read."""
-        self._connections.set_function(count)
-
-    def count_refusal(self) -> None:
-        self._refused.inc()
-
     def count_start(self) -> None:
         self._now.inc()
 
-    def count_answer(self, operation: str, status: int, seconds: float) -> None:
+    def count_answer(self, operation: str, status: int, seconds: float, answer: Mapping[str, Json]) -> None:
+        """Count a request and what it gave: a verdict and hits, or a receipt; and the stores that failed."""
         self._now.dec()
         self._of_request(operation, str(status)).inc()
         self._time_of(operation).observe(seconds)
-
-    def count_receipt(self, operation: str, answer: Mapping[str, Json]) -> None:
-        """Count what an operation gave: a verdict and hits, or a receipt; and the stores that failed."""
         if operation == "recall" and "verdict" in answer:
             self._verdicts.labels(answer["verdict"]).inc()
             self._hits.observe(len(answer["results"]))
@@ -88,10 +75,6 @@ class Metrics:
 
     def took(self, operation: str, store: str, seconds: float) -> None:
         self._time_in(operation, store).observe(seconds)
-
-    def count_embedding(self, texts: int, seconds: float) -> None:
-        self._embed_texts.observe(texts)
-        self._embed_seconds.observe(seconds)
 
     def latencies(self) -> dict[str, tuple[int, float]]:
         """For each operation so far how often it was asked, and how many milliseconds it took on average."""
@@ -151,8 +134,6 @@ _OWED: Mapping[str, str] = {
 
 Log: TypeAlias = Callable[[str], None]
 
-_FAULTS = frozenset({500, 503})
-
 
 def to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
@@ -189,9 +170,8 @@ class RequestObserver:
     def over(self, container: Container) -> Container:
         """Return the container with its stores and embedder timed. The caller still closes the original."""
         embedder = _Timed(container.context.embedder, self.metrics)
-        return replace(
-            container, context=replace(container.context, watching=self.metrics.took, embedder=embedder)
-        )
+        context = replace(container.context, watching=self.metrics.took, embedder=embedder)
+        return replace(container, context=context)
 
     @contextmanager
     def visit(self, scope: Scope) -> Iterator[RequestRecord]:
@@ -202,19 +182,16 @@ class RequestObserver:
             with continue_trace(Headers(scope=scope)):
                 yield visit
         finally:
-            self.metrics.count_answer(visit.operation, visit.status, time.perf_counter() - visit.began)
-            self.metrics.count_receipt(visit.operation, visit.state.get("answer", {}))
+            seconds, answer = time.perf_counter() - visit.began, visit.state.get("answer", {})
+            self.metrics.count_answer(visit.operation, visit.status, seconds, answer)
             if self._log is not None:
                 self._log(self._line(visit, scope["method"]))
-
-    def set_caller(self, scope: Scope, caller: "Caller") -> None:
-        scope["state"]["visit"].caller = caller.name
 
     def _line(self, visit: RequestRecord, method: str) -> str:
         answer, trace = visit.state.get("answer", {}), current_trace.get()
         fields = {
             "at": self._clock(),
-            "level": "error" if visit.status in _FAULTS else "info",
+            "level": "error" if visit.status in (500, 503) else "info",
             "trace_id": None if trace is None else trace.id,
             "method": method,
             "operation": visit.operation,
@@ -245,7 +222,8 @@ class _Timed:
         try:
             return await self._inner.embed(texts)
         finally:
-            self._metrics.count_embedding(len(texts), time.perf_counter() - start)
+            self._metrics.embed_texts.observe(len(texts))
+            self._metrics.embed_seconds.observe(time.perf_counter() - start)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -38,11 +38,8 @@ PUBLIC = PROBES | {"/", "/openapi.json", "/docs", "/docs.css"}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _SAME = frozenset({"same-origin", "none"})
-_AGAIN = 1
-_STREAM = b"text/event-stream"
 _CACHE = b"cache-control"
 _DRESS = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
-_STRANGERS = ""  # the tenant that callers without a credential are counted for
 _CHECK_SECONDS = 0.2
 _GRACE_SECONDS = 0.4
 
@@ -85,12 +82,10 @@ class SecurityMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._visit(scope, receive, send)
-        else:
+            return
+        if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
-
-    async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
+            return
         with self._observer.visit(scope) as visit:
 
             async def send_with_headers(message: Message) -> None:
@@ -111,21 +106,30 @@ class SecurityMiddleware:
                 await say(error)(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
+        headers, client, path = Headers(scope=scope), scope.get("client"), scope["path"]
         state = scope.setdefault("state", {})
-        state.setdefault("operation", _name_operation(scope["path"], self._names))
-        closing = self._service.closing
-        state.update(caller=None, address=_find_address(scope), tokens=self._tokens, closing=closing)
-        if scope["path"] in PROBES:
+        state.setdefault("operation", _name_operation(path, self._names))
+        address = network_of(client[0]) if client else ""
+        state.update(caller=None, address=address, tokens=self._tokens, closing=self._service.closing)
+        if path in PROBES:
             return
-        self._check_host(headers)
-        entry = _find_mount(scope["path"], self._entries)
-        if entry is None or not _is_navigation(scope["method"], headers):
+        try:
+            host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        except ValueError:
+            host = ""
+        if self._hosts and host not in self._hosts:
+            raise Misdirected(
+                "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
+            )
+        # A browser that follows a link to one of our pages changes nothing.
+        fetch = (scope["method"], headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+        is_page = _find_mount(path, self._entries) is not None
+        if not is_page or fetch != ("GET", "navigate", "document"):
             _check_origin(headers)
-        if scope["path"] not in PUBLIC:
+        if path not in PUBLIC:
             caller = state["caller"] = await self._identify(scope, headers)
             if caller is not None:
-                self._observer.set_caller(scope, caller)
+                state["visit"].caller = caller.name
             state.update(admit=partial(self._bearer, headers))
         self._rates.take(_build_party(state).credential)
 
@@ -160,10 +164,12 @@ class SecurityMiddleware:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._service.closing.is_set():
-            raise Overloaded("the server is ending", retry_after=_AGAIN)
+            raise Overloaded("the server is ending", retry_after=1)
         lease = self._quotas.begin(_build_party(scope["state"]))
         scope["state"].update(lease=lease)
         token = current_lease.set(lease)
+        if scope["path"].startswith("/v0/") and "raw_path" in scope:  # an id may contain an encoded slash
+            scope = {**scope, "path": scope["raw_path"].decode("ascii", "replace")}
         try:
             await self._answer(lease, scope, receive, send)
         finally:
@@ -178,14 +184,16 @@ class SecurityMiddleware:
 
         async def send_and_watch(message: Message) -> None:
             nonlocal stream, complete
-            if message["type"] == "http.response.start" and _is_stream(message["headers"]):
-                lease.become_stream()
-                stream = _Stream(answering, self._wait_until_unwelcome(scope))
+            if message["type"] == "http.response.start":
+                kinds = [value for name, value in message["headers"] if name == b"content-type"]
+                if any(kind.startswith(b"text/event-stream") for kind in kinds):
+                    lease.become_stream()
+                    stream = _Stream(answering, self._wait_until_unwelcome(scope))
             complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         try:
-            await self._app(_restore_path(scope), receive, send_and_watch)
+            await self._app(scope, receive, send_and_watch)
         except asyncio.CancelledError:
             if stream is None or not stream.was_ended():
                 raise
@@ -215,13 +223,6 @@ class SecurityMiddleware:
             return True  # a store that does not answer revokes nothing
         except MemorywireError:
             return False
-
-    def _check_host(self, headers: Headers) -> None:
-        name = _parse_hostname(headers.get("host", ""))
-        if self._hosts and name not in self._hosts:
-            raise Misdirected(
-                "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
-            )
 
 
 class _Stream:
@@ -256,16 +257,10 @@ def _name_operation(path: str, names: Mapping[str, str]) -> str:
     return names.get(f"{begin}/") or names.get(begin) or names.get("/".join(parts[:2]), "other")
 
 
-def _find_address(scope: Scope) -> str:
-    """The address that a request comes from, as it is counted."""
-    client = scope.get("client")
-    return network_of(client[0]) if client else ""
-
-
 def _build_party(state: Mapping[str, Any]) -> Party:
     caller: Caller | None = state["caller"]
     if caller is None:
-        return Party(credential=f"address:{state['address']}", tenant=_STRANGERS)
+        return Party(credential=f"address:{state['address']}", tenant="")
     return Party(credential=caller.name, tenant=caller.tenant)
 
 
@@ -282,10 +277,6 @@ def _add_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
     return [*own, *(pair for pair in _DRESS.items() if not (has_cache and pair[0] == _CACHE))]
 
 
-def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"content-type" and value.startswith(_STREAM) for name, value in headers)
-
-
 def _check_origin(headers: Headers) -> None:
     """Refuse requests from pages of other sites (CSRF). Programs send no Origin header.
 
@@ -296,26 +287,3 @@ def _check_origin(headers: Headers) -> None:
         raise Forbidden("a page of another origin cannot ask here", field="Origin")
     if headers.get("sec-fetch-site", "none") not in _SAME:
         raise Forbidden("a page of another site cannot ask here", field="Sec-Fetch-Site")
-
-
-def _is_navigation(method: str, headers: Headers) -> bool:
-    """Return whether the browser follows a link to one of our pages, which changes nothing."""
-    return (
-        method == "GET"
-        and headers.get("sec-fetch-mode") == "navigate"
-        and headers.get("sec-fetch-dest") == "document"
-    )
-
-
-def _parse_hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def _restore_path(scope: Scope) -> Scope:
-    """The scope with the path as it was sent: an id may contain an encoded slash."""
-    if scope["path"].startswith("/v0/") and "raw_path" in scope:
-        return {**scope, "path": scope["raw_path"].decode("ascii", "replace")}
-    return scope

@@ -95,23 +95,33 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
     Raises InvalidRequest when others could come in without a token, or the address cannot be had.
     """
     address = serving.address
-    if serving.provider is None:
-        await refuse_if_open(container, address)
+    journal, needs_token = container.journal, not address.local and serving.provider is None
+    if needs_token and (journal is None or not await Operators(journal).has_any()):
+        raise InvalidRequest(
+            f"{address.host} is reachable from other machines, and there are no operators yet",
+            field="host",
+            fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
+        )
     observer = RequestObserver(container.context.clock, serving.log)
     watched = observer.over(container)
     with _listening(address) as listener:
-        url = _url(address, listener)
-        served = watched if serving.console is None else _reviewed_at(f"{url}{serving.console}", watched)
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        url = f"http://{host}:{listener.getsockname()[1]}"
+        if serving.console is not None:
+            watched = _reviewed_at(f"{url}{serving.console}", watched)
         app, service = build_app(
-            served,
+            watched,
             trusting=address.local,
             hosts=address.names,
             limits=serving.limits,
-            mounts=serving.mounts(served),
+            mounts=serving.mounts(watched),
             observer=observer,
             provider=serving.provider,
         )
-        server = _Server(_config(app, _traffic(serving, observer), address.proxies))
+        limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
+        traffic = Traffic(limits, observer.metrics.refused.inc, proxies=address.proxies)
+        observer.metrics.connections.set_function(lambda: traffic.open)
+        server = _Server(_config(app, traffic, address.proxies))
         ending = asyncio.create_task(_end(server, service, stop or asyncio.Event()))
         serving.ready(url)
         try:
@@ -128,20 +138,8 @@ def _reviewed_at(console: str, container: Container) -> Container:
     governance = container.context.governance
     if governance is None or governance.review_url is not None:
         return container
-    return replace(
-        container,
-        context=replace(container.context, governance=replace(governance, review_url=review_url(console))),
-    )
-
-
-async def refuse_if_open(container: Container, address: Address) -> None:
-    """Raise if others than this machine could come in although no operator was named."""
-    if not address.local and (container.journal is None or not await Operators(container.journal).has_any()):
-        raise InvalidRequest(
-            f"{address.host} is reachable from other machines, and there are no operators yet",
-            field="host",
-            fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
-        )
+    governance = replace(governance, review_url=review_url(console))
+    return replace(container, context=replace(container.context, governance=governance))
 
 
 async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
@@ -154,13 +152,6 @@ async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
     service.container.hurry()
     service.closing.set()
     server.should_exit = True
-
-
-def _traffic(serving: Serving, observer: RequestObserver) -> Traffic:
-    limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
-    traffic = Traffic(limits, observer.metrics.count_refusal, proxies=serving.address.proxies)
-    observer.metrics.count_connections(lambda: traffic.open)
-    return traffic
 
 
 def _config(app: ASGIApp, traffic: Traffic, proxies: Sequence[str]) -> uvicorn.Config:
@@ -210,8 +201,3 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         yield listener
     finally:
         listener.close()
-
-
-def _url(address: Address, listener: socket.socket) -> str:
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"http://{host}:{listener.getsockname()[1]}"
