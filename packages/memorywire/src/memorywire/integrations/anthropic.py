@@ -21,10 +21,21 @@ ROOT = "/memories"
 
 _DEPTH = 2
 _LINES_MAX = 999_999
-_NUMBER_WIDTH = 6
 _AROUND = 2
-_UNITS = ("B", "K", "M", "G")
-_KILO = 1024
+
+
+def _awaited(name: str) -> Any:
+    async def run(self: "MemoryFiles", command: Any) -> str:
+        return await self._caller.run(_explain_errors(getattr(self._files, name)(command)))
+
+    return run
+
+
+def _blocking(name: str) -> Any:
+    def run(self: "BlockingMemoryFiles", command: Any) -> str:
+        return self._caller.wait(_explain_errors(getattr(self._files, name)(command)))
+
+    return run
 
 
 class MemoryFiles(BetaAsyncAbstractMemoryTool):
@@ -35,29 +46,15 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
         self._caller = Caller(memory)
         self._files = _Files(self._caller, limits)
 
-    async def view(self, command: Any) -> str:
-        return await self._acknowledge(self._files.view(command))
-
-    async def create(self, command: Any) -> str:
-        return await self._acknowledge(self._files.create(command))
-
-    async def str_replace(self, command: Any) -> str:
-        return await self._acknowledge(self._files.str_replace(command))
-
-    async def insert(self, command: Any) -> str:
-        return await self._acknowledge(self._files.insert(command))
-
-    async def delete(self, command: Any) -> str:
-        return await self._acknowledge(self._files.delete(command))
-
-    async def rename(self, command: Any) -> str:
-        return await self._acknowledge(self._files.rename(command))
+    view = _awaited("view")
+    create = _awaited("create")
+    str_replace = _awaited("str_replace")
+    insert = _awaited("insert")
+    delete = _awaited("delete")
+    rename = _awaited("rename")
 
     async def clear_all_memory(self) -> str:
-        return await self._acknowledge(self._files.clear())
-
-    async def _acknowledge(self, work: Coroutine[Any, Any, str]) -> str:
-        return await self._caller.run(_explain_errors(work))
+        return await self._caller.run(_explain_errors(self._files.clear()))
 
 
 class BlockingMemoryFiles(BetaAbstractMemoryTool):
@@ -74,29 +71,15 @@ class BlockingMemoryFiles(BetaAbstractMemoryTool):
         self._caller = Caller(memory)
         self._files = _Files(self._caller, limits)
 
-    def view(self, command: Any) -> str:
-        return self._acknowledge(self._files.view(command))
-
-    def create(self, command: Any) -> str:
-        return self._acknowledge(self._files.create(command))
-
-    def str_replace(self, command: Any) -> str:
-        return self._acknowledge(self._files.str_replace(command))
-
-    def insert(self, command: Any) -> str:
-        return self._acknowledge(self._files.insert(command))
-
-    def delete(self, command: Any) -> str:
-        return self._acknowledge(self._files.delete(command))
-
-    def rename(self, command: Any) -> str:
-        return self._acknowledge(self._files.rename(command))
+    view = _blocking("view")
+    create = _blocking("create")
+    str_replace = _blocking("str_replace")
+    insert = _blocking("insert")
+    delete = _blocking("delete")
+    rename = _blocking("rename")
 
     def clear_all_memory(self) -> str:
-        return self._acknowledge(self._files.clear())
-
-    def _acknowledge(self, work: Coroutine[Any, Any, str]) -> str:
-        return self._caller.wait(_explain_errors(work))
+        return self._caller.wait(_explain_errors(self._files.clear()))
 
 
 class _Files:
@@ -120,16 +103,17 @@ class _Files:
         if not files and path != ROOT:
             raise _missing(command.path, " Please provide a valid path.")
         sizes = [(self._path_of(entry), len(entry.value.encode())) for entry in files]
-        head = (
-            f"Here're the files and directories up to {_DEPTH} levels deep in {path}, excluding hidden items:"
-        )
+        scope = f"up to {_DEPTH} levels deep in {path}, excluding hidden items:"
+        head = f"Here're the files and directories {scope}"
         return "\n".join([head, *_folder(path, sizes)])
 
     async def create(self, command: Any) -> str:
         path = _path(command.path)
         if path == ROOT or await self._get(path) is not None or await self._below(path):
             raise ToolError(f"File {command.path} already exists")
-        for parent in _parents(path):
+        parts = path.split("/")
+        for end in range(3, len(parts)):  # the folders below the root
+            parent = "/".join(parts[:end])
             if await self._get(parent) is not None:
                 raise ToolError(f"The path {parent} is not a directory.")
         try:
@@ -141,17 +125,23 @@ class _Files:
     async def str_replace(self, command: Any) -> str:
         entry = await self._file(command.path)
         content, old = entry.value, command.old_str
-        if content.count(old) != 1:
-            raise ToolError(_not_once(content, old, command.path))
+        if old not in content:
+            text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {command.path}."
+            raise ToolError(text)
+        if content.count(old) > 1:
+            places = [at for at in range(len(content)) if content.startswith(old, at)]
+            lines = ", ".join(str(content[:at].count("\n") + 1) for at in places)
+            raise ToolError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+                "Please ensure it is unique"
+            )
         place = content.index(old)
         new_content = content.replace(old, getattr(command, "new_str", None) or "")
         await self._set(self._path_of(entry), new_content, if_version=entry.version)
         line = content[:place].count("\n") + 1
         snippet = _number_lines(new_content.split("\n"), [line - _AROUND, line + _AROUND])
-        return (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            + ("\n".join(snippet))
-        )
+        head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+        return "\n".join([head, *snippet])
 
     async def insert(self, command: Any) -> str:
         entry = await self._file(command.path)
@@ -254,12 +244,6 @@ def _path(path: str) -> str:
     return plain
 
 
-def _parents(path: str) -> Iterator[str]:
-    """The folders that the path is in, below the root."""
-    parts = path.split("/")
-    return ("/".join(parts[:end]) for end in range(3, len(parts)))
-
-
 def _missing(path: str, advice: str = "") -> ToolError:
     return ToolError(f"The path {path} does not exist{'.' if advice else ''}{advice}")
 
@@ -268,18 +252,7 @@ def _number_lines(lines: Sequence[str], span: Sequence[int] | None) -> list[str]
     first = max(1, span[0]) if span else 1
     last = len(lines) if not span or span[1] == -1 else span[1]
     numbers = enumerate(lines[first - 1 : last], start=first)
-    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in numbers]
-
-
-def _not_once(content: str, old: str, path: str) -> str:
-    if old not in content:
-        return f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-    starts = [at for at in range(len(content)) if content.startswith(old, at)]
-    lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
-    return (
-        f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
-        "Please ensure it is unique"
-    )
+    return [f"{number:>6}\t{line}" for number, line in numbers]
 
 
 def _folder(path: str, files: Sequence[tuple[str, int]]) -> Iterator[str]:
@@ -296,8 +269,9 @@ def _folder(path: str, files: Sequence[tuple[str, int]]) -> Iterator[str]:
     yield from (f"{_size(size)}\t{path}/{name}" for name, size in sorted(sizes.items()))
 
 
-def _size(count: int) -> str:
-    size, unit = float(count), 0
-    while size >= _KILO and unit < len(_UNITS) - 1:
-        size, unit = size / _KILO, unit + 1
-    return f"{size:.1f}".removesuffix(".0") + _UNITS[unit]
+def _size(count: float) -> str:
+    units = ["G", "M", "K", "B"]
+    while count >= 1024 and len(units) > 1:
+        count /= 1024
+        units.pop()
+    return f"{count:.1f}".removesuffix(".0") + units[-1]

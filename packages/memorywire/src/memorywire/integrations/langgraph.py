@@ -5,7 +5,7 @@ Items are entries of the agent's keys, so each put is judged, stands in the ledg
 
 import asyncio
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import quote, unquote
@@ -39,12 +39,7 @@ _QUERY_CHARS_MAX = 8_192
 _SPECIAL = "%/="
 _UTF8 = ("utf-8", "surrogatepass")
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
+_COMPARISONS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class MemorywireStore(BaseStore):
@@ -98,7 +93,12 @@ class MemorywireStore(BaseStore):
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
-            return self._namespaces(op)
+            spaces = {self._place(entry.key)[0] for entry in self._entries(self._root)}
+            conditions = op.match_conditions or ()
+            fitting = {
+                space[: op.max_depth] for space in spaces if all(_matches(one, space) for one in conditions)
+            }
+            return sorted(fitting)[op.offset : op.offset + op.limit]
         raise ValueError(f"unknown operation {type(op).__name__}")
 
     def _put(self, op: PutOp) -> None:
@@ -130,7 +130,9 @@ class MemorywireStore(BaseStore):
         if op.query and op.query.strip():
             query = op.query[:_QUERY_CHARS_MAX]
             prefix = self._prefix(op.namespace_prefix)
-            matches = self._keys.search(query, prefix=prefix, top_k=self._most(op)).matches
+            most = self._limits.top_k  # if some will be left out, else as many as wanted
+            most = most if op.filter else max(1, min(most, op.offset + op.limit))
+            matches = self._keys.search(query, prefix=prefix, top_k=most).matches
             scores = {match.entry.key: match.score for match in matches}
             entries = [match.entry for match in matches]
         else:
@@ -141,31 +143,14 @@ class MemorywireStore(BaseStore):
         fresh = [self._refresh(entry, op.refresh_ttl) for entry in page]
         return [SearchItem(**self._item(entry), score=scores.get(entry.key)) for entry in fresh]
 
-    def _most(self, op: SearchOp) -> int:
-        """How many to ask for: the most possible if some will be left out, else as many as wanted."""
-        most = self._limits.top_k
-        return most if op.filter else max(1, min(most, op.offset + op.limit))
-
     def _refresh(self, entry: Entry, refresh: bool) -> Entry:
         """The entry, with its time to live counted from this read if it has one and reads count."""
         if not refresh or entry.expires_at is None:
             return entry
         try:
             return self._keys.touch(entry.key) or entry
-        except (
-            Conflict,
-            CapabilityUnsupported,
-        ):  # written at the same time by another client, or stored by a server
+        except (Conflict, CapabilityUnsupported):  # written meanwhile by another client, or kept by a server
             return entry
-
-    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        every = {self._place(entry.key)[0] for entry in self._entries(self._root)}
-        conditions = {
-            space[: op.max_depth]
-            for space in every
-            if all(_matches(condition, space) for condition in op.match_conditions or ())
-        }
-        return sorted(conditions)[op.offset : op.offset + op.limit]
 
     def _entries(self, prefix: str) -> Iterator[Entry]:
         after: str | None = None
@@ -254,7 +239,7 @@ def _compares(value: Json, name: str, operand: Json) -> bool:
     if name not in _COMPARISONS:
         raise ValueError(f"unknown operator {name}")
     try:
-        return _COMPARISONS[name](float(value), float(operand))
+        return bool(_COMPARISONS[name](float(value), float(operand)))
     except (TypeError, ValueError):  # what is no number is neither more nor less
         return False
 
@@ -263,9 +248,6 @@ def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
+    start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+    part = namespace[start : start + len(path)]
     return all(pattern in ("*", label) for pattern, label in zip(path, part, strict=True))

@@ -52,7 +52,11 @@ class MemorywireSession(SessionABC):
         limits: Limits = SESSION_LIMITS,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        _check_name(session_id)
+        if not session_id or "/" in session_id:
+            raise InvalidRequest("a session has a name without slashes", field="session_id")
+        if len(session_id) > _CHARS_MAX or not session_id.isprintable():
+            detail = f"a session id has 1 to {_CHARS_MAX} printable characters"
+            raise InvalidRequest(detail, field="session_id")
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._caller = Caller(memory)
@@ -87,19 +91,21 @@ class MemorywireSession(SessionABC):
         self._last = max(self._clock_ns(), (self._last or 0) + 1)
         batch = f"{self._prefix}{self._last:0{_MOMENT_DIGITS}}-{secrets.token_hex(4)}"
         settings = [_setting(f"{batch}-{at:0{_PLACE_DIGITS}}", item) for at, item in enumerate(items)]
-        results = await self._set_each(settings)
+        step = self._limits.entries_at_once
+        results: list[Kept | MemorywireError] = []
+        for at in range(0, len(settings), step):
+            results += await self._keys.keep_each(settings[at : at + step])
         problem = next((one for one in results if isinstance(one, MemorywireError)), None)
         if problem is None:
             return
         for one in results:
             if isinstance(one, Kept):
                 await self._keys.delete(one.key)
-        raise self._explain(problem)
-
-    async def _set_each(self, settings: list[Setting]) -> list[Kept | MemorywireError]:
-        step = self._limits.entries_at_once
-        groups = [settings[at : at + step] for at in range(0, len(settings), step)]
-        return [result for group in groups for result in await self._keys.keep_each(group)]
+        if isinstance(problem, QuotaExceeded | ValueTooLarge):
+            own = self._keys.limits == self._limits  # else they are those of a server
+            larger = "give MemorywireSession larger limits=Limits(...)" if own else "open the store itself"
+            problem.fix = f"clear the session, or {larger}"
+        raise problem
 
     async def _pop(self) -> Any | None:
         while entries := await self._entries():
@@ -122,28 +128,14 @@ class MemorywireSession(SessionABC):
 
     async def _entries(self) -> list[Entry]:
         entries = await entries_of(self._keys, self._prefix)
-        newest = _moment(entries[-1]) if entries else 0
+        # When the newest was added; sessions of earlier releases numbered their items from 0.
+        newest = int(entries[-1].key.rpartition("/")[2].partition("-")[0]) if entries else 0
         self._last = max(self._last or 0, newest)
         return entries
-
-    def _explain(self, problem: MemorywireError) -> MemorywireError:
-        """The problem, with what a program that has a session can do about it."""
-        if isinstance(problem, QuotaExceeded | ValueTooLarge):
-            own = self._keys.limits == self._limits  # else they are those of a server
-            larger = "give MemorywireSession larger limits=Limits(...)" if own else "open the store itself"
-            problem.fix = f"clear the session, or {larger}"
-        return problem
 
     @property
     def _keys(self) -> KeyValue:
         return self._caller.keys(self._prefix, self._limits)
-
-
-def _check_name(session_id: str) -> None:
-    if not session_id or "/" in session_id:
-        raise InvalidRequest("a session has a name without slashes", field="session_id")
-    if len(session_id) > _CHARS_MAX or not session_id.isprintable():
-        raise InvalidRequest(f"a session id has 1 to {_CHARS_MAX} printable characters", field="session_id")
 
 
 def _setting(key: str, item: Mapping[str, Json]) -> Setting:
@@ -162,8 +154,3 @@ def _storable(value: Json) -> Json:
         return [_storable(inner) for inner in value]
     beyond = type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND
     return str(value) if beyond or (isinstance(value, float) and not isfinite(value)) else value
-
-
-def _moment(entry: Entry) -> int:
-    """When the item was added; sessions of earlier releases numbered their items from 0."""
-    return int(entry.key.rpartition("/")[2].partition("-")[0])

@@ -23,9 +23,7 @@ from memorywire.server.console.sessions import PATH
 MOST_CHARS = 2_000
 """How many characters of one text a page shows; the rest is behind a link."""
 
-_ESCAPED = re.compile(
-    "((?:⟦U\\+[0-9A-F]{4,6}⟧)+)"
-)  # neighbours share one element: a page of them stays small
+_ESCAPED = re.compile("((?:⟦U\\+[0-9A-F]{4,6}⟧)+)")  # neighbours share one element, which keeps pages small
 _HIDDEN = Markup('<span class="esc">{}</span>')
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -169,20 +167,18 @@ def columns(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Co
     range_of_days = range(today - days + 1, today + 1)
     most = max((sums[day] for day in range_of_days), default=0)
     step = WIDTH / days
-    bars = [
-        _column(place, day, sums[day], most, step, by_day[day]) for place, day in enumerate(range_of_days)
-    ]
+    bars = []
+    for place, day in enumerate(range_of_days):
+        high = round(HEIGHT * sums[day] / most, 1) if most else 0.0
+        bars.append(
+            Column(
+                x=round(place * step + 1, 1),
+                width=round(step - 2, 1),
+                y=round(HEIGHT - high, 1),
+                height=high,
+                day=day,
+                count=sums[day],
+                label=", ".join(by_day[day]),
+            )
+        )
     return Columns(WIDTH, HEIGHT, most, sum(sums[day] for day in range_of_days), tuple(bars))
-
-
-def _column(place: int, day: int, count: int, most: int, step: float, parts: Sequence[str]) -> Column:
-    high = 0.0 if not most else round(HEIGHT * count / most, 1)
-    return Column(
-        x=round(place * step + 1, 1),
-        width=round(step - 2, 1),
-        y=round(HEIGHT - high, 1),
-        height=high,
-        day=day,
-        count=count,
-        label=", ".join(parts),
-    )

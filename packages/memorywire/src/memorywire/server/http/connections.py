@@ -31,7 +31,6 @@ _MOST_HEADERS = 100
 _PUNCTUATION = len(": \r\n")
 _LENGTHS = frozenset({len("content-length"), len("transfer-encoding")})
 _NETWORK_BITS = 64  # an IPv6 customer has at least this network, so its addresses count as one
-_BAD, _SLOW, _LONG_URL, _LONG_HEAD = 400, 408, 414, 431
 
 
 class Traffic:
@@ -138,7 +137,7 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is not an acceptable request with a problem, and close the connection."""
         error = self._requests.rejection
-        status = _BAD if error is None else error.error_status_hint
+        status = 400 if error is None else error.error_status_hint
         self._reject(InvalidRequest(msg if error is None else str(error)), status)
 
     def _watch_step(self, *, received: bool) -> None:
@@ -163,33 +162,25 @@ class Connection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._step = step
-        self._deadline = None if step is None else self.loop.call_later(seconds, self._late)
-
-    def _late(self) -> None:
-        self._reject(TooSlow(f"the {self._step} of the request took too long", fix="send it faster"), _SLOW)
+        self._deadline = None
+        if step is not None:
+            error = TooSlow(f"the {step} of the request took too long", fix="send it faster")
+            self._deadline = self.loop.call_later(seconds, self._reject, error, 408)
 
     def _reject(self, error: MemorywireError, status: int) -> None:
         """Answer if nothing was answered yet and the client has said something; close in any case."""
         silent = self.cycle is None and self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
         if not silent and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._write_problem(error, status)
+            body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
+            own = {"Content-Type": PROBLEM, "Content-Length": str(len(body)), "Connection": "close"}
+            headers = [(name.encode(), value.encode()) for name, value in {**HEADERS, **own}.items()]
+            start = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
+            for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None:
             self.cycle.disconnected = True
         self._set_step(None)
         self.transport.close()
-
-    def _write_problem(self, error: MemorywireError, status: int) -> None:
-        body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
-        headers = {
-            **HEADERS,
-            "Content-Type": PROBLEM,
-            "Content-Length": str(len(body)),
-            "Connection": "close",
-        }
-        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
-        start = h11.Response(status_code=status, headers=pairs, reason=STATUS_PHRASES[status])
-        for event in (start, h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
 
     def _stop_write_deadline(self) -> None:
         if self._write_deadline is not None:
@@ -222,7 +213,7 @@ class _CheckedRequests(h11.Connection):
     def _check(self, request: h11.Request) -> None:
         size = len(request.target)
         if size > self._limits.head:
-            raise h11.RemoteProtocolError(f"the URL is longer than {self._limits.head} bytes", _LONG_URL)
+            raise h11.RemoteProtocolError(f"the URL is longer than {self._limits.head} bytes", 414)
         headers = request.headers.raw_items()  # a third of the time of looking at them one by one
         lengths = set()
         for name, value in headers:
@@ -230,10 +221,8 @@ class _CheckedRequests(h11.Connection):
             if len(name) in _LENGTHS:
                 lengths.add(name.lower())
         if size > self._limits.head or len(headers) > _MOST_HEADERS:
-            detail = (
-                f"the URL and the headers are more than {self._limits.head} bytes, or {_MOST_HEADERS} headers"
-            )
-            raise h11.RemoteProtocolError(detail, _LONG_HEAD)
+            most = f"{self._limits.head} bytes, or {_MOST_HEADERS} headers"
+            raise h11.RemoteProtocolError(f"the URL and the headers are more than {most}", 431)
         if {b"content-length", b"transfer-encoding"} <= lengths:
             raise h11.RemoteProtocolError("a body has one length: send Content-Length or Transfer-Encoding")
 

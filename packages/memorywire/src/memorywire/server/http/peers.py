@@ -15,17 +15,16 @@ from memorywire.journal.operators import Right
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, UnknownOperation
-from memorywire.model.record import Json, Scope
+from memorywire.model.record import Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import entry_of
 from memorywire.policy.patterns import names
-from memorywire.server.auth import Caller
 from memorywire.server.http.answers import PROBLEM, as_json, encode_json, status_of
 from memorywire.server.http.app import MountedApp
 from memorywire.server.http.endpoint import Limits, Service, caller_of
 from memorywire.server.http.requests import read_body
-from memorywire.stores.contract import Store, SupportsHistory
-from memorywire.stores.remote.protocol import PATH, VERBS, About, Verb, problem_of
+from memorywire.stores.contract import SupportsHistory
+from memorywire.stores.remote.protocol import PATH, VERBS, About, problem_of
 
 
 def store_mount(container: Container) -> MountedApp:
@@ -52,41 +51,33 @@ async def _answer(request: Request, service: Service) -> object:
     if name not in VERBS:
         raise UnknownOperation("a store has no such verb", field="verb")
     body = await read_body(request, limit=service.limits.batch, seconds=service.limits.body_seconds)
-    arguments = _arguments(VERBS[name], body)
-    for scope in _scopes(arguments):
-        _permit(scope, caller)
-    context = service.as_caller(caller).context
-    if name == "about":
-        return _about(context)
-    if name == "write":
-        return await service.finish(_write(arguments[0], context))
-    answer = await service.finish(_find_method(context.store, name)(*arguments))
-    if name == "health" and not caller.everywhere:
-        return {"ok": answer["ok"]}  # the rest counts what all tenants have
-    return answer
-
-
-def _arguments(verb: Verb, body: Json) -> list[Any]:
     try:
-        return [load(hint, data) for hint, data in zip(verb.takes, body, strict=True)]
+        arguments = [load(hint, data) for hint, data in zip(VERBS[name].takes, body, strict=True)]
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidRequest("these are not the arguments of the verb") from error
-
-
-def _find_method(store: Store, name: str) -> Callable[..., Any]:
+    for scope in _scopes(arguments):
+        if scope.tenant != caller.tenant and not caller.everywhere:
+            raise Forbidden("this tenant is not yours", field="tenant")
+        if not names(caller.agents, scope.agent):
+            raise Forbidden("this agent is not yours", field="agent_id")
+    context = service.as_caller(caller).context
+    store = context.store
+    if name == "about":
+        return About(
+            name=store.name,
+            features=tuple(sorted(store.features)),
+            space=context.embedder.space,
+            abilities=tuple(verb for verb in VERBS if hasattr(store, verb)),
+        )
+    if name == "write":
+        return await service.finish(_write(arguments[0], context))
     method: Callable[..., Any] | None = getattr(store, name, None)
     if method is None:
         raise UnknownOperation(f"the store {store.name} has no such verb", field="verb")
-    return method
-
-
-def _about(context: Context) -> About:
-    return About(
-        name=context.store.name,
-        features=tuple(sorted(context.store.features)),
-        space=context.embedder.space,
-        abilities=tuple(name for name in VERBS if hasattr(context.store, name)),
-    )
+    answer = await service.finish(method(*arguments))
+    if name == "health" and not caller.everywhere:
+        return {"ok": answer["ok"]}  # the rest counts what all tenants have
+    return answer
 
 
 async def _write(change: Change, context: Context) -> int:
@@ -116,11 +107,3 @@ def _scopes(value: object) -> Iterator[Scope]:
     elif isinstance(value, Struct):
         for name in value.__struct_fields__:
             yield from _scopes(getattr(value, name))
-
-
-def _permit(scope: Scope, caller: Caller) -> None:
-    """Raise unless the scope is the caller's: in its tenant (or the caller is of every one) and agents."""
-    if scope.tenant != caller.tenant and not caller.everywhere:
-        raise Forbidden("this tenant is not yours", field="tenant")
-    if not names(caller.agents, scope.agent):
-        raise Forbidden("this agent is not yours", field="agent_id")

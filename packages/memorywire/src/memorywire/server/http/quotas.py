@@ -157,7 +157,7 @@ class Rates:
         """The bucket of a caller as it is now; raises RateLimited when it is empty."""
         now, most = self._now(), self._most
         if caller not in self._buckets and len(self._buckets) >= _MOST_BUCKETS:
-            self._forget_full(now)
+            self._drop_full(now)
         bucket = self._buckets.setdefault(caller, _Bucket(most, now))
         bucket.left = min(most, bucket.left + (now - bucket.at) * self._rate)
         bucket.at = now
@@ -166,7 +166,7 @@ class Rates:
             raise RateLimited(f"more than {self._rate:g} {self._what} a second", retry_after=wait)
         return bucket
 
-    def _forget_full(self, now: float) -> None:
+    def _drop_full(self, now: float) -> None:
         """Drop full buckets, which are like untouched ones: there may be any number of callers.
 
         If few are full, the oldest go too, so that a flood of addresses costs neither memory nor time.

@@ -105,7 +105,8 @@ def session_of(state: dict[str, Any], headers: Mapping[str, str]) -> AgentSessio
     caller: Caller = state["caller"]
     verified = caller.name != LOCAL
     reviewer = caller if verified else replace(caller, name=ELICITED, principal=LOCAL)
-    agent = headers.get(AGENT_HEADER, _only(caller.agents) or DEFAULT_AGENT)
+    first, *others = caller.agents
+    agent = headers.get(AGENT_HEADER, DEFAULT_AGENT if others or "*" in first else first)
     return AgentSession(
         agent=agent,
         user=headers.get(USER_HEADER),
@@ -120,7 +121,3 @@ def session_of(state: dict[str, Any], headers: Mapping[str, str]) -> AgentSessio
         verified=verified,
         state=state,
     )
-
-
-def _only(agents: tuple[str, ...]) -> str | None:
-    return agents[0] if len(agents) == 1 and "*" not in agents[0] else None

@@ -181,8 +181,16 @@ class Runner(Struct, frozen=True, kw_only=True):
     open_service: OpenService
 
     async def ask(self, operation: str, arguments: Mapping[str, Json], session: AgentSession) -> object:
-        """The answer to the agent."""
-        _refuse_unknown(operation, arguments)
+        """The answer to the agent; the tool refuses a field that it does not have.
+
+        The wire would offer its own fields, and some of those are not an agent's to choose.
+        """
+        fields = input_schema(operation)["properties"]
+        for name in arguments:
+            if name not in fields and name not in SCOPE:
+                from memorywire.wire.validate import unknown_field
+
+                raise unknown_field(name, list(fields))
         return await self._ask(operation, session.payload(arguments), session.caller, session)
 
     async def review(
@@ -224,19 +232,6 @@ class Runner(Struct, frozen=True, kw_only=True):
 
         session.note(operation, {"answer": encode(answer)})
         return answer
-
-
-def _refuse_unknown(operation: str, arguments: Mapping[str, Json]) -> None:
-    """Refuse a field that the tool does not have, and offer only those that it has.
-
-    The wire would offer its own fields, and some of those are not an agent's to choose.
-    """
-    fields = input_schema(operation)["properties"]
-    for name in arguments:
-        if name not in fields and name not in SCOPE:
-            from memorywire.wire.validate import unknown_field
-
-            raise unknown_field(name, list(fields))
 
 
 def build_refusal(session: AgentSession, fields: Mapping[str, Json]) -> Forbidden:
