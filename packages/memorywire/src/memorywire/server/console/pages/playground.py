@@ -103,11 +103,13 @@ def _build_rows(answer: Recalled) -> list[dict[str, Any]]:
     best = max((hit.score for hit in answer.hits), default=0.0)
     rows = []
     for hit in answer.hits:
-        signals = sorted((hit.signals or {}).items())
-        ranks = {name.removeprefix(_RANK): int(rank) for name, rank in signals if name.startswith(_RANK)}
+        signals = hit.signals or {}
+        ranks = {
+            name.removeprefix(_RANK): int(rank) for name, rank in signals.items() if name.startswith(_RANK)
+        }
         bars = [
             (name, value, value / greatest[name] if greatest[name] > 0 else 0.0)
-            for name, value in signals
+            for name, value in sorted(signals.items())
             if not name.startswith(_RANK)
         ]
         share = hit.score / best if best else 0.0
