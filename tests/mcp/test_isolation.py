@@ -70,7 +70,7 @@ def test_a_user_without_a_name_is_not_everybody_and_an_agent_without_one_is_nobo
 
 
 def test_the_matrix_has_every_tool_that_takes_an_id():
-    assert {operation for operation, _ in TOOLS} == set(CARDS) - {"recall", "expire"}
+    assert {operation for operation, _ in TOOLS} == set(CARDS) - {"recall", "expire", "context"}
     assert ("decide", "proposal_ids") in METHODS
 
 

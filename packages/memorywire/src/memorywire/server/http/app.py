@@ -112,9 +112,8 @@ def build_app(
     With `trusting`, the local user needs no token while there are no operators. `hosts` are the accepted
     names in `Host` headers; an empty set accepts any. Tokens of the `provider` are accepted besides our own.
     """
-    hosting = replace(container, hosting=any(mount.hosting for mount in mounts))
-    service = Service(hosting, limits or Limits())
-    clock = container.context.clock
+    container = replace(container, hosting=any(mount.hosting for mount in mounts))
+    service, clock = Service(container, limits or Limits()), container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider)
     pause_ms = service.limits.webhook_pause_ms
     sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms)
@@ -128,22 +127,17 @@ def build_app(
             container.reader.wake()
             if container.backends is not None:
                 container.backends.wake()
-            background = (sender, StateChecks(service.journal, observer.alarm))
-            tasks = [asyncio.create_task(job.run()) for job in background]
+            jobs = (sender.run(), StateChecks(service.journal, observer.alarm).run())
+            tasks = [asyncio.create_task(job) for job in jobs]
             yield
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)  # they read the journal, which may be closed after this
         await authenticator.close()
 
-    async def start(request: Request) -> Response:
-        """Redirect to where people belong, or else to the documentation."""
-        return RedirectResponse(next((mount.path for mount in mounts if mount.welcoming), "/docs"))
-
     app = Starlette(
         routes=[
-            Route("/", start),
-            *_routes(service, observer),
+            *_routes(service, observer, mounts),
             # For the path itself and all below it: a mount alone would need a slash at the end.
             *(kind(mount.path, mount.app) for mount in mounts for kind in (Route, Mount)),
         ],
@@ -177,7 +171,11 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
     }
 
 
-def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
+def _routes(service: Service, observer: RequestObserver, mounts: Sequence[MountedApp]) -> list[BaseRoute]:
+    async def start(request: Request) -> Response:
+        """Redirect to where people belong, or else to the documentation."""
+        return RedirectResponse(next((mount.path for mount in mounts if mount.welcoming), "/docs"))
+
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
         context, status = service.container.context, await service.journal.read_status()
@@ -190,6 +188,7 @@ def _routes(service: Service, observer: RequestObserver) -> list[BaseRoute]:
     for route in wire_routes():
         paths.setdefault(route.path, {})[route.method] = wire_handler(route)
     return [
+        Route("/", start),
         *(build_route(service, path, **handlers) for path, handlers in paths.items()),
         build_route(service, "/v0/batch", POST=run_batch),
         build_route(service, "/v0/procedures/{id}/trigger", POST=trigger),
