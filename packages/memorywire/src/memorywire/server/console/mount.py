@@ -122,30 +122,34 @@ def console_mount(
         await service.drain()
         await authenticator.close()
 
-    async def events(request: Request) -> Response:
-        if request.state.caller is None:
-            raise Unauthenticated("you are not signed in", fix="sign in")
-        request.state.operation = "events"  # the duration of a stream is not the latency of a page
-        request.state.parameters = parameters_of("/v0/events", "GET").read(request)
-        return await stream_events(request, service)
-
     async def show_unknown(request: Request, error: Exception) -> Response:
         page = Page(request, console, request.state.session, request.state.caller)
         problem = NotFound("there is no such page", fix="start at the inbox")
         return await page.show("problem.html", 404, problem=problem.problem())
 
-    views = [view for group in PAGE_GROUPS for view in group.views]
     app = Starlette(
-        routes=[
-            *(Route(view.path, _endpoint(view, console), methods=view.methods) for view in views),
-            Route("/events", events),
-            Route("/static/{name}", _static),
-        ],
+        routes=_routes(console),
         exception_handlers={HTTPException: show_unknown, MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
     mount = MountedApp(path=PATH, app=app, running=running, entry=entry, welcoming=True)
     return Console(mounted=mount, sessions=sessions)
+
+
+def _routes(console: ConsoleContext) -> list[Route]:
+    async def events(request: Request) -> Response:
+        if request.state.caller is None:
+            raise Unauthenticated("you are not signed in", fix="sign in")
+        request.state.operation = "events"  # the duration of a stream is not the latency of a page
+        request.state.parameters = parameters_of("/v0/events", "GET").read(request)
+        return await stream_events(request, console.service)
+
+    views = [view for group in PAGE_GROUPS for view in group.views]
+    return [
+        *(Route(view.path, _endpoint(view, console), methods=view.methods) for view in views),
+        Route("/events", events),
+        Route("/static/{name}", _static),
+    ]
 
 
 async def find_viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
