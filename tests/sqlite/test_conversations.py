@@ -36,7 +36,8 @@ def _metadata(dice: random.Random) -> dict[str, object]:
     label = {"kind": "plan", "subject": dice.choice(["user", None]), "slot": dice.choice(_SLOTS)}
     label["given"] = dice.choice([True, False])
     kept = {"layer": {"kind": dice.choice(["turn", "fact", "note"])}}
-    return dice.choice([said, said, said, said | kept, kept, {"fact": label}, {"fact": {"slot": "home"}}])
+    fact, unlabelled = {"fact": label}, {"fact": {"slot": "home"}}
+    return dice.choice([said, said, said, said | kept, kept, fact, fact, fact, unlabelled])
 
 
 def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
