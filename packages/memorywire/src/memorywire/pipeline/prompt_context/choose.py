@@ -9,7 +9,7 @@ probability that the memory helps, fitted on the development part of the task se
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -47,8 +47,10 @@ LIKELY = 0.4
 MOST = 4
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
-BEARS = 0.06
-"""The score from which a constraint bears on the prompt, whatever its class."""
+BEARS, BEARS_AFAR = 0.035, 0.08
+"""The score from which a constraint bears on the prompt, whatever its class: on a prompt about somebody or of
+the same topic, and on any other. A constraint by its label needs none for the first: to leave one out does
+harm, and people have few of them."""
 
 _SAME = 0.8
 """Two lines say the same when they share this much of their terms, and all of their numbers."""
@@ -219,8 +221,11 @@ def find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
     bearing = find_bearing(words, task.query)
     if bearing is not None:
         return f"bears on the prompt: {bearing}"
-    floor = BEARS if task.is_personal or candidate.shared is not None else UNRELATED
-    return "is near the prompt" if candidate.score >= floor else None
+    floor = BEARS_AFAR
+    if task.is_personal or candidate.shared is not None:
+        is_labelled = candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT
+        floor = 0.0 if is_labelled else BEARS
+    return "may bear on the prompt" if candidate.score >= floor else None
 
 
 def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
@@ -253,7 +258,7 @@ def _choose_rules(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
     return [_build_choice(one, Section.RULE, reason) for one, reason in rules if reason is not None]
 
 
-def choose_helpful(candidates: Iterable[Candidate], task: Task) -> list[Candidate]:
+def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidate]:
     """The memories that help with the task, best first; more of them where it is less certain which."""
     fit = [
         one
