@@ -89,7 +89,12 @@ def test_a_user_without_memories_is_noted_but_not_in_json(
     ("query", "options", "variables", "reason"),
     [
         ("what does Ana drink?", (), {}, "of the best fact's evidence"),
-        ("which telescope found the ninth planet?", (), {}, "0.057: the floor of the embedder for facts"),
+        (
+            "which telescope found the ninth planet?",
+            (),
+            {},
+            "of the embedder for facts, lower among few",
+        ),
         ("what does Ana drink?", ("--min-relevance", "0.9"), {}, "0.900: --min-relevance 0.9"),
         ("what does Ana drink?", (), {"MEMORYWIRE_FLOOR": "0.4"}, "0.400: the setting `floor`"),
     ],

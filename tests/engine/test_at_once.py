@@ -173,7 +173,7 @@ def test_a_question_waits_on_a_thread_when_all_readers_are_taken(tmp_path: Path)
         ),
         (
             [
-                {"content": "people live near rivers", "session_id": "s"},
+                {"content": "people live near rivers", "session_id": "s", "metadata": {"role": "user"}},
                 {"content": "a nephew of Ana is tall"},
                 {"content": "the weather was fine on the hill"},
             ],

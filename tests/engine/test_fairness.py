@@ -9,7 +9,7 @@ from memorywire.sync import Memory
 QUESTION = "Which bank does Ana use?"
 TRUTHS = (
     "Ana banks with Meridian Savings in Leeds",
-    "Ana moved her account to the Leeds branch in March",
+    "Ana has her account at the Leeds branch",
     "Ana pays her rent from Meridian on the first",
 )
 

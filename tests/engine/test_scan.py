@@ -46,7 +46,11 @@ def test_what_was_kept_before_anybody_watched_is_found_by_kind_and_place(store: 
         found = await memory.scan()
         assert found.memories == 4
         places = {(one.id, one.place) for one in found.secrets}
-        assert places == {("m1", "content"), ("m2", "metadata.auth.token")}
+        assert places == {
+            ("m1", "content"),
+            ("m1", "metadata.fact.value"),  # the label that was read from the content
+            ("m2", "metadata.auth.token"),
+        }
         assert {one.what for one in found.secrets} == {"github-token"}
         assert {(one.id, one.place) for one in found.instructions} == {("m3", "content")}
         assert TOKEN not in repr(found)

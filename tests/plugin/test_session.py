@@ -20,7 +20,7 @@ def test_what_one_session_said_is_known_in_the_next(shell: Shell, tmp_path: Path
     host.fire("Stop", "one")
     host.until_kept("The user prefers tabs to spaces.")
 
-    assert "memorywire keeps 1 memory" in context(host.fire("SessionStart", "two", source="startup"))
+    assert "memorywire keeps 3 memories" in context(host.fire("SessionStart", "two", source="startup"))
     asked = {"prompt": "does the user prefer tabs or spaces?"}
     assert "The user prefers tabs to spaces." in context(host.fire("UserPromptSubmit", "two", **asked))
     assert context(host.fire("UserPromptSubmit", "two", **asked)) == ""  # it has been shown
@@ -100,18 +100,20 @@ def test_only_new_lines_are_taken_in_and_a_compaction_takes_them_too(shell: Shel
     host.write("one", said("My name is Ana."))
     host.fire("Stop", "one")
     host.until_kept("The user's name is Ana.")
-    (kept,) = shell("list", "--json").json["items"]
-    shell("forget", kept["id"])
+    items = shell("list", "--json").json["items"]
+    shell("forget", *(item["id"] for item in items))
     host.write("one", said("I live in Lisbon."))
     host.fire("PreCompact", "one", trigger="auto")
     host.until_kept("The user lives in Lisbon.")
-    assert host.contents() == ["The user lives in Lisbon."]  # the first line was not read again
+    # The first line was not read again.
+    assert host.contents() == ["I live in Lisbon.", "The user lives in Lisbon."]
 
 
 def test_lines_taken_in_twice_are_kept_once(shell: Shell, tmp_path: Path) -> None:
     """As when the process ended after it had handed them over and before it dropped them."""
     log = tmp_path / "one.jsonl"
-    log.write_text(json.dumps(said("My name is Ana.")) + "\n")
+    line = said("My name is Ana.", timestamp="2026-03-02T09:00:00Z")
+    log.write_text(json.dumps(line) + "\n")
     told = {"hook_event_name": "Stop", "session_id": "one", "transcript_path": str(log)}
     assert shell("hook", stdin=json.dumps(told).encode()).code == 0
     (spooled,) = (shell.home / "sessions").glob("*.spool")
@@ -119,7 +121,8 @@ def test_lines_taken_in_twice_are_kept_once(shell: Shell, tmp_path: Path) -> Non
     assert shell("hook", "--work").json == {"taken": 1}
     spooled.write_bytes(lines)
     assert shell("hook", "--work").json == {"taken": 1}
-    assert [item["content"] for item in shell("list", "--json").json["items"]] == ["The user's name is Ana."]
+    contents = [item["content"] for item in shell("list", "--json").json["items"]]
+    assert contents == ["My name is Ana.", "The user's name is Ana."]
 
 
 def test_a_line_that_cannot_be_kept_does_not_hold_up_the_others(shell: Shell, tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ def _explain_floor(cli: CliContext, answer: Answer, min_relevance: Json) -> str:
         return "the setting `floor`, for every query"
     if not answer["results"] and not answer["near_misses"]:
         return "the search found nothing that it could cut"
+    if not answer["results"] and answer["floor"] < admit.WEAK:
+        return "the floor of the embedder for facts, lower among few memories"
     reasons = {
         admit.NOBODY: "the query names somebody, and no memory answers the rest of it",
         admit.TURN: "the floor of the embedder for messages of a session",

@@ -196,9 +196,9 @@ class Memory:
         Its `status` is `committed`, `duplicate` (with the id of the memory that says the same), `staged`
         (it waits for a person) or `deferred` (a store has still to write it).
 
-        Options: `type`, `kind`, `slot`, `metadata`, `tags`, `source`, `session_id`, `confidence`, `trust`,
-        `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`, `idempotency_key`,
-        `approval_required`, `privacy_intent`, `user_id`, `team`.
+        Options: `type`, `kind`, `slot`, `pinned`, `metadata`, `tags`, `source`, `session_id`, `confidence`,
+        `trust`, `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`,
+        `idempotency_key`, `approval_required`, `privacy_intent`, `user_id`, `team`.
         """
         return self._run(self._memory.remember(content, **options))
 
@@ -235,6 +235,8 @@ class Memory:
 
         The prompt is a text, or the messages so far. The block's `text` costs at most `budget` tokens. It has
         memories of the user, and of the agent those that belong to no user.
+
+        Options: `recent` (the last messages of the session, or of any), `session_id`, `user_id`.
         """
         return self._run(self._memory.context(prompt, budget, **options))
 

@@ -132,7 +132,8 @@ _HOLDS_NOW = re.compile(
     r"(?:mov|switch|chang|upgrad|downgrad|migrat|replac|renam|reschedul|postpon|relocat|updat|swapp)ed)\b"
 )
 _TELLS_CHANGE = re.compile(
-    r"\b(?!(?:called|named|based|located|needed|used|allowed|required|interested|supposed|married)\b)"
+    r"\b(?!(?:called|named|based|located|needed|used|allowed|required|interested|supposed|married|"
+    r"mentioned|noted|reported|stated|confirmed|explained|liked|loved|enjoyed|preferred|wanted|asked)\b)"
     r"(?:\w{3,}ed|since|became|began|left|quit|bought|sold|got|took|taken|brought|put|gone|went|withdrew|broke|"
     r"lost|won|gave|given|grew|rose|fell|chose|chosen|made|built|overtook|another|second|lately|recently|"
     r"newcomers?|from (?:today|next \w+)|last (?:week|weekend|month|year)|while the)\b"
