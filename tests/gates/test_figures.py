@@ -11,11 +11,11 @@ from tests.gates.source import ROOT
 
 # Where the limit is not reached yet: what was measured last. Each may only fall; record what it falls to.
 RECORDED = {
-    "lines": 78_000,
+    "lines": 71_500,
     "lone": 35,
-    "remember modules": 44,
-    "remember functions": 265,
-    "recall modules": 47,
+    "remember modules": 43,
+    "remember functions": 255,
+    "recall modules": 46,
 }
 _ROUNDS = 3
 
