@@ -3,8 +3,10 @@
 import struct
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,3 +44,10 @@ def test_a_process_without_arrays_keeps_the_same_bits() -> None:
     kept = _to_float16(struct.pack("<4f", *numbers), space)
     assert kept is not None
     assert done.stdout.strip() == kept.hex()
+
+
+def test_a_vector_is_kept_while_another_thread_loads_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    vector, space = struct.pack("<2f", 0.6, 0.8), Space(model="m", revision="r", dimension=2)
+    expected = _to_float16(vector, space)
+    monkeypatch.setitem(sys.modules, "numpy", ModuleType("numpy"))  # as it is before its code has run
+    assert _to_float16(vector, space) == expected

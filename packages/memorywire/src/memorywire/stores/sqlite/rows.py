@@ -287,10 +287,12 @@ def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
         return None
     if len(vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
-    numpy = sys.modules.get("numpy")  # loading it takes longer than all else that keeps one memory
-    if numpy is None:
+    # Loading numpy takes longer than all else that keeps one memory. Another thread may be loading it now:
+    # then it is there, and has nothing yet.
+    from_buffer = getattr(sys.modules.get("numpy"), "frombuffer", None)
+    if from_buffer is None:
         return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
-    narrow: bytes = numpy.frombuffer(vector, "<f4").astype("<f2").tobytes()
+    narrow: bytes = from_buffer(vector, "<f4").astype("<f2").tobytes()
     return narrow
 
 
