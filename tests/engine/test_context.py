@@ -305,3 +305,22 @@ def test_the_search_for_leaks_finds_them(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(build, "build_where", everybody)
     monkeypatch.setattr(build, "_keep_own", lambda records, scope: list(records))
     assert play(lambda memory: find_leaks(memory, 0)) != []
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+def test_a_memory_of_the_agent_that_a_context_hands_out_counts_as_used(url: str) -> None:
+    now = 1_800_000_000_000
+
+    async def story() -> list[str]:
+        nonlocal now
+        async with Memory("bot", url, policy="open", clock=lambda: now) as memory:
+            await memory.remember("Never deploy on Fridays")
+            await memory.remember("Ben waters the office plants", user_id="ben")
+            now += 20 * 86_400_000
+            block = await memory.context("Can we deploy the release today?", user_id="ana")
+            assert "Never deploy on Fridays" in block.text
+            now += 20 * 86_400_000
+            await memory.expire({"no_recall_in_days": 30})
+            return [str(record.content) for record in await memory.list()]
+
+    assert asyncio.run(story()) == ["Never deploy on Fridays"]

@@ -151,5 +151,6 @@ async def _record(block: ContextBlock, recall: Recall, choices: Sequence[Choice]
     """Log what is handed out, as a recall does, so that `why` can tell it and the budget counts it."""
     hits = [Hit(record=one.record, score=one.score, stores=context.names) for one in choices]
     if isinstance(context.store, Tracker) and hits and Feature.RECALL_TRACKING in context.store.features:
-        await context.store.touch(recall.scope, [hit.id for hit in hits], context.clock())
+        agent = replace(recall.scope, user=None)  # memories that belong to no user are used as well
+        await context.store.touch(agent, [hit.id for hit in hits], context.clock())
     log_recall(block.recall_id, redact_query(recall, context), recall, hits, block.verdict, context)
