@@ -6,7 +6,8 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # The packages besides the embedder, which is compiled and so not installed in place.
-PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop memorywire-postgres
+PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop memorywire-postgres \
+          memorywire-server
 
 # What `quick` runs: folders whose tests need no server, browser or database server.
 QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_names_resolve.py \
@@ -21,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
+run: $(VENV)/.base  ## install into .venv and serve the demo until ctrl-C
 	@$(VENV)/bin/memorywire serve --demo
 
 quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
@@ -93,10 +94,6 @@ $(VENV)/bin/python:
 $(VENV)/.base: $(VENV)/bin/python $(wildcard packages/*/pyproject.toml) $(SOURCES)
 	@echo "installing memorywire into $(VENV) ..."
 	@$(PIP) install ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
-	@touch $@
-
-$(VENV)/.server: $(VENV)/.base
-	@$(PIP) install --editable './packages/memorywire[server]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

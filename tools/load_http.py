@@ -35,10 +35,10 @@ from memorywire.model.clock import system_clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space
 from memorywire.search.embed import open_embedder
-from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.serve import Address, Serving, serve
 from memorywire.wire.codec import encode
 from memorywire_evals.bench.corpus import facts
+from memorywire_server.http.endpoint import Limits
+from memorywire_server.http.serve import Address, Serving, serve
 from soak import Flatness, watched
 
 AGENT = "load"

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 from memorywire.app import Container
 from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.consolidation import ConsolidationSettings
-from memorywire.server.console.mount import Console, console_mount
-from memorywire.server.http.app import MountedApp
+from memorywire_server.console.mount import Console, console_mount
+from memorywire_server.http.app import MountedApp
 from tests.gates.source import ROOT
 from tests.http.server import Server, serving
 

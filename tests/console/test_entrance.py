@@ -5,7 +5,7 @@ from time import sleep
 
 from playwright.sync_api import Browser
 
-from memorywire.server.http.answers import HEADERS
+from memorywire_server.http.answers import HEADERS
 from tests.console.stage import Stage, visiting
 
 

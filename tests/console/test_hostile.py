@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from memorywire.server.console.render import untrusted
+from memorywire_server.console.render import untrusted
 from tests.console.pages import PAGES
 from tests.console.stage import MOST_BYTES, PHONE, visiting, wide
 from tests.console.world import World, hostile_world

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, expect
 
-from memorywire.cli.demo import Calendar
 from memorywire.model.clock import DAY_MS, system_clock
+from memorywire_server.commands.demo import Calendar
 from tests.console.stage import PHONE, Stage, shows, staged, visiting
 
 

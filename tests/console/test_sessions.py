@@ -6,8 +6,8 @@ from http.cookies import SimpleCookie
 import pytest
 from starlette.responses import Response
 
-from memorywire.server.console.page import own
-from memorywire.server.console.sessions import COOKIE, Note, Session, Sessions
+from memorywire_server.console.page import own
+from memorywire_server.console.sessions import COOKIE, Note, Session, Sessions
 
 MINUTE = 60_000
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from memorywire import Memory
 from memorywire.client.harness import MemoryItem, Status
 from memorywire.model.capabilities import Feature
-from memorywire.server.http.peers import store_mount
+from memorywire_server.http.peers import store_mount
 from tests.contracts.conftest import Place
 from tests.engine.stage import HandClock
 from tests.http.server import serving

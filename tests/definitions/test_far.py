@@ -12,7 +12,7 @@ from memorywire.app import Rules
 from memorywire.app.backends.opening import MOST_BYTES
 from memorywire.model.answers import Status
 from memorywire.model.errors import StoreError
-from memorywire.server.http.peers import store_mount
+from memorywire_server.http.peers import store_mount
 from tests.definitions.test_serving import CliContext, _contents, _definition
 from tests.engine.quick import Quick
 from tests.http.elsewhere import Exchange, answering

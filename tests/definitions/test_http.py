@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memorywire.app import Rules
-from memorywire.server.http.peers import store_mount
+from memorywire_server.http.peers import store_mount
 from tests.engine.quick import Quick
 from tests.http.described import fits
 from tests.http.server import Server, at, serving

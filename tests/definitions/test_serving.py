@@ -19,8 +19,8 @@ from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.transaction import redeliver
-from memorywire.server.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
+from memorywire_server.http.peers import store_mount
 from tests.engine.quick import Quick
 from tests.http.server import Server, serving
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("packages", "tests", "tools")
+PRODUCT = ("packages/memorywire/src", "packages/memorywire-server/src")
+"""The core and the packages that were cut from it, which keep its rules."""
 
 
 def python_files(*folders: str) -> list[Path]:

@@ -1,6 +1,6 @@
 """Files and functions stay short enough to be read in one go."""
 
-from tests.gates.source import FOLDERS, ROOT, functions, python_files, shown
+from tests.gates.source import FOLDERS, PRODUCT, ROOT, functions, python_files, shown
 
 FILE_LINES = 600
 FUNCTION_LINES = 60
@@ -19,9 +19,7 @@ def test_no_file_is_longer_than_the_budget():
 
 
 def test_functions_of_the_package_are_short():
-    sizes = sorted(
-        (size, name) for path in python_files("packages/memorywire/src") for name, size in functions(path)
-    )
+    sizes = sorted((size, name) for path in python_files(*PRODUCT) for name, size in functions(path))
     assert sizes
     assert sizes[-1][0] <= FUNCTION_LINES, sizes[-1]
     assert sizes[len(sizes) * 95 // 100][0] < FUNCTION_P95, sizes[len(sizes) * 95 // 100 :]

@@ -9,21 +9,43 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SATELLITES = ("memorywire_adapters", "memorywire_evals", "memorywire_openwop", "memorywire_postgres")
+SATELLITES = (
+    "memorywire_adapters",
+    "memorywire_evals",
+    "memorywire_openwop",
+    "memorywire_postgres",
+    "memorywire_server",
+)
 INSTALLED = Path(pytest.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables under which Python finds every installed package, and of ours the core and the embedder."""
-    folder = tmp_path_factory.mktemp("installed")
+    return _environment(tmp_path_factory, hidden=SATELLITES)
+
+
+@pytest.fixture(scope="module")
+def with_server(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The same, with the server."""
+    others = tuple(name for name in SATELLITES if name != "memorywire_server")
+    return _environment(tmp_path_factory, "memorywire-server", hidden=others)
+
+
+def _environment(paths: pytest.TempPathFactory, *packages: str, hidden: tuple[str, ...]) -> dict[str, str]:
+    folder = paths.mktemp("installed")
     for entry in INSTALLED.iterdir():
-        if not entry.name.startswith(SATELLITES) and entry.suffix != ".pth":
+        if not entry.name.startswith(hidden) and entry.suffix != ".pth":
             (folder / entry.name).symlink_to(entry)
-    home = tmp_path_factory.mktemp("home")
+    home = paths.mktemp("home")
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    path = f"{folder}{os.pathsep}{ROOT / 'packages/memorywire/src'}"
-    return {**kept, "PYTHONPATH": path, "HOME": str(home), "MEMORYWIRE_HOME": str(home)}
+    path = [folder, *(ROOT / "packages" / name / "src" for name in ("memorywire", *packages))]
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "HOME": str(home),
+        "MEMORYWIRE_HOME": str(home),
+    }
 
 
 def _command(*words: str) -> list[str]:
@@ -64,23 +86,29 @@ def test_its_commands_work(environment: dict[str, str], tmp_path: Path) -> None:
     assert "remember" in _memorywire(environment, "--help").stdout
     assert _memorywire(environment, "remember", "Ana likes green tea", *store).returncode == 0
     assert "green tea" in _memorywire(environment, "recall", "what does Ana like?", *store).stdout
-    assert _memorywire(environment, "serve", "--help").returncode == 0
+    assert "(needs the package memorywire-server)" in _memorywire(environment, "--help").stdout
 
 
 @pytest.fixture
-def server(environment: dict[str, str], tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def server(with_server: dict[str, str], tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     words = ("-m", "memorywire.cli", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/memory.db")
     process = subprocess.Popen(
-        _command(*words), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        _command(*words), env=with_server, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     yield process
     process.terminate()
     process.communicate()
 
 
-def test_its_server_starts(server: subprocess.Popen[str]) -> None:
+def test_the_server_needs_no_other_satellite(server: subprocess.Popen[str]) -> None:
     assert server.stdout is not None
     assert "serving on http://" in server.stdout.readline()
+
+
+def test_the_server_names_the_package_of_the_openwop_host(with_server: dict[str, str]) -> None:
+    done = _memorywire(with_server, "serve", "--openwop")
+    assert done.returncode == 2, done.stderr
+    assert "pip install ./packages/memorywire-openwop" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -88,7 +116,10 @@ def test_its_server_starts(server: subprocess.Popen[str]) -> None:
     [
         (("eval",), "memorywire-evals"),
         (("bench",), "memorywire-evals"),
-        (("serve", "--openwop"), "memorywire-openwop"),
+        (("serve",), "memorywire-server"),
+        (("serve", "--help"), "memorywire-server"),
+        (("mcp",), "memorywire-server"),
+        (("webhook", "list"), "memorywire-server"),
         (("recall", "tea", "--store", "mem0://"), "memorywire-adapters"),
         (("recall", "tea", "--store", "postgresql://db/memory"), "memorywire-postgres"),
         (("reembed", "--store", "postgresql://db/memory"), "memorywire-postgres"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gates.source import python_files, shown
+from tests.gates.source import PRODUCT, python_files, shown
 
 _NONE = re.compile(r"\bNone (?:when|if|where|unless|once|without)\b")
 _TRUTH = re.compile(r"\b(?:True|False) (?:when|if|where|unless)\b")
@@ -34,10 +34,7 @@ def _untrue(source: str) -> list[str]:
 
 
 def test_a_docstring_speaks_of_an_answer_that_can_come():
-    wrong = {
-        shown(path): _untrue(path.read_text(encoding="utf-8"))
-        for path in python_files("packages/memorywire/src")
-    }
+    wrong = {shown(path): _untrue(path.read_text(encoding="utf-8")) for path in python_files(*PRODUCT)}
     assert not {path: found for path, found in wrong.items() if found}
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2] / "packages/memorywire/pyproject.toml"
+PROJECTS = [
+    Path(__file__).parents[2] / "packages" / name / "pyproject.toml"
+    for name in ("memorywire", "memorywire-server")
+]
 
 REPAIRED = {
     "apsw": (3, 51, 3),  # before: a checkpoint could lose a committed transaction
@@ -20,9 +23,10 @@ REPAIRED = {
 
 
 def _floors() -> dict[str, list[tuple[int, ...]]]:
-    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"].values()
-    named = [*project["project"]["dependencies"], *(one for extra in extras for one in extra)]
+    projects = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in PROJECTS]
+    extras = [extra for project in projects for extra in project["optional-dependencies"].values()]
+    named = [one for project in projects for one in project["dependencies"]]
+    named += [one for extra in extras for one in extra]
     floors: dict[str, list[tuple[int, ...]]] = {}
     for requirement in named:
         found = re.fullmatch(r"([\w-]+)(?:\[[\w,-]+\])?>=([\d.]+).*", requirement)

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.gates.source import comments, python_files, shown
+from tests.gates.source import PRODUCT, comments, python_files, shown
 
 RECORDED = 3
 
@@ -39,7 +39,7 @@ def test_the_number_of_suppressions_only_falls():
 def test_the_package_catches_only_what_it_can_name():
     broad = [
         f"{shown(path)}:{handler.lineno}"
-        for path in python_files("packages/memorywire/src")
+        for path in python_files(*PRODUCT)
         if shown(path) not in FOREIGN
         for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(handler, ast.ExceptHandler) and _is_broad(handler) and not _reraises(handler)

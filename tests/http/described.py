@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from memorywire.server.http.openapi import openapi
+from memorywire_server.http.openapi import openapi
 
 
 def fits(name: str, document: Any) -> bool:

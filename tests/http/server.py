@@ -16,10 +16,10 @@ from memorywire.app import Container, Governance, Rules, open_container
 from memorywire.journal.operators import Operator, Registry, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
-from memorywire.server.auth import Provider
-from memorywire.server.http.app import MountedApp
-from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.serve import Address, Serving, serve
+from memorywire_server.auth import Provider
+from memorywire_server.http.app import MountedApp
+from memorywire_server.http.endpoint import Limits
+from memorywire_server.http.serve import Address, Serving, serve
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from memorywire.journal.webhooks import Webhook, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
-from memorywire.server.http.routes import resolve_schema
 from memorywire.wire import spec
+from memorywire_server.http.routes import resolve_schema
 from tests.http.server import Client, Server
 
 MARK = "umbrella-secret-word"

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from memorywire.model.errors import InvalidRequest, Overloaded, RateLimited
-from memorywire.server.http.connections import network_of
-from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.quotas import Party, Quotas, WrongTokens
-from memorywire.server.http.serve import Address
-from memorywire.server.mcp.mount import mcp_mount
+from memorywire_server.http.connections import network_of
+from memorywire_server.http.endpoint import Limits
+from memorywire_server.http.quotas import Party, Quotas, WrongTokens
+from memorywire_server.http.serve import Address
+from memorywire_server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving
 
 RECALL = b"POST /v0/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -10,7 +10,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.client.events import Feed
-from memorywire.server.http.endpoint import Limits
+from memorywire_server.http.endpoint import Limits
 from tests.http.server import Client, Server, serving
 
 

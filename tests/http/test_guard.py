@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from memorywire.model.errors import RateLimited
-from memorywire.server.http.answers import HEADERS
-from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.quotas import Rates
-from memorywire.server.http.serve import Address
+from memorywire_server.http.answers import HEADERS
+from memorywire_server.http.endpoint import Limits
+from memorywire_server.http.quotas import Rates
+from memorywire_server.http.serve import Address
 from tests.http.server import Client, serving
 
 PATHS = (
@@ -254,7 +254,7 @@ def test_a_mounted_application_is_behind_the_guard_and_knows_its_caller():
 
     from starlette.responses import JSONResponse
 
-    from memorywire.server.http.app import MountedApp
+    from memorywire_server.http.app import MountedApp
 
     running: list[str] = []
 

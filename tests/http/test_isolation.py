@@ -13,12 +13,12 @@ import pytest
 
 from memorywire.journal.operators import Right
 from memorywire.model.errors import Forbidden, NotFound
-from memorywire.server.auth import Caller
-from memorywire.server.http import audit as books
-from memorywire.server.http.endpoint import Limits, Service
-from memorywire.server.http.openapi import openapi
-from memorywire.server.http.peers import store_mount
-from memorywire.server.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
+from memorywire_server.auth import Caller
+from memorywire_server.http import audit as books
+from memorywire_server.http.endpoint import Limits, Service
+from memorywire_server.http.openapi import openapi
+from memorywire_server.http.peers import store_mount
+from memorywire_server.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
 from tests.http.server import Client, at, serving
 from tests.http.tenants import (
     AGENT,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from memorywire.app import Rules
-from memorywire.server.http.openapi import openapi
+from memorywire_server.http.openapi import openapi
 from tests.engine.quick import Quick
 from tests.http.server import Client, at, serving
 from tests.http.tenants import AGENT, MARK, World, absent, plain, without_id, world_of

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from memorywire.server.http.app import MountedApp
-from memorywire.server.mcp.mount import mcp_mount
-from memorywire.server.telemetry import json_logs
 from memorywire.stores.remote.protocol import PATH as STORE
+from memorywire_server.http.app import MountedApp
+from memorywire_server.mcp.mount import mcp_mount
+from memorywire_server.telemetry import json_logs
 from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Client, Server, serving
 from tests.http.test_connections import INITIALIZE, connected, rest
@@ -176,7 +176,7 @@ def test_what_is_refused_is_named_too():
 
 
 def test_the_store_of_another_memorywire_is_named():
-    from memorywire.server.http.peers import store_mount
+    from memorywire_server.http.peers import store_mount
 
     with serving(mounts=lambda container: [store_mount(container)]) as server:
         server.client.post(f"{STORE}/about", [])

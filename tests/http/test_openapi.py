@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from memorywire.server.http.docs_page import published_openapi
-from memorywire.server.http.openapi import openapi
 from memorywire.wire import spec
+from memorywire_server.http.docs_page import published_openapi
+from memorywire_server.http.openapi import openapi
 from tests.http.server import Client, serving
 
 MEMORIES = (

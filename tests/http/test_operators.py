@@ -7,7 +7,7 @@ import pytest
 
 from memorywire.journal.operators import NEVER, RIGHTS, Right, Role
 from memorywire.model.errors import InvalidRequest
-from memorywire.server.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
+from memorywire_server.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from tests.engine.stage import HandClock
 from tests.http.server import Client, Server, serving
 

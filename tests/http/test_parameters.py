@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from memorywire.server.http.openapi import openapi
+from memorywire_server.http.openapi import openapi
 from tests.http.server import Client, Reply
 
 Described = Mapping[str, Any]

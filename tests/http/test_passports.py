@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.server.auth import OidcVerifier, Provider
+from memorywire_server.auth import OidcVerifier, Provider
 from tests.http.elsewhere import NOTICED
 from tests.http.server import Client, Server, serving
 

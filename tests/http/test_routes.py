@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from memorywire.server.http.openapi import openapi
-from memorywire.server.http.routes import wire_routes
+from memorywire_server.http.openapi import openapi
+from memorywire_server.http.routes import wire_routes
 from tests.http.server import Client, Server, at, serving, written_line
 
 TEA = {"name": "tea", "initial": "cold", "states": ["cold", "hot"], "transitions": [["boil", "cold", "hot"]]}

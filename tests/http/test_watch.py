@@ -14,7 +14,7 @@ from memorywire.journal.webhooks import Letter, Webhook, Webhooks, build_row
 from memorywire.model.change import Change
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
-from memorywire.server.mcp.mount import mcp_mount
+from memorywire_server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving, written_line
 from tests.spec.scenario import HandClock
 

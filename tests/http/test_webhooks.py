@@ -13,8 +13,8 @@ import pytest
 
 from memorywire.journal.webhooks import Webhook, Webhooks, build_row
 from memorywire.model.errors import InvalidRequest
-from memorywire.server.background import MOST_TRIES, check_address, new_secret
-from memorywire.server.http.endpoint import Limits
+from memorywire_server.background import MOST_TRIES, check_address, new_secret
+from memorywire_server.http.endpoint import Limits
 from tests.http.elsewhere import Exchange, answering
 from tests.http.server import Server, serving
 

@@ -10,7 +10,7 @@ from memorywire.journal import ledger
 from memorywire.journal.sqlite import SqliteSession
 from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
-from memorywire.server.background import StateChecks
+from memorywire_server.background import StateChecks
 from tests.cli.shell import Inside
 from tests.journal.forging import EDITS, UNSEEN, a_state, forged
 from tests.sqlite.governed import a_house, ask

@@ -11,7 +11,7 @@ from memorywire import Memory
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, InvalidRequest, WrongType
 from memorywire.model.kv import LONGEST_TTL
-from memorywire.server.http.openapi import own_schemas
+from memorywire_server.http.openapi import own_schemas
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play
 

@@ -15,9 +15,9 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 from memorywire.app import Container, Governance, open_container
 from memorywire.journal import ledger
 from memorywire.model.clock import Clock, system_clock
-from memorywire.server.http.endpoint import Limits, Service
-from memorywire.server.mcp.server import build_server
-from memorywire.server.mcp.sessions import local_session
+from memorywire_server.http.endpoint import Limits, Service
+from memorywire_server.mcp.server import build_server
+from memorywire_server.mcp.sessions import local_session
 
 T = TypeVar("T")
 

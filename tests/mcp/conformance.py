@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memorywire.server.mcp.mount import mcp_mount
+from memorywire_server.mcp.mount import mcp_mount
 from tests.http.server import serving
 from tests.mcp.fixtures import with_fixtures
 

@@ -8,8 +8,8 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, InputRequiredResult
 
-from memorywire.server.mcp.elicit import KEY, LONGEST
-from memorywire.server.mcp.sessions import ELICITED
+from memorywire_server.mcp.elicit import KEY, LONGEST
+from memorywire_server.mcp.sessions import ELICITED
 from tests.mcp.clients import ERAS, Person, a_house, actors, both_eras, problem, server_of, text
 
 HELD = {"type": "semantic", "content": "Ana pays by invoice", "approval_required": True}

@@ -10,8 +10,8 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from memorywire.server.mcp.mount import mcp_mount
-from memorywire.server.mcp.sessions import ELICITED
+from memorywire_server.mcp.mount import mcp_mount
+from memorywire_server.mcp.sessions import ELICITED
 from tests.http.server import Client as HttpClient
 from tests.http.server import serving
 from tests.mcp.clients import Person, a_house, actors, both_eras, problem, server_of

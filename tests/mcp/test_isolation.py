@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from memorywire.server.mcp.mount import mcp_mount
-from memorywire.server.mcp.resources import MEMORY, RECALL
-from memorywire.server.mcp.server import REVIEWS
-from memorywire.server.mcp.tools import CARDS
+from memorywire_server.mcp.mount import mcp_mount
+from memorywire_server.mcp.resources import MEMORY, RECALL
+from memorywire_server.mcp.server import REVIEWS
+from memorywire_server.mcp.tools import CARDS
 from tests.http.server import Client, serving
 from tests.http.tenants import AGENT, MARK, World, absent, id_fields, plain, with_id, without_id, world_of
 

@@ -11,8 +11,8 @@ from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from memorywire.server.mcp.mount import mcp_mount
-from memorywire.server.mcp.resources import MEMORY, RECALL
+from memorywire_server.mcp.mount import mcp_mount
+from memorywire_server.mcp.resources import MEMORY, RECALL
 from tests.http.server import serving
 from tests.mcp.clients import a_house, both_eras, remembered, server_of, with_agent
 

@@ -13,8 +13,8 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth import ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed
 
-from memorywire.server.auth import Provider
-from memorywire.server.mcp.mount import METADATA, PATH, mcp_mount, metadata_mount
+from memorywire_server.auth import Provider
+from memorywire_server.mcp.mount import METADATA, PATH, mcp_mount, metadata_mount
 from tests.http.server import Client, Server, serving
 from tests.http.test_passports import AUDIENCE, ISSUER, jwks, token
 from tests.mcp.test_sessions import ACCEPT, INITIALIZE

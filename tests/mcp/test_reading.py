@@ -10,8 +10,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Request, Result
 from pydantic import ConfigDict
 
-from memorywire.server.mcp.server import EXTENSION, Fields
 from memorywire.wire import spec
+from memorywire_server.mcp.server import EXTENSION, Fields
 from tests.mcp.clients import a_house, both_eras, remembered, server_of, with_agent
 
 

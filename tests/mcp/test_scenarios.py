@@ -10,10 +10,10 @@ from mcp.client.client import Client
 from memorywire.app import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.server.mcp.schemas import SCOPE
-from memorywire.server.mcp.tools import CARDS
 from memorywire.wire import spec
 from memorywire.wire.codec import encode
+from memorywire_server.mcp.schemas import SCOPE
+from memorywire_server.mcp.tools import CARDS
 from tests.cli.test_scenarios import Told
 from tests.mcp.clients import a_house, server_of, text
 from tests.spec.scenario import HandClock, run

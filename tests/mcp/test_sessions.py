@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from memorywire import __version__
-from memorywire.server.mcp.mount import mcp_mount
+from memorywire_server.mcp.mount import mcp_mount
 from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Server, serving
 from tests.mcp.clients import Person, both_eras, problem, remembered, text

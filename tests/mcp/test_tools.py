@@ -11,9 +11,9 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from memorywire.search.token_budget import cost
-from memorywire.server.mcp.schemas import SCOPE, drop_scope, input_schema, output_schema, tool_schema
-from memorywire.server.mcp.tools import CARDS
 from memorywire.wire import spec
+from memorywire_server.mcp.schemas import SCOPE, drop_scope, input_schema, output_schema, tool_schema
+from memorywire_server.mcp.tools import CARDS
 from tests.mcp.clients import a_house, actors, both_eras, problem, remembered, server_of, text, with_agent
 
 VALID = [(op, name) for op in CARDS for name in spec.examples(op, "valid")]

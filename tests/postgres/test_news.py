@@ -12,10 +12,10 @@ from memorywire.app import Governance, open_container
 from memorywire.client import events
 from memorywire.client.memory import Memory
 from memorywire.model.clock import system_clock
-from memorywire.server.background import WebhookSender
 from memorywire_postgres import journal as listening
 from memorywire_postgres.database import Connection, fetch
 from memorywire_postgres.location import locate
+from memorywire_server.background import WebhookSender
 from tests.postgres.desk import opened, run
 
 # A process of its own remembers something.

@@ -7,10 +7,10 @@ import jsonschema_rs
 import pytest
 
 from memorywire.model.record import MemoryType
-from memorywire.server.http.openapi import openapi, own_schemas
 from memorywire.wire import spec
 from memorywire.wire.spec.keywords import Shape
 from memorywire.wire.spec.shapes import Shapes
+from memorywire_server.http.openapi import openapi, own_schemas
 from tests.spec.schemas import validator
 
 Faults: TypeAlias = list[tuple[str, list[Any]]]

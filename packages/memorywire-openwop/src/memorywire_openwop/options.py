@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 if TYPE_CHECKING:
-    from memorywire.server.http.app import MountedApp
+    from memorywire_server.http.app import MountedApp
 
 _OPTIONS = (
     click.Option(["--openwop"], is_flag=True, help="Be an OpenWOP host, too."),

@@ -16,9 +16,9 @@ from memorywire.model.errors import (
     WrongMethod,
 )
 from memorywire.model.record import Json
-from memorywire.server.http.answers import as_json, how, status_of
 from memorywire_openwop.entries import format_time
 from memorywire_openwop.host import SnapshotUnavailable
+from memorywire_server.http.answers import as_json, how, status_of
 
 _CODES: Mapping[type[MemorywireError], tuple[str, int]] = {
     TooLarge: ("payload_too_large", 413),

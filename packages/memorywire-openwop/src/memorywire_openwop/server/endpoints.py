@@ -19,10 +19,6 @@ from memorywire.model.errors import (
 )
 from memorywire.model.record import Json, Scope
 from memorywire.policy.patterns import names
-from memorywire.server.auth import Caller
-from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Service, caller_of
-from memorywire.server.http.requests import read_body
 from memorywire_openwop.adapter import Adapter, Requester, list_run_memories
 from memorywire_openwop.compaction import compact, consolidate
 from memorywire_openwop.discovery import list_agents
@@ -30,6 +26,10 @@ from memorywire_openwop.entries import encode_entry, parse_draft, parse_listing
 from memorywire_openwop.host import SESSION, Host
 from memorywire_openwop.refs import build_ref, parse_ref
 from memorywire_openwop.server.answers import event_document, run_document
+from memorywire_server.auth import Caller
+from memorywire_server.http.answers import as_json
+from memorywire_server.http.endpoint import Service, caller_of
+from memorywire_server.http.requests import read_body
 
 
 class HostContext(Struct, frozen=True, kw_only=True):

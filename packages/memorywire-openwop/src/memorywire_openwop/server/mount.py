@@ -17,15 +17,15 @@ from memorywire.app import Container
 from memorywire.model.capabilities import Edition, host_over
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.record import Json
-from memorywire.server.auth import Authenticator, Caller, Provider
-from memorywire.server.http.answers import as_json
-from memorywire.server.http.app import WRONG_METHOD, MountedApp
-from memorywire.server.http.endpoint import Endpoint, Limits, Service
 from memorywire_openwop.discovery import build_document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host
 from memorywire_openwop.server.answers import as_envelope
 from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, HostContext, Verb, authorize
+from memorywire_server.auth import Authenticator, Caller, Provider
+from memorywire_server.http.answers import as_json
+from memorywire_server.http.app import WRONG_METHOD, MountedApp
+from memorywire_server.http.endpoint import Endpoint, Limits, Service
 
 DISCOVERY = "/.well-known/openwop"
 PATH = "/v1"

@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import sys
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,10 @@ SECTIONS: dict[str, dict[str, str]] = {
     title: {name: module or name for name, _, module in (word.partition(":") for word in words.split())}
     for title, words in _SECTIONS.items()
 }
-"""The commands as `memorywire --help` groups them, each with the module of this package that defines it."""
+"""The commands as `memorywire --help` groups them, each with the module of this package that defines it.
+
+The module of a command in SATELLITES is not used.
+"""
 
 COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
@@ -59,7 +63,11 @@ HINTS = {
 GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command."""
 
-SATELLITES = {"bench": "memorywire-evals", "eval": "memorywire-evals", "shards": "memorywire-postgres"}
+SATELLITES = {
+    **dict.fromkeys(("mcp", "serve", "webhook"), "memorywire-server"),
+    **dict.fromkeys(("bench", "eval"), "memorywire-evals"),
+    "shards": "memorywire-postgres",
+}
 """Commands of packages that may not be installed, so that an error can say what to install."""
 
 BRIEF = (
@@ -90,11 +98,13 @@ class Commands(click.Group):
     context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *sorted(_list_added())]
+        points = _list_added()
+        own = [name for name in COMMANDS if name not in SATELLITES or name in points]
+        return [*own, *sorted(points.keys() - COMMANDS.keys())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = ALIASES.get(cmd_name, cmd_name)
-        if name in COMMANDS:
+        if name in COMMANDS and name not in SATELLITES:
             module = importlib.import_module(f"memorywire.cli.{COMMANDS[name]}")
             command: click.Command | None = getattr(module, f"{name.replace('-', '_')}_command")
         else:
@@ -105,14 +115,18 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        added = {"Added by other packages": dict.fromkeys(sorted(_list_added()), "")}
-        width = max(len(name) for name in self.list_commands(ctx))
-        for title, names in {**SECTIONS, **added}.items():
+        others = {"Added by other packages": sorted(_list_added().keys() - COMMANDS.keys())}
+        width = max(map(len, [*COMMANDS, *self.list_commands(ctx)]))
+        for title, names in {**SECTIONS, **others}.items():
             commands = {name: self.get_command(ctx, name) for name in names}
             rows = [
-                (name.ljust(width), command.get_short_help_str(limit=formatter.width - 6 - width))
+                (
+                    name.ljust(width),
+                    f"(needs the package {SATELLITES[name]})"
+                    if command is None
+                    else command.get_short_help_str(limit=formatter.width - 6 - width),
+                )
                 for name, command in commands.items()
-                if command is not None
             ]
             if rows:
                 with formatter.section(title):
@@ -135,7 +149,7 @@ class Commands(click.Group):
                 click.echo(ctx.get_help())
                 ctx.exit()
             word = args[0]
-        if word not in COMMANDS and word not in ALIASES:
+        if word in SATELLITES or (word not in COMMANDS and word not in ALIASES):
             self._refuse_unknown(ctx, word)
         name, command, rest = super().resolve_command(ctx, args)
         return name if command is None else command.name, command, rest
@@ -164,6 +178,7 @@ def _use_help_context(command: click.Command) -> None:
             _use_help_context(inner)
 
 
+@cache
 def _list_added() -> dict[str, "EntryPoint"]:
     """Return the commands that other installed packages add, by name."""
     from importlib.metadata import entry_points

@@ -1,7 +1,4 @@
-"""Notes for a person on standard error: a doubtful filter, another agent, a missing package."""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""Notes for a person on standard error: a doubtful filter, another agent."""
 
 import click
 
@@ -9,7 +6,6 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import CapabilityUnsupported, Forbidden
 from memorywire.model.record import Json
-from memorywire.model.text import install_hint
 from memorywire.wire.filters import doubts
 
 _MOST_AGENTS = 5
@@ -44,16 +40,3 @@ def note_empty_scope(cli: CliContext) -> None:
 def note_unknown_user(user: str, whose: str = "") -> None:
     """Print that there is no memory of a user."""
     click.echo(f"note: user {clean(user)} has no memories{whose}; see: memorywire users", err=True)
-
-
-@contextmanager
-def require_extra(extra: str) -> Iterator[None]:
-    """Raise CapabilityUnsupported with the package to install if an import inside fails."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("memorywire."):
-            raise  # a module of this package: no extra provides it
-        raise CapabilityUnsupported(
-            f"{error.name} is not installed", fix=install_hint("memorywire", extra)
-        ) from error

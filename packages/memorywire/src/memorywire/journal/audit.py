@@ -115,22 +115,22 @@ class _Reader(Struct):
         )
 
     def _checkpoints(self) -> list[Checkpoint]:
-        found = []
+        checkpoints = []
         while (line := self._next()) is not None and "checkpoint" in line:
-            found.append(_parse(parse_checkpoint, line["checkpoint"]))
+            checkpoints.append(_parse(parse_checkpoint, line["checkpoint"]))
         self.held = line
-        return found
+        return checkpoints
 
     def _unproven(self, signed: Sequence[Checkpoint]) -> Fault | None:
         """The first checkpoint that is not shown to grow out of the one before."""
-        found = None
+        fault = None
         for older, newer in pair_checkpoints(signed):
             line = self._next()
             path = [] if line is None else _hashes(line.get("consistency"))
-            if found is None and not is_consistent(older.size, older.root, newer.size, newer.root, path):
+            if fault is None and not is_consistent(older.size, older.root, newer.size, newer.root, path):
                 reason = "the file does not show that the checkpoint behind them grew out of the one before"
-                found = Fault(entry=older.size + 1, until=newer.size, reason=reason)
-        return found
+                fault = Fault(entry=older.size + 1, until=newer.size, reason=reason)
+        return fault
 
     def _find_miscount(self) -> Fault | None:
         said = _whole(self.header.get("entries"))
@@ -258,11 +258,11 @@ def examine(
     trusted = keys or ([] if own is None else [own])
     checkpoints, unreadable = ([], 0) if signer is None else signer.load_checkpoints()
     witnessed = [] if signer is None else signer.witnessed.load_seen()  # of several ledgers, perhaps
-    known = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
+    signatures = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
     if ledger.has_ledger(db):
-        report = verify(ledger.read_entries(db), known, trusted, expected=ledger.read_signed_size(db))
-    elif known:  # it was there
-        report = verify((), known, trusted)
+        report = verify(ledger.read_entries(db), signatures, trusted, expected=ledger.read_signed_size(db))
+    elif signatures:  # it was there
+        report = verify((), signatures, trusted)
     else:
         raise NotFound("this database has no ledger", field="store")
     compared = compare(db) if state and report.ok and ledger.has_ledger(db) else None

@@ -96,8 +96,8 @@ class Replay(Struct, kw_only=True):
                 case "committed":
                     self._commit(row.seq, entry)
                 case "recalled":
-                    told = hash_recall(entry["at"], entry["agent"], entry["actor"], entry["details"])
-                    self.recalls[entry["tenant"], entry["subject"]] = told, entry.get("person")
+                    claim = hash_recall(entry["at"], entry["agent"], entry["actor"], entry["details"])
+                    self.recalls[entry["tenant"], entry["subject"]] = claim, entry.get("person")
                 case "bound":
                     self.bound.add((entry["tenant"], entry["agent"]))
         return self
@@ -128,9 +128,9 @@ class Replay(Struct, kw_only=True):
     def _begin(self, seq: int, entry: dict[str, Json], one: dict[str, Json]) -> None:
         tenant, number = entry["tenant"], one["version"]
         memory = (tenant, one["id"])
-        known = self.versions.get((*memory, number))
-        if known is not None:  # the same change, written down again
-            known.commitments.append((seq, one["digest"]))
+        earlier = self.versions.get((*memory, number))
+        if earlier is not None:  # the same change, written down again
+            earlier.commitments.append((seq, one["digest"]))
             return
         before = self.live.get(memory, number - 1 if memory not in self.newest else None)
         if before is not None and before == number - 1 and (*memory, before) not in self.ended:
@@ -257,16 +257,16 @@ def _compare_changes(work: _Comparison) -> None:
     for row in _change_rows(work):
         tenant, id, *rest = row
         unseen.discard((tenant, id))
-        told = work.replay.changes.get((tenant, id))
-        if told is None:
+        claim = work.replay.changes.get((tenant, id))
+        if claim is None:
             work.differ("change", id, "no entry of the ledger is about it")
-        elif wrong := [*_change_faults(work, (tenant, id), told, rest)]:
+        elif wrong := [*_change_faults(work, (tenant, id), claim, rest)]:
             work.differ("change", id, f"the ledger has another {', '.join(wrong)}")
     for tenant, id in unseen:
-        told = work.replay.changes[tenant, id]
-        elsewhere = (tenant, told.agent) in work.replay.bound
-        if not told.only_erases and not elsewhere:
-            work.differ("change", id, f"is missing: entry {told.seq} of the ledger committed it")
+        claim = work.replay.changes[tenant, id]
+        elsewhere = (tenant, claim.agent) in work.replay.bound
+        if not claim.only_erases and not elsewhere:
+            work.differ("change", id, f"is missing: entry {claim.seq} of the ledger committed it")
 
 
 def _change_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
@@ -277,39 +277,43 @@ def _change_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
         yield from work.db.rows("change_of", {"tenant": tenant, "id": id})
 
 
-def _change_faults(work: _Comparison, key: tuple[str, str], told: Changed, row: list[Any]) -> Iterator[str]:
+def _change_faults(work: _Comparison, key: tuple[str, str], claim: Changed, row: list[Any]) -> Iterator[str]:
     agent, user, operation, at, given, fingerprint, reason, undoes, about, puts = row
-    if agent != told.agent:
+    if agent != claim.agent:
         yield "agent"
-    if told.mark is not None and not _is_user(work, told.mark, user):
+    if claim.mark is not None and not _is_user(work, claim.mark, user):
         yield "user"
-    imported = told.operation == "import"  # which keeps the moment and the name of the original
-    if operation != told.operation and not imported:
+    imported = claim.operation == "import"  # which keeps the moment and the name of the original
+    if operation != claim.operation and not imported:
         yield "operation"
-    if at != told.at and not imported:
+    if at != claim.at and not imported:
         yield "time"
-    if undoes != told.undoes:
+    if undoes != claim.undoes:
         yield "undone change"
-    if puts != told.puts:
+    if puts != claim.puts:
         yield "number of versions"
-    yield from _beside_faults(work, key, told, (about, given, reason, fingerprint))
+    yield from _beside_faults(work, key, claim, (about, given, reason, fingerprint))
 
 
 def _beside_faults(
-    work: _Comparison, key: tuple[str, str], told: Changed, beside: tuple[Any, Any, Any, Any]
+    work: _Comparison, key: tuple[str, str], claim: Changed, beside: tuple[Any, Any, Any, Any]
 ) -> Iterator[str]:
     """What an erase may have taken is not missed: the fingerprint, or the key and reason of a user."""
-    erased = told.mark is not None and told.mark not in work.people
+    erased = claim.mark is not None and claim.mark not in work.people
     now = digests_beside(*beside)
-    known = told.beside or {}
-    if not known and beside == (None, None, None, None):
+    details = claim.beside or {}
+    if not details and beside == (None, None, None, None):
         return
-    if now["digest"] != known.get("digest", now["digest"] if not known else None) and not erased:
+    if now["digest"] != details.get("digest", now["digest"] if not details else None) and not erased:
         yield "key, reason or memory it is about"
-    if not known and any(value is not None for value in beside) and told.seq >= _first_told(work):
+    if not details and any(value is not None for value in beside) and claim.seq >= _first_told(work):
         yield "key, reason or memory it is about"
-    gone = now.get("fingerprint") is None and "fingerprint" in known
-    if known and now.get("fingerprint") != known.get("fingerprint") and not (gone and _has_erased(work, key)):
+    gone = now.get("fingerprint") is None and "fingerprint" in details
+    if (
+        details
+        and now.get("fingerprint") != details.get("fingerprint")
+        and not (gone and _has_erased(work, key))
+    ):
         yield "fingerprint"
 
 
@@ -415,10 +419,10 @@ def _content_faults(
         yield "its row cannot be read"
         return
     salts = work.salts.get(key, {})
-    known = [(salts.get(seq), told) for seq, told in begun.commitments]
-    if all(salt is None for salt, _ in known):
+    salted = [(salts.get(seq), claim) for seq, claim in begun.commitments]
+    if all(salt is None for salt, _ in salted):
         yield "its salt is gone, so the ledger cannot vouch for its content"
-    elif not any(salt is not None and commitment(salt, digest) == told for salt, told in known):
+    elif not any(salt is not None and commitment(salt, digest) == claim for salt, claim in salted):
         yield "it says something else than the ledger committed to"
     elif work.indexed and not version.is_indexed(record):
         yield "its search index is not that of its words"
@@ -447,8 +451,8 @@ def _compare_recalls(work: _Comparison) -> None:
         "recalls_since", {"after": work.after}
     ):
         unseen.discard((tenant, id))
-        told, mark = work.replay.recalls.get((tenant, id), (None, None))
-        if told is None:
+        claim, mark = work.replay.recalls.get((tenant, id), (None, None))
+        if claim is None:
             work.differ("recall", id, "no entry of the ledger is about it")
             continue
         try:
@@ -456,7 +460,7 @@ def _compare_recalls(work: _Comparison) -> None:
             here = hash_recall(at, agent, caller, {"hits": listed, "verdict": verdict})
         except (ValueError, TypeError):
             here, listed = "", []
-        if here != told or count != len(listed) or not _is_user(work, mark, user):
+        if here != claim or count != len(listed) or not _is_user(work, mark, user):
             work.differ("recall", id, "it is not what the ledger says it was")
     for _, id in unseen:
         work.differ("recall", id, "is missing")
@@ -472,14 +476,14 @@ def _compare_rows(work: _Comparison) -> None:
         work.rows += 1
         named = " ".join(map(str, values))
         unseen.discard(key)
-        told, _ = work.replay.rows.get(key, (None, 0))
+        claim, _ = work.replay.rows.get(key, (None, 0))
         salt = salts.get(key)
-        if told is None:
+        if claim is None:
             if kind not in _UNTOLD:
                 work.differ(kind, named, "no entry of the ledger made it")
         elif salt is None:
             work.differ(kind, named, "its salt is gone, so the ledger cannot vouch for it")
-        elif ledger.hash_row(work.db, (kind, values), salt) != told:
+        elif ledger.hash_row(work.db, (kind, values), salt) != claim:
             work.differ(kind, named, "it is not as the ledger committed to it")
     for kind, name in unseen:
         if kind not in _TRANSIENT:
@@ -510,5 +514,5 @@ def keep_verified(db: Session, report: StateReport, now: int, *, full: bool) -> 
     """Remember how far the state was compared, and when everything was."""
     row = db.row("last_comparison")
     full_at = now if full or row is None else row[2]
-    known = {"seq": report.entries, "at": now, "full_at": full_at, "differences": len(report.differences)}
-    db.execute("set_last_comparison", known)
+    position = {"seq": report.entries, "at": now, "full_at": full_at, "differences": len(report.differences)}
+    db.execute("set_last_comparison", position)

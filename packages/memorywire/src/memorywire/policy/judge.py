@@ -117,9 +117,9 @@ def _meets(when: Condition, case: Case, record: Record | None) -> bool:
     return True
 
 
-def _contains_one_of(wanted: Sequence[str], content: Json) -> bool:
+def _contains_one_of(value: Sequence[str], content: Json) -> bool:
     words = fold_case(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
-    return any(fold_case(part) in words for part in wanted)
+    return any(fold_case(part) in words for part in value)
 
 
 class Check(NamedTuple):
@@ -138,31 +138,31 @@ class Check(NamedTuple):
 
 
 RECORD_CHECKS: Mapping[str, Check] = {
-    "type": Check(("type",), lambda wanted, type: type in wanted),
-    "trust": Check(("trust",), lambda wanted, trust: trust in wanted),
+    "type": Check(("type",), lambda value, type: type in value),
+    "trust": Check(("trust",), lambda value, trust: trust in value),
     "source": Check(("source",), fits),
-    "tags": Check(("tags",), lambda wanted, tags: any(fits(wanted, tag) for tag in tags)),
-    "confidence_below": Check(("confidence",), lambda wanted, confidence: bool(confidence < wanted)),
+    "tags": Check(("tags",), lambda value, tags: any(fits(value, tag) for tag in tags)),
+    "confidence_below": Check(("confidence",), lambda value, confidence: bool(confidence < value)),
     "content_contains": Check(("content",), _contains_one_of),
 }
 
 CASE_CHECKS: Mapping[str, Check] = {
-    "everything": Check((), lambda wanted: True),
-    "operation": Check(("operation",), lambda wanted, operation: operation in wanted),
-    "tenant": Check(("scope",), lambda wanted, scope: names(wanted, scope.tenant)),
-    "agent": Check(("scope",), lambda wanted, scope: names(wanted, scope.agent)),
-    "user": Check(("scope",), lambda wanted, scope: names(wanted, scope.user)),
+    "everything": Check((), lambda value: True),
+    "operation": Check(("operation",), lambda value, operation: operation in value),
+    "tenant": Check(("scope",), lambda value, scope: names(value, scope.tenant)),
+    "agent": Check(("scope",), lambda value, scope: names(value, scope.agent)),
+    "user": Check(("scope",), lambda value, scope: names(value, scope.user)),
     "caller": Check(("caller",), names),
-    "scope": Check(("owners",), lambda wanted, owners: owners in wanted),
-    "affects_at_least": Check(("affects",), lambda wanted, affects: bool(affects >= wanted)),
-    "contains_secret": Check(("secrets",), lambda wanted, secrets: wanted is bool(secrets)),
-    "looks_like_instruction": Check(("instructions",), lambda wanted, signs: wanted is bool(signs)),
-    "similar_to_existing": Check(("similar",), lambda wanted, similar: wanted is bool(similar)),
-    "rejected_before": Check(("rejected",), lambda wanted, rejected: wanted is rejected),
-    "undoes_person": Check(("undoes_person",), lambda wanted, undoes_person: wanted is undoes_person),
-    "destructive": Check(("destructive",), lambda wanted, destructive: wanted is destructive),
-    "erases": Check(("erased",), lambda wanted, erased: wanted is (erased > 0)),
-    "by_filter": Check(("by_filter",), lambda wanted, by_filter: wanted is by_filter),
+    "scope": Check(("owners",), lambda value, owners: owners in value),
+    "affects_at_least": Check(("affects",), lambda value, affects: bool(affects >= value)),
+    "contains_secret": Check(("secrets",), lambda value, secrets: value is bool(secrets)),
+    "looks_like_instruction": Check(("instructions",), lambda value, signs: value is bool(signs)),
+    "similar_to_existing": Check(("similar",), lambda value, similar: value is bool(similar)),
+    "rejected_before": Check(("rejected",), lambda value, rejected: value is rejected),
+    "undoes_person": Check(("undoes_person",), lambda value, undoes_person: value is undoes_person),
+    "destructive": Check(("destructive",), lambda value, destructive: value is destructive),
+    "erases": Check(("erased",), lambda value, erased: value is (erased > 0)),
+    "by_filter": Check(("by_filter",), lambda value, by_filter: value is by_filter),
 }
 
 

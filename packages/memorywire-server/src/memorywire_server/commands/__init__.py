@@ -1,0 +1,1 @@
+"""The commands `serve`, `mcp` and `webhook`, and the demo data of `serve --demo`."""

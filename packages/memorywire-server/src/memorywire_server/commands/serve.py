@@ -1,0 +1,265 @@
+"""`memorywire serve`: the HTTP server with the console and MCP."""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+from msgspec import Struct, field
+
+from memorywire.cli.app import open_app, store_notes
+from memorywire.cli.context import CliContext, without_scope
+from memorywire.cli.dream import background_options, override_background
+from memorywire.cli.inputs import option
+from memorywire.cli.problems import UsageHint
+from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.text import install_hint
+
+if TYPE_CHECKING:
+    from memorywire.app import Container
+    from memorywire.consolidate.background import BackgroundWork
+    from memorywire.model.consolidation import ConsolidationSettings
+    from memorywire_server.auth import Provider
+    from memorywire_server.console.mount import Console
+    from memorywire_server.http.app import MountedApp
+    from memorywire_server.http.endpoint import Limits
+    from memorywire_server.http.serve import Address, Serving
+
+
+GROUP = "memorywire.mounts"
+
+F = TypeVar("F", bound=Callable[..., Any])
+OpenMounts = Callable[..., "list[MountedApp]"]
+
+
+class Mountable(Protocol):
+    """The interface of an entry point of the group."""
+
+    @property
+    def options(self) -> Sequence[click.Option]:
+        """The options that `memorywire serve` gets."""
+
+    def prepare(self, **values: Any) -> OpenMounts | None:
+        """Read the values of its options; None if they do not enable it.
+
+        The callable takes the container and `local`, `provider` and `limits` when the memory is open.
+        """
+
+
+def _refuse_openwop(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value:
+        package = "memorywire-openwop"
+        raise UsageHint(f"--openwop needs the package {package}", context, install_hint(package))
+
+
+def add_mount_options(command: F) -> F:
+    """Give a command the options of every installed mountable."""
+    # As click.option() does: options are collected in reverse.
+    params = command.__dict__.setdefault("__click_params__", [])
+    mountables = list(_load_installed())
+    for mountable in mountables:
+        params.extend(reversed(mountable.options))
+    if "openwop" not in {name for mountable in mountables for name in _option_names(mountable)}:
+        # So that an error can say what to install.
+        settings: dict[str, Any] = {
+            "is_flag": True,
+            "hidden": True,
+            "expose_value": False,
+            "callback": _refuse_openwop,
+        }
+        params.append(click.Option(["--openwop"], **settings))
+    return command
+
+
+def prepare_mounts(values: dict[str, Any]) -> list[OpenMounts]:
+    """Remove the options of the mountables from `values`, and prepare those that are enabled."""
+    openers = [
+        mountable.prepare(**{name: values.pop(name) for name in _option_names(mountable)})
+        for mountable in _load_installed()
+    ]
+    return [mounts for mounts in openers if mounts is not None]
+
+
+def _option_names(mountable: Mountable) -> list[str]:
+    return [option.name for option in mountable.options if option.name]
+
+
+def _load_installed() -> Iterator[Mountable]:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        mountable: Mountable = point.load()
+        yield mountable
+
+
+@click.command("serve")
+@option("--host ADDRESS", "The address.", default="127.0.0.1")
+@option("--port", "The port; 0: any free port.", type=click.IntRange(0, 65_535), default=8377)
+@option("--allow-host NAME", "A host name of the server; repeatable.", name="hosts", multiple=True)
+@option(
+    "--rate N",
+    "The most requests per second of one caller.",
+    type=click.FloatRange(min=0, min_open=True),
+    default=200.0,
+)
+@option(
+    "--max-body BYTES",
+    "The largest request body.",
+    type=click.IntRange(1024, 16 * 1024 * 1024),
+    default=1024 * 1024,
+)
+@option(
+    "--max-connections N",
+    "The most connections; one address gets half of them.",
+    type=click.IntRange(2),
+    default=1024,
+)
+@option(
+    "--proxy ADDRESS",
+    "A trusted reverse proxy, whose X-Forwarded-For names the client; repeatable.",
+    name="proxies",
+    multiple=True,
+)
+@option("--oidc-issuer URL", "Also accept tokens of this OpenID Connect provider.")
+@option("--oidc-audience NAME", "The audience of the tokens.")
+@option("--oidc-keys FILE|URL", "The public keys of the provider, as JWKS.")
+@add_mount_options
+@background_options
+@option("--demo", "Serve made-up demo data to try the console.")
+@option("--quiet", "Do not log requests to standard error.")
+@without_scope
+def serve_command(
+    cli: CliContext,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    rate: float,
+    max_body: int,
+    max_connections: int,
+    proxies: tuple[str, ...],
+    demo: bool,
+    quiet: bool,
+    **rest: Any,
+) -> None:
+    """Serve the HTTP API, the console and MCP on one port.
+
+    Events, health and metrics are served too.
+
+    On the loopback address the local user needs no token until the first operator is added; the printed link
+    to the console signs in once. Any other address needs operators or a token provider, else it exits with 2.
+
+    With --json all output is JSON lines: the URL on standard output; requests, warnings and errors on
+    standard error.
+    """
+    import asyncio
+
+    from memorywire_server.auth import Provider
+    from memorywire_server.commands.demo import open_demo
+    from memorywire_server.http.endpoint import Limits
+    from memorywire_server.http.metrics import to_stderr
+    from memorywire_server.http.serve import Address, Serving
+    from memorywire_server.telemetry import json_logs
+
+    background = {name: rest.pop(name) for name in ("promote", "night")}
+    added = prepare_mounts(rest)
+    limits = Limits(body=max_body, rate=rate, connections=max_connections)
+    address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
+    issuer, audience, keys = (rest[name] for name in ("oidc_issuer", "oidc_audience", "oidc_keys"))
+    if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
+        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
+    provider = Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
+    apps = _MountedApps(address, provider, limits, added)
+    with _require_oidc(), open_demo(cli) if demo else nullcontext(cli) as server_cli:
+        serving = Serving(
+            address=apps.address,
+            limits=limits,
+            mounts=apps.open,
+            ready=lambda url: apps.print_url(server_cli, url),
+            console="/console",
+            log=None if quiet or demo else to_stderr,
+            provider=apps.provider,
+        )
+        settings = override_background(server_cli.settings.consolidation, **background)
+        with json_logs(to_stderr) if cli.as_json else nullcontext():
+            asyncio.run(_serve(server_cli, serving, apps, settings))
+
+
+@contextmanager
+def _require_oidc() -> Iterator[None]:
+    """Raise CapabilityUnsupported with the package to install if an import inside fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("memorywire"):
+            raise  # a module of our own: no extra provides it
+        fix = install_hint("memorywire-server", "oidc")
+        raise CapabilityUnsupported(f"{error.name} is not installed", fix=fix) from error
+
+
+async def _serve(
+    cli: CliContext, serving: "Serving", apps: "_MountedApps", settings: "ConsolidationSettings"
+) -> None:
+    from memorywire.consolidate.background import BackgroundWork
+    from memorywire.journal.operators import Operators
+    from memorywire_server.http.serve import serve
+
+    async with open_app(cli.settings) as container:
+        for line in store_notes(cli.settings.stores):
+            if cli.as_json:
+                logging.getLogger("memorywire").warning(line)
+            else:
+                click.echo(line, err=True)
+        apps.needs_token = container.journal is None or await Operators(container.journal).has_any()
+        apps.background = BackgroundWork(container, settings)
+        async with apps.background.run_in_background():
+            await serve(container, serving)
+
+
+class _MountedApps(Struct):
+    """The applications mounted beside the API: the store endpoint, the console, MCP."""
+
+    address: "Address"
+    provider: "Provider | None"
+    limits: "Limits"
+    added: "list[OpenMounts]" = field(default_factory=list)
+    background: "BackgroundWork | None" = None
+    needs_token: bool = False
+    consoles: "list[Console]" = field(default_factory=list)
+
+    def open(self, container: "Container") -> "list[MountedApp]":
+        from memorywire_server.console.mount import console_mount
+        from memorywire_server.http.peers import store_mount
+        from memorywire_server.mcp.mount import PATH, mcp_mount, metadata_mount
+
+        console = console_mount(
+            container, local=self.address.local, provider=self.provider, tending=self.background
+        )
+        self.consoles.append(console)
+        mounts = [store_mount(container), console.mounted]
+        mounts.append(mcp_mount(container, self.limits, provider=self.provider))
+        if self.provider is not None:
+            mounts.append(metadata_mount(self.provider, PATH))
+        for open_mounts in self.added:
+            mounts += open_mounts(
+                container, local=self.address.local, provider=self.provider, limits=self.limits
+            )
+        return mounts
+
+    def print_url(self, cli: CliContext, url: str) -> None:
+        """Print the address, with a link that signs in once if no token is needed.
+
+        The link is printed only on a terminal, never to a log.
+        """
+        if cli.as_json:
+            click.echo(json.dumps({"url": url}))  # without the link that signs in
+            return
+        click.echo(f"serving on {url}  (documentation: {url}/docs)")
+        [console] = self.consoles
+        is_open = self.address.local and not self.needs_token and self.provider is None
+        if is_open and sys.stdout.isatty():
+            click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
+        else:
+            click.echo(f"console:   {url}/console")

@@ -1,0 +1,329 @@
+"""A page: its viewer, the operations it calls, and its templates."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+from jinja2 import Environment
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from memorywire.journal.operators import EVERYBODY, Right
+from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, Unauthenticated, WrongMedia
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.policy.patterns import names
+from memorywire_server.auth import Authenticator, Caller
+from memorywire_server.console.render import plain
+from memorywire_server.console.sessions import PATH, Note, Session, Sessions
+from memorywire_server.http import audit
+from memorywire_server.http.endpoint import Service
+from memorywire_server.http.requests import read_bytes
+
+if TYPE_CHECKING:
+    from memorywire.consolidate.background import BackgroundWork
+
+PROOF = "form_token"
+"""The hidden field with the CSRF token of the session."""
+
+NOTE = "note"
+"""The field of an address with the id of a note, which that page shows."""
+
+_WORDS = ("content", "rule", "reason", "why")
+"""Fields that a person writes more than a word into."""
+
+_MOST_CHARACTERS = 100_000
+_MEDIA = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 5_000
+
+
+class Form(Struct, frozen=True):
+    """The fields of a form; a field that was left empty was not given."""
+
+    fields: Mapping[str, tuple[str, ...]]
+
+    def get(self, name: str) -> str | None:
+        return self.fields[name][-1] if name in self.fields else None
+
+    def text(self, name: str) -> str:
+        """A field that must be there."""
+        value = self.get(name)
+        if value is None:
+            raise InvalidRequest(f"{name} is missing", field=name, fix="fill it in")
+        return value
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The long texts of the form, which the viewer would have to type again."""
+        fields = {name: self.get(name) for name in _WORDS}
+        return {name: words[:_MOST_CHARACTERS] for name, words in fields.items() if words and words.strip()}
+
+    def many(self, name: str) -> tuple[str, ...]:
+        return self.fields.get(name, ())
+
+
+def whole(text: str, field: str, message: str) -> int:
+    """Parse a number of a URL or a form; `message` is the error otherwise."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 17):
+        raise InvalidRequest(message, field=field)
+    return int(text)
+
+
+async def read_form(request: Request, *, limit: int, seconds: float) -> Form:
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != _MEDIA:
+        raise WrongMedia("the body must be a form", field="Content-Type", fix=f"send {_MEDIA}")
+    body = await read_bytes(request, limit=limit, seconds=seconds)
+    try:
+        pairs = parse_qsl(body.decode(), errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidRequest("the form cannot be read", fix="send fewer fields, as UTF-8") from error
+    fields: dict[str, tuple[str, ...]] = {}
+    for name, text in pairs:
+        fields[name] = (*fields.get(name, ()), text.replace("\r\n", "\n"))
+    return Form(fields)
+
+
+def show_text(value: Json, name: str | None = None) -> Response:
+    """A value as text that no browser takes for anything else; with a name, as a file."""
+    headers = {} if name is None else {"Content-Disposition": f'attachment; filename="{name}"'}
+    text = plain(value).encode(errors="backslashreplace")
+    return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+def check_origin(request: Request) -> None:
+    """Raise unless the browser says that the form comes from one of our pages.
+
+    A foreign origin was refused before; here one that says nothing at all is refused, too.
+    """
+    headers = request.headers
+    if headers.get("sec-fetch-site") != "same-origin" and "origin" not in headers:
+        raise Forbidden(
+            "this form does not come from a page of the console",
+            field="Origin",
+            fix="use the page, or the HTTP interface",
+        )
+
+
+A = TypeVar("A")
+
+THEMES = ("auto", "light", "dark")
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
+    `count` says what waits there."""
+
+    path: str
+    title: str
+    right: Right
+    everywhere: bool = False
+    count: "Callable[[Page], Awaitable[int]] | None" = None
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
+
+    With `of_agent`, a viewer limited to some agents first chooses one of them.
+    """
+
+    path: str
+    look: "Callable[[Page], Awaitable[Response]] | None" = None
+    do: "Callable[[Page, Form], Awaitable[Response]] | None" = None
+    public: bool = False
+    of_agent: bool = False
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, answer in (("GET", self.look), ("POST", self.do)) if answer is not None]
+
+
+_FRESH_MS = 60_000
+_MOST_TENANTS = 64
+
+
+class Growth:
+    """The counts of each tenant as they were lately."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
+
+    async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
+        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
+        if caller.agents != EVERYBODY:
+            return None
+        now = self._service.container.context.clock()
+        at, counts = self._counted.get(caller.tenant, (None, ()))
+        if at is None or not 0 <= now - at < _FRESH_MS:
+            counts = await audit.growth(self._service, caller)
+            if len(self._counted) >= _MOST_TENANTS:
+                self._counted.clear()
+            self._counted[caller.tenant] = (now, counts)
+        return counts
+
+
+class ConsoleContext(Struct, frozen=True, kw_only=True):
+    """What all pages share."""
+
+    service: Service
+    authenticator: Authenticator
+    sessions: Sessions
+    templates: Environment
+    sections: tuple[Section, ...]
+    growth: Growth
+    tending: "BackgroundWork | None" = None
+
+
+class Page:
+    """One request of one viewer. All operations run with the rights of the viewer."""
+
+    def __init__(
+        self, request: Request, console: ConsoleContext, session: Session, viewer: Caller | None
+    ) -> None:
+        self.request = request
+        self.console = console
+        self.session = session
+        self.viewer = viewer
+        self.typed: Mapping[str, str] = {}
+        """The draft from a form that was not processed."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who looks; views that are not public have one."""
+        if self.viewer is None:
+            raise Unauthenticated("you are not signed in", fix="sign in")
+        return self.viewer
+
+    @property
+    def now(self) -> int:
+        return self.console.service.container.context.clock()
+
+    async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
+        """Run an operation as the viewer; fields that are None or empty are left out."""
+        fields = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
+        return await self.console.service.call(operation, fields, self.caller)
+
+    async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
+        """As `call`, with the answer as a value instead of JSON."""
+        answer = await self.console.service.ask(operation, payload, self.caller)
+        if not isinstance(answer, kind):
+            raise TypeError(f"{operation} answers with {type(answer).__name__}")
+        return answer
+
+    def may(self, right: Right, *, everywhere: bool = False) -> bool:
+        caller = self.viewer
+        return caller is not None and right in caller.rights and (caller.everywhere or not everywhere)
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections that the viewer may open."""
+        return [one for one in self.console.sections if self.may(one.right, everywhere=one.everywhere)]
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """The fields of the address, without those left empty; of a repeated one the last.
+
+        The id of a note is left out, so that no link or form of the page repeats it.
+        """
+        return {name: text for name, text in parse_qsl(self.request.url.query) if name != NOTE}
+
+    @property
+    def agent(self) -> str | None:
+        """The agent in the URL; else the viewer's agent, if there is only one."""
+        agent = self.query.get("agent")
+        only, *others = self.caller.agents
+        return agent if agent is not None or others or "*" in only else only
+
+    @property
+    def limited(self) -> bool:
+        """Whether the viewer is limited to some agents."""
+        return self.caller.agents != EVERYBODY
+
+    def link(self, path: str | None = None, /, **fields: Json) -> str:
+        """An address: this page with other fields, or another page with just these; None removes a field."""
+        current: Mapping[str, Json] = self.query if path is None else {}
+        query = {name: value for name, value in {**current, **fields}.items() if value not in (None, "")}
+        place = self.request.url.path if path is None else f"{PATH}{path}"
+        return f"{place}?{urlencode(query)}" if query else place
+
+    async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
+        """The template, with everything the frame around it needs."""
+        here = self.request.url.path.removeprefix(PATH)
+        note_id = self.request.query_params.get(NOTE, "")
+        note = self.console.sessions.find_note(self.session, note_id)
+        theme = self.request.cookies.get("memorywire_theme", "auto")
+        frame = {
+            "page": self,
+            "sections": self.sections,
+            "section": next((one.path for one in self.sections if here.startswith(one.path)), "/"),
+            "counts": await self._count(),
+            "tenants": await self._list_tenants(),
+            "note": note,
+            "note_id": note_id,
+            "typed": self.typed if note is None else note.typed,
+            "token_field": PROOF,
+            "token": self.console.sessions.token(self.session),
+            "theme": theme if theme in THEMES else "auto",
+            "keys": self.request.cookies.get("memorywire_keys") != "off",
+            "here": here,
+            "address": self.link(),
+        }
+        html = self.console.templates.get_template(template).render(**frame, **values)
+        return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
+
+    def go(self, address: str, note: Note | None = None) -> Response:
+        """Redirect, so that reloading repeats nothing; that page shows the note, or the note of this one."""
+        address = own(address)
+        id = self.request.query_params.get(NOTE)
+        if note is not None:
+            id = self.console.sessions.add_note(self.session, note)
+        if id:
+            address += f"{'&' if '?' in address else '?'}{urlencode({NOTE: id})}"
+        return RedirectResponse(address, status_code=303)
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether the browser speaks TLS, to us or to a proxy before us.
+
+        The proxy header is trusted from any client: one that forges it only makes its own cookie
+        stricter.
+        """
+        protocol = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return "https" in (self.request.url.scheme, protocol)
+
+    async def _count(self) -> dict[str, int]:
+        """What waits in each section; a count that fails must not fail the page."""
+        counts: dict[str, int] = {}
+        for section in self.sections:
+            if section.count is not None:
+                with suppress(MemorywireError):
+                    counts[section.path] = await section.count(self)
+        return counts
+
+    async def _list_tenants(self) -> list[str]:
+        """Return the tenants that the viewer may see; a pattern covers all tenants with memories."""
+        if self.viewer is None:
+            return []
+        patterns = self.viewer.tenants
+        visible = {self.viewer.tenant, *(one for one in patterns if "*" not in one)}
+        if any("*" in one for one in patterns):
+            with suppress(MemorywireError):
+                stored = await self.console.service.journal.list_tenants()
+                visible |= {one for one in (DEFAULT_TENANT, *stored) if names(patterns, one)}
+        return sorted(visible)
+
+
+def own(address: str) -> str:
+    """Return the address if it is a page of the console, else the start page (no open redirects)."""
+    inside = address == PATH or address.startswith((f"{PATH}/", f"{PATH}?"))
+    return address if inside and address.isprintable() and "\\" not in address else PATH
+
+
+class PageGroup(Struct, frozen=True, kw_only=True):
+    """A part of the console: its addresses, and its entry of the navigation if it has one."""
+
+    views: tuple[View, ...]
+    section: Section | None = None

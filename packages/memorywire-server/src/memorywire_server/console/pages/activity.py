@@ -1,0 +1,201 @@
+"""Activity: the ledger as people read it; what an entry changed, its proof, and a way back."""
+
+from collections import Counter
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.consolidate.runs import load_run
+from memorywire.consolidate.steps import DREAM
+from memorywire.journal.operators import Right
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.record import Json, Scope
+from memorywire.policy.diff import segments, visible
+from memorywire_server.console.page import Form, Page, PageGroup, Section, View, show_text, whole
+from memorywire_server.console.render import day_ms, plain
+from memorywire_server.console.sessions import Note
+from memorywire_server.http import audit
+from memorywire_server.http.requests import parameters_of
+
+_PAGE = 50
+_SHOWN_MEMORIES = 10
+OPERATIONS = "remember recall forget merge expire undo dream feedback rules operator".split()
+
+
+async def activity(page: Page) -> Response:
+    """A page of the ledger, with the filters of the address; dates are days."""
+    filters = {name: page.query.get(name) for name in ("operation", "kind", "actor", "memory", "before")}
+    for name, end_of_day in (("since", 0), ("until", DAY_MS - 1)):
+        if name in page.query:
+            filters[name] = str(day_ms(page.query[name], name) + end_of_day)
+    return await _show_activity(page, await _load_entries(page, **filters))
+
+
+async def verify(page: Page) -> Response:
+    """The same page, with the answer above it: whether the whole ledger holds."""
+    verdict = await audit.verdict(page.console.service, page.caller)
+    return await _show_activity(page, await _load_entries(page, agent_id=None), verdict)
+
+
+async def entry(page: Page) -> Response:
+    record = await audit.entry(page.console.service, page.caller, _read_sequence(page))
+    versions = _list_versions(record)
+    moves = [
+        await _compare_version(page, record["agent_id"], *version) for version in versions[:_SHOWN_MEMORIES]
+    ]
+    return await page.show("entry.html", entry=record, moves=moves, more=len(versions) - len(moves))
+
+
+async def undo(page: Page, form: Form) -> Response:
+    """Take back a change; that is a change too, and can be taken back."""
+    agent = form.text("agent")
+    receipt = await page.call("undo", agent_id=agent, change_id=form.text("change"))
+    again = {"change_id": receipt["change_id"], "agent_id": agent} if "change_id" in receipt else None
+    text = "Undone." if receipt["status"] == "committed" else f"The undo is {receipt['status']}."
+    return page.go(form.get("back") or page.link("/activity"), Note(text=text, undo=again))
+
+
+async def checkpoint(page: Page) -> Response:
+    answer = await audit.signed(page.console.service, page.caller)
+    return show_text(f"{answer['checkpoint']}\n{answer['key']}\n", "checkpoint.txt")
+
+
+async def proof(page: Page) -> Response:
+    sequence = _read_sequence(page)
+    lines = await audit.proof(page.console.service, page.caller, sequence)
+    return show_text(lines, f"entry-{sequence}.jsonl")
+
+
+async def _show_activity(
+    page: Page, answer: dict[str, Json], verdict: dict[str, Json] | None = None
+) -> Response:
+    rows = [{**one, "about": _summarise(one), "subject": one.get("subject")} for one in answer["entries"]]
+    return await page.show(
+        "activity.html", rows=rows, next=answer.get("next"), operations=OPERATIONS, verdict=verdict
+    )
+
+
+def _summarise(entry: dict[str, Json]) -> str:
+    """What an entry is about, in a few words."""
+    details = entry.get("details", {})
+    if entry["operation"] == "operator":
+        return str(entry.get("subject", ""))
+    if "edition" in details:
+        return f"edition {details['edition']}: {', '.join(details.get('rules', ())) or 'no rules'}"
+    lists = {
+        "handed out": details.get("hits"),
+        "written": entry.get("commitments"),
+        "ended": details.get("ended"),
+        "erased": details.get("erased"),
+    }
+    counts = [f"{len(ids)} {what}" for what, ids in lists.items() if isinstance(ids, list)]
+    return ", ".join(counts) or str(details.get("rule", ""))
+
+
+def _read_sequence(page: Page) -> int:
+    return whole(page.query.get("seq", ""), "seq", "seq is the number of an entry")
+
+
+def _list_versions(entry: dict[str, Json]) -> list[tuple[str, int, str | None]]:
+    """The versions an entry began and ended, as (memory, version, reason of the end)."""
+    ends = {(id, version): reason for id, version, reason in entry.get("details", {}).get("ended", ())}
+    starts = [(one["id"], one["version"]) for one in entry.get("commitments", ())]
+    former = {(id, version - 1) for id, version in starts}
+    alone = [key for key in ends if key not in former]
+    return [(*key, None) for key in starts] + [(*key, ends[key]) for key in alone]
+
+
+async def _compare_version(
+    page: Page, agent: str, id: str, version: int, reason: str | None
+) -> dict[str, Any]:
+    """What a version said, beside what the one before it said; after an end, nothing."""
+    try:
+        versions = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except MemorywireError:
+        versions = []  # erased, or of a store that keeps no history: the entry stands without it
+    texts = {one["number"]: one["record"]["content"] for one in versions if "record" in one}
+    after = None if reason is not None else texts.get(version)
+    before = texts.get(version if reason is not None else version - 1)
+    words = segments(visible(before or ""), visible(after or ""))
+    return {"id": id, "version": version, "reason": reason, "known": bool(before or after), "words": words}
+
+
+ACTIVITY = PageGroup(
+    views=(
+        View(path="/activity", look=activity, of_agent=True),
+        View(path="/activity/verify", look=verify),
+        View(path="/activity/entry", look=entry),
+        View(path="/activity/undo", do=undo),
+        View(path="/activity/checkpoint", look=checkpoint),
+        View(path="/activity/proof", look=proof),
+    ),
+    section=Section(path="/activity", title="Activity", right=Right.REVIEW),
+)
+
+
+_UNDONE = 1_000
+_STEPS = 25
+
+
+async def dreams(page: Page) -> Response:
+    """The runs; which of the last undos took one back, unless another took that back in turn."""
+    answer = await _load_entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
+    undos = await _load_entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
+    by_change = {
+        one["details"]["undoes"]: one["subject"] for one in undos["entries"] if "undoes" in one["details"]
+    }
+    undone = {change: undo for change, undo in by_change.items() if undo not in by_change}
+    rows = []
+    for one in answer["entries"]:
+        passes = Counter(step["pass"] for step in one["details"].get("steps", ()))
+        about = ", ".join(f"{count} {name}" for name, count in passes.items())
+        rows.append({**one, "about": about, "undone_by": undone.get(one["subject"])})
+    return await page.show("dreams.html", rows=rows, next=answer.get("next"), tending=page.console.tending)
+
+
+async def run(page: Page) -> Response:
+    """All of one run: each step, and each memory as it was before beside what it is after."""
+    page.caller.require(Right.READ)
+    agent, id = page.query.get("agent"), page.query.get("run")
+    if agent is None or id is None:
+        raise InvalidRequest("a run is named by its agent and its id", field="run")
+    page.caller.require_agent({"agent_id": agent}, optional=False)
+    scope = Scope(tenant=page.caller.tenant, agent=agent)
+    context = await page.console.service.as_caller(page.caller).context.serving(scope)
+    document = await page.console.service.finish(load_run(scope, id, context))
+    first = whole(page.query.get("after", "0"), "after", "after is the number of a step")
+    last = first + _STEPS
+    steps = [
+        {**step, "memories": _compare_versions(step, document)} for step in document["steps"][first:last]
+    ]
+    following = str(last) if last < len(document["steps"]) else None
+    return await page.show("dream.html", agent=agent, run=document, steps=steps, next=following)
+
+
+async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
+    """A page of the ledger, of the agent that the address names."""
+    fields = {"limit": str(_PAGE), "agent_id": page.agent, **filters}
+    pairs = [(name, value) for name, value in fields.items() if value is not None]
+    parameters = parameters_of("/v0/audit", "GET").from_query(pairs)
+    return await audit.entries(page.console.service, page.caller, parameters)
+
+
+def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[dict[str, Any]]:
+    """Each memory of the step as it was before the run beside what it was after."""
+    sides = [
+        {one["id"]: plain(one["content"]) for one in document[side] if one["content"] is not None}
+        for side in ("ended", "began")
+    ]
+    known = {one["id"] for side in ("ended", "began") for one in document[side]}
+    return [
+        {"id": id, "words": segments(*(visible(side.get(id, "")) for side in sides))}
+        for id in (*step["ids"], step.get("kept"))
+        if id in known
+    ]
+
+
+DREAMS = PageGroup(
+    views=(View(path="/dreams", look=dreams, of_agent=True), View(path="/dreams/run", look=run)),
+    section=Section(path="/dreams", title="Consolidation", right=Right.REVIEW),
+)

@@ -1,0 +1,113 @@
+"""Health: stores and what they can do, what they are owed, what waits, and how memory grows."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
+from memorywire.model.clock import DAY_MS
+from memorywire.model.record import Scope
+from memorywire.pipeline.scan import scan
+from memorywire.pipeline.transaction import redeliver, write_off
+from memorywire_server.console.page import Form, Page, PageGroup, Section, View
+from memorywire_server.console.render import columns
+from memorywire_server.console.sessions import Note
+from memorywire_server.http import audit
+
+_DAYS = 30
+_MOST_DEBTS = 100
+_MOST_FOUND = 200
+
+
+async def health(page: Page, state: Any = None) -> Response:
+    service = page.console.service
+    capabilities = service.container.capabilities
+    debts = await audit.owed(service, page.caller)
+    agents = (await page.call("agents"))["items"]
+    # All operations but the event stream, which stays open.
+    latencies = {**page.request.state.metrics.latencies()}
+    latencies.pop("events", None)
+    growth = await page.console.growth.by_day(page.caller)
+    return await page.show(
+        "health.html",
+        wired=capabilities,
+        missing={one.name: sorted(frozenset(Feature) - one.features) for one in capabilities.stores},
+        stand=await service.finish(service.journal.read_status()) if page.caller.everywhere else None,
+        debts=debts[:_MOST_DEBTS],
+        debts_total=len(debts),
+        growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
+        latencies=sorted(latencies.items()),
+        agents=agents,
+        checked=state,
+        tending=page.console.tending,
+    )
+
+
+async def check(page: Page) -> Response:
+    """The same page, after every store was asked how it is; a large file takes a while to read."""
+    page.caller.require(Right.MANAGE, everywhere=True)
+    state = await page.console.service.finish(page.console.service.container.context.store.health())
+    return await health(page, state)
+
+
+async def look_for_secrets(page: Page, form: Form) -> Response:
+    """Every memory of an agent is read; what is found is named by kind and place, never by value."""
+    page.caller.require(Right.REVIEW)
+    agent = form.text("agent")
+    page.caller.require_agent({"agent_id": agent}, optional=False)
+    scope = Scope(tenant=page.caller.tenant, agent=agent)
+    findings = await page.console.service.finish(scan(scope, page.console.service.container.context))
+    return await page.show("secrets.html", agent=agent, found=findings, most=_MOST_FOUND)
+
+
+async def retry(page: Page, form: Form) -> Response:
+    page.caller.require(Right.MANAGE, everywhere=True)
+    context = page.console.service.as_caller(page.caller).context
+    is_delivered = await page.console.service.finish(redeliver(context, all_of_them=True))
+    text = "All changes were delivered." if is_delivered else "Some stores still do not accept their changes."
+    return page.go(page.link("/health"), Note(text=text, problem=not is_delivered))
+
+
+async def give_up(page: Page, form: Form) -> Response:
+    """Write off a change that a store is owed; the ledger says who did, and why."""
+    page.caller.require(Right.MANAGE, everywhere=True)
+    context = page.console.service.as_caller(page.caller).context
+    giving = write_off(form.text("change"), form.text("why"), context, store=form.text("store"))
+    debt = await page.console.service.finish(giving)
+    return page.go(page.link("/health"), Note(text=f"The change will not be delivered to {debt.store}."))
+
+
+async def count_pending(page: Page) -> int:
+    return len(await audit.owed(page.console.service, page.caller))
+
+
+HEALTH = PageGroup(
+    views=(
+        View(path="/health", look=health),
+        View(path="/health/check", look=check),
+        View(path="/health/secrets", do=look_for_secrets),
+        View(path="/health/retry", do=retry),
+        View(path="/health/give-up", do=give_up),
+    ),
+    section=Section(path="/health", title="Health", right=Right.REVIEW, count=count_pending),
+)
+
+
+async def agents(page: Page) -> Response:
+    items = (await page.call("agents"))["items"]
+    dimensions = tuple(openwop(page.console.service.container.capabilities)["dimensions"])
+    return await page.show(
+        "agents.html",
+        found=items,
+        dimensions=DIMENSIONS,
+        provided=dimensions,
+        unmet=degraded({"longTerm": True}, dimensions),
+        most=max((one["memories"] for one in items), default=0),
+    )
+
+
+AGENTS = PageGroup(
+    views=(View(path="/agents", look=agents),),
+    section=Section(path="/agents", title="Agents", right=Right.READ),
+)

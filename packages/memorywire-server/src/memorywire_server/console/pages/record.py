@@ -1,0 +1,206 @@
+"""One memory: what it says, every version of it, what it is linked to, when it was used, how it ends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.proposal import ERASE
+from memorywire.model.record import Json
+from memorywire.policy.diff import segments, visible
+from memorywire.procedures.draw import svg
+from memorywire.procedures.parse import parse
+from memorywire_server.console.page import Form, Page, PageGroup, View, show_text
+from memorywire_server.console.render import plain
+from memorywire_server.console.sessions import Note
+
+_RECALLS = 20
+_CONTENT_FIELDS = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
+
+
+async def record(page: Page) -> Response:
+    chain = await _load_versions(page)
+    agent, id, newest = _require_agent(page), page.query["id"], chain[-1].get("record", {})
+    recalls = await page.call("recalls", agent_id=agent, memory_id=id, limit=_RECALLS)
+    expiry = None
+    if "expires_at" in newest:
+        lifetime = max(1, newest["expires_at"] - newest["created_at"])
+        left = newest["expires_at"] - page.now
+        expiry = {"at": newest["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / lifetime))}
+    return await page.show(
+        "record.html",
+        agent=agent,
+        id=id,
+        versions=chain[::-1],
+        newest=chain[-1],
+        said_last=_find_last_record(chain),
+        links=_list_links(chain),
+        pictured=_describe_picture(newest),
+        compared=_compare(page, chain),
+        recalls=recalls["items"],
+        expiry=expiry,
+        raw=page.link("/record/raw", id=id, agent=agent),
+    )
+
+
+async def raw(page: Page) -> Response:
+    """Everything a version says; without a number, the newest."""
+    chain, number = await _load_versions(page), page.query.get("version")
+    version = next((one for one in reversed(chain) if number in (None, str(one["number"]))), None)
+    if version is None:
+        raise NotFound("there is no such version", field="version")
+    return show_text(version)
+
+
+async def picture(page: Page) -> Response:
+    """A procedure as a state diagram, with the state it is in."""
+    content = (await _load_versions(page))[-1].get("record", {}).get("content")
+    return Response(svg(parse(content)), media_type="image/svg+xml")
+
+
+async def restore(page: Page, form: Form) -> Response:
+    """What an older version said becomes the newest; the ones between stay in the history."""
+    agent, id, number = form.text("agent"), form.text("id"), form.text("version")
+    chain = (await page.call("history", agent_id=agent, id=id))["versions"]
+    older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
+    if older is None:
+        raise NotFound("what that version said is gone", field="version")
+    text = f"Version {number} is current again."
+    return await _rewrite(page, agent, older["record"], chain[-1]["number"], text)
+
+
+async def correct(page: Page, form: Form) -> Response:
+    """What is right becomes the newest version; its source is who says so."""
+    agent, id = form.text("agent"), form.text("id")
+    current = await page.call("get", agent_id=agent, id=id)
+    if str(current["version"]) != form.text("version"):
+        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+    right = {**current, "content": form.text("content"), "source": page.caller.name}
+    text = "Corrected. The earlier version is below."
+    return await _rewrite(page, agent, right, current["version"], text)
+
+
+async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int, text: str) -> Response:
+    """Let the memory say this from now on, unless `version` is not its newest."""
+    receipt = await page.call(
+        "remember",
+        agent_id=agent,
+        user_id=record.get("user_id"),
+        id=record["id"],
+        if_version=version,
+        **{name: record.get(name) for name in _CONTENT_FIELDS},
+    )
+    return page.go(page.link("/record", id=record["id"], agent=agent), _build_note(receipt, agent, text))
+
+
+async def erase_preview(page: Page) -> Response:
+    """Show what an erase would remove, before it is confirmed."""
+    chain = await _load_versions(page)
+    agent, id = _require_agent(page), page.query["id"]
+    trial = await page.call("forget", agent_id=agent, ids=[id], hard_delete=True, dry_run=True)
+    return await page.show(
+        "erase.html",
+        agent=agent,
+        id=id,
+        trial=trial,
+        versions=sum("record" in one for one in chain),
+        said_last=_find_last_record(chain),
+    )
+
+
+async def forget(page: Page, form: Form) -> Response:
+    """Forget a memory, which can be undone; or erase it, which cannot."""
+    agent, id = form.text("agent"), form.text("id")
+    erases = form.get("erase") is not None
+    if erases and (form.get("confirm") or "").strip() != ERASE:
+        raise InvalidRequest("an erase cannot be undone", field="confirm", fix=f"type the word {ERASE}")
+    receipt = await page.call(
+        "forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason")
+    )
+    text = "Erased for good." if erases else "Forgotten."
+    address = page.link("/memories" if erases else "/record", id=None if erases else id, agent=agent)
+    return page.go(address, _build_note(receipt, agent, text, undoable=not erases))
+
+
+def _build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
+    if receipt["status"] != "committed":
+        rule = receipt.get("rule", "a rule")
+        return Note(text=f"It is {receipt['status']}: {rule} needs a decision by a person.")
+    if not undoable or "change_id" not in receipt:
+        return Note(text=text)
+    return Note(text=text, undo={"change_id": receipt["change_id"], "agent_id": agent})
+
+
+def _require_agent(page: Page) -> str:
+    if page.agent is None:
+        raise InvalidRequest("name the agent whose memory this is", field="agent")
+    return page.agent
+
+
+async def _load_versions(page: Page) -> list[dict[str, Json]]:
+    """All versions, oldest first; of a store that keeps none, the current one alone."""
+    id, agent = page.query.get("id"), _require_agent(page)
+    if not id:
+        raise NotFound("no memory was named", field="id")
+    try:
+        versions: list[dict[str, Json]] = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except NotFound:
+        raise
+    except MemorywireError:
+        current = await page.call("get", agent_id=agent, id=id)
+        versions = [{"number": current["version"], "began_at": current["updated_at"], "record": current}]
+    return versions
+
+
+def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
+    """Other memories that this one came from or went into, as (how, id), each once."""
+    links: dict[tuple[str, str], None] = {}
+    for one in chain:
+        record = one.get("record", {})
+        for how in ("supersedes", "merged_from", "derived_from"):
+            links |= dict.fromkeys((how.replace("_", " "), id) for id in record.get(how, ()))
+        if "into" in one:
+            links["went into", one["into"]] = None
+    return list(links)
+
+
+def _find_last_record(chain: Sequence[Mapping[str, Json]]) -> Json:
+    return next((one["record"] for one in reversed(chain) if "record" in one), None)
+
+
+def _describe_picture(record: Mapping[str, Json]) -> str | None:
+    """Return the alternative text for the diagram of a procedure."""
+    if record.get("type") != "procedural":
+        return None
+    try:
+        definition = parse(record["content"])
+    except InvalidRequest:
+        return None  # words about a way of doing things, not a machine
+    return f"{definition.name}: {len(definition.states)} states, now {definition.current}"
+
+
+def _compare(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
+    """The word-level difference between two versions; without a choice, the last two."""
+    texts = {one["number"]: plain(one["record"]["content"]) for one in chain if "record" in one}
+    if len(texts) < 2:
+        return None
+    numbers = sorted(texts)
+    by_text = {str(number): number for number in numbers}
+    a = by_text.get(page.query.get("a", ""), numbers[-2])
+    b = by_text.get(page.query.get("b", ""), numbers[-1])
+    words = segments(visible(texts[a]), visible(texts[b]))
+    return {"a": a, "b": b, "numbers": numbers, "words": words}
+
+
+RECORD = PageGroup(
+    views=(
+        View(path="/record", look=record),
+        View(path="/record/raw", look=raw),
+        View(path="/record/picture", look=picture),
+        View(path="/record/restore", do=restore),
+        View(path="/record/correct", do=correct),
+        View(path="/record/erase", look=erase_preview),
+        View(path="/record/forget", do=forget),
+    )
+)

@@ -1,0 +1,177 @@
+"""MCP over HTTP: an application that the HTTP server mounts behind its middleware."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from memorywire.app.container import Container
+from memorywire.model.errors import MemorywireError, NotFound, Unauthenticated, WrongMethod
+from memorywire.model.record import Json
+from memorywire_server.auth import Caller, Provider
+from memorywire_server.http.answers import as_json, as_problem
+from memorywire_server.http.app import MountedApp
+from memorywire_server.http.endpoint import Limits, Service
+from memorywire_server.http.quotas import Party, Quota
+from memorywire_server.mcp.server import build_server
+from memorywire_server.mcp.sessions import AgentSession, session_of
+
+METADATA = "/.well-known/oauth-protected-resource"
+
+
+def metadata_mount(provider: Provider, path: str) -> MountedApp:
+    """What `serve` mounts beside MCP: the metadata of the server, and of MCP at `path`."""
+
+    async def admit_anybody(_: Scope) -> Caller | None:
+        return None
+
+    return MountedApp(path=METADATA, app=_Metadata(provider, path), entry=admit_anybody)
+
+
+class _Metadata:
+    """Serves the metadata, which needs no token."""
+
+    def __init__(self, provider: Provider, path: str) -> None:
+        self._provider = provider
+        self._paths = {METADATA: "", f"{METADATA}{path}": path}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] not in self._paths:
+            fix = f"there are: {', '.join(self._paths)}"
+            response = as_problem(NotFound("there is no such resource", fix=fix))
+        elif scope["method"] not in ("GET", "HEAD"):
+            response = as_problem(WrongMethod("this address does not know that method", fix="use GET"))
+        else:
+            # The URL for which a client asks for a token: the audience of the tokens, if that is such a URL.
+            resource, audience = f"{_origin(scope)}{self._paths[scope['path']]}", self._provider.audience
+            if resource.startswith(f"{audience.rstrip('/')}/"):
+                resource = audience
+            document: dict[str, Json] = {
+                "resource": resource,
+                "authorization_servers": [self._provider.issuer],
+                "bearer_methods_supported": ["header"],
+                "resource_name": "memorywire",
+            }
+            response = as_json(document)
+        await response(scope, receive, send)
+
+
+class _Challenge(Response):
+    """A 401 that says where the metadata is, under the name by which the client knows this server."""
+
+    def __init__(self, error: MemorywireError, path: str) -> None:
+        self._error = error
+        self._path = path
+        super().__init__()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parts = [f'resource_metadata="{_origin(scope)}{METADATA}{self._path}"']
+        if "authorization" in Headers(scope=scope):
+            parts.append('error="invalid_token"')
+        response = as_problem(self._error)
+        response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
+        await response(scope, receive, send)
+
+
+def _origin(scope: Scope) -> str:
+    """The scheme and host that the client used, also through a proxy that ends TLS."""
+    headers = Headers(scope=scope)
+    forwarded = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    scheme = "https" if "https" in (forwarded, scope.get("scheme")) else "http"
+    host = urlsplit(f"//{headers.get('host', '')}").netloc
+    return f"{scheme}://{''.join(c for c in host if c.isalnum() or c in '.-:[]_')}"
+
+
+PATH = "/mcp"
+
+_IDLE_SECONDS = 300.0
+"""A session that neither asks nor listens for this long makes room for another."""
+
+
+def mcp_mount(
+    container: Container,
+    limits: Limits | None = None,
+    *,
+    extend: Callable[[Server[Any]], None] = lambda _: None,
+    provider: Provider | None = None,
+) -> MountedApp:
+    """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
+
+    `extend` can add tools to the server. With a `provider`, a client without a token is told where to sign
+    in; it then reads `metadata_mount`.
+    """
+    bounds = limits or Limits()
+    service = Service(container, bounds)
+
+    async def open_service() -> Service:
+        return service
+
+    def who(context: ServerRequestContext[Any, Any]) -> AgentSession:
+        request = cast("Request", context.request)
+        return session_of(request.scope["state"], request.headers)
+
+    def challenge(error: MemorywireError) -> Response:
+        """A client without a token is told where to find the provider."""
+        return _Challenge(error, PATH) if isinstance(error, Unauthenticated) else as_problem(error)
+
+    server = build_server(open_service, who)
+    extend(server)
+    manager = _Sessions(
+        server,
+        session_idle_timeout=_IDLE_SECONDS,
+        max_request_body_size=bounds.body,
+        max_sessions=bounds.streams,
+    )
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+        await service.drain()
+
+    words = None if provider is None else challenge
+    return MountedApp(path=PATH, app=_Named(manager), running=running, words=words)
+
+
+class _Sessions(StreamableHTTPSessionManager):
+    """Sessions, of which one credential gets at most half and one tenant at most three quarters."""
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if requestor is not None and self.max_sessions is not None:
+            quota = Quota(self.max_sessions, "too many sessions are open", retry_after=1)
+            for owner in self._session_owners.values():
+                quota.add(_party(owner))
+            if not quota.has_room(_party(requestor)):
+                return None
+        return super()._admit_session(requestor)
+
+
+def _party(owner: AuthorizationContext) -> Party:
+    return Party(credential=owner["client_id"], tenant=owner["subject"] or "")
+
+
+class _Named:
+    """The application with a user for each caller, so that no caller can continue the session of another."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller = scope["state"]["caller"]
+        token = AccessToken(
+            token="", client_id=f"{caller.tenant}/{caller.name}", scopes=[], subject=caller.tenant
+        )
+        if scope["method"] == "GET":
+            scope["state"]["lease"].require_stream()
+        await self._manager.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
