@@ -7,7 +7,7 @@ SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]
 
 # The packages besides the embedder, which is compiled and so not installed in place.
 PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop memorywire-postgres \
-          memorywire-server
+          memorywire-server memorywire-testing
 
 # What `quick` runs: folders whose tests need no server, browser or database server.
 QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_names_resolve.py \

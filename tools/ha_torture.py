@@ -20,9 +20,9 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE, a_change, a_record, a_vector, beginning
 from memorywire_postgres.shards.directory import Directory, bucket_of
 from memorywire_postgres.shards.move import add, move
+from memorywire_testing.samples import SPACE, a_change, a_record, a_vector, beginning
 from pg_cluster import TTL, Cluster
 from tests.postgres.crash import serving, started, stopped
 

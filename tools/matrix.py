@@ -26,9 +26,9 @@ from memorywire.stores.registry import known_schemes, open_store
 from memorywire.stores.router import Mount, Router
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
-from memorywire.testing.report import Report, document
-from memorywire.testing.run import examine_opener, examine_url
-from memorywire.testing.samples import SPACE
+from memorywire_testing.report import Report, document
+from memorywire_testing.run import examine_opener, examine_url
+from memorywire_testing.samples import SPACE
 from tests.postgres.crash import serving
 from tests.remote.peer import Mute, peer
 from tests.shards.spread import spread

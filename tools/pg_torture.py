@@ -12,8 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the trials are those of the tests
 
 from memorywire.model.errors import MemorywireError
-from memorywire.testing.samples import a_change, a_record, a_scope, a_vector, beginning
 from memorywire_evals.bench.timing import spread
+from memorywire_testing.samples import a_change, a_record, a_scope, a_vector, beginning
 from tests.postgres.crash import careless_crashes, crashes, serving
 from tests.postgres.desk import Server, opened
 

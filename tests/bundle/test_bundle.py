@@ -17,8 +17,8 @@ from memorywire.pipeline.context import Context
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router.router import Mount, Router
 from memorywire.stores.wrappers import with_timeout
-from memorywire.testing.samples import SPACE
 from memorywire.wire import spec
+from memorywire_testing.samples import SPACE
 from tests.bundle.story import bundle_of, export_to, imported, lived, on
 from tests.engine.quick import Quick
 

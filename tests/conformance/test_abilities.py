@@ -13,10 +13,10 @@ from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import ABLE
-from memorywire.testing.report import Mark, Report
-from memorywire.testing.run import examine
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import ABLE
+from memorywire_testing.report import Mark, Report
+from memorywire_testing.run import examine
+from memorywire_testing.samples import SPACE
 
 
 def _examined(kind: type[MemoryStore]) -> Report:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memorywire.testing.report import Mark
-from memorywire.testing.scenario import examine_endpoint
+from memorywire_testing.report import Mark
+from memorywire_testing.scenario import examine_endpoint
 from tests.cli.shell import Shell
 from tests.http.elsewhere import answering
 from tests.http.server import serving

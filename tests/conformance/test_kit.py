@@ -11,11 +11,11 @@ import pytest
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
-from memorywire.testing import oracle, paper, report
-from memorywire.testing.checks import CHECKS, LASTING
-from memorywire.testing.report import Mark, Report
-from memorywire.testing.run import examine, examine_url, load_exemptions, select_checks
-from memorywire.testing.samples import SPACE
+from memorywire_testing import oracle, paper, report
+from memorywire_testing.checks import CHECKS, LASTING
+from memorywire_testing.report import Mark, Report
+from memorywire_testing.run import examine, examine_url, load_exemptions, select_checks
+from memorywire_testing.samples import SPACE
 from tests.conformance.broken import Fleeting, Forgetful, Late, Leaky, Overlapping, Simple, Trimming
 
 SHARING = select_checks(("another_agent", "crowd", "filters_apply"))
@@ -129,7 +129,7 @@ def test_every_shipped_exemption_names_a_check_and_a_reason() -> None:
     import tomllib
     from importlib.resources import files
 
-    text = (files("memorywire.testing") / "exemptions.toml").read_text(encoding="utf-8")
+    text = (files("memorywire_testing") / "exemptions.toml").read_text(encoding="utf-8")
     for scheme in tomllib.loads(text):
         assert load_exemptions(scheme)
 

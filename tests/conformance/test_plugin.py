@@ -17,7 +17,7 @@ def test_the_store_honours_the_contract(memorywire_check):
 def _named() -> list[str]:
     """Where the package is installed, pytest finds the plugin by itself, and will not have it twice."""
     found = {plugin.name for plugin in entry_points(group="pytest11")}
-    return [] if "memorywire" in found else ["-p", "memorywire.testing.plugin"]
+    return [] if "memorywire" in found else ["-p", "memorywire_testing.plugin"]
 
 
 def _pytest(folder: Path, *options: str, conftest: str = "") -> str:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from memorywire.testing.samples import SPACE, a_vector
+from memorywire_testing.samples import SPACE, a_vector
 
 
 class Quick:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("packages", "tests", "tools")
-PRODUCT = ("packages/memorywire/src", "packages/memorywire-server/src")
+PRODUCT = (
+    "packages/memorywire/src",
+    "packages/memorywire-server/src",
+    "packages/memorywire-testing/src",
+)
 """The core and the packages that were cut from it, which keep its rules."""
 
 

@@ -15,6 +15,7 @@ SATELLITES = (
     "memorywire_openwop",
     "memorywire_postgres",
     "memorywire_server",
+    "memorywire_testing",
 )
 INSTALLED = Path(pytest.__file__).parents[1]
 
@@ -120,6 +121,7 @@ def test_the_server_names_the_package_of_the_openwop_host(with_server: dict[str,
         (("serve", "--help"), "memorywire-server"),
         (("mcp",), "memorywire-server"),
         (("webhook", "list"), "memorywire-server"),
+        (("conformance", "memory://"), "memorywire-testing"),
         (("recall", "tea", "--store", "mem0://"), "memorywire-adapters"),
         (("recall", "tea", "--store", "postgresql://db/memory"), "memorywire-postgres"),
         (("reembed", "--store", "postgresql://db/memory"), "memorywire-postgres"),

@@ -36,7 +36,7 @@ MODEL = {"memorywire_minilm.model"}
 DOORS = {
     *("httpx", "starlette", "uvicorn", "mcp", "psycopg", "pydantic", "opentelemetry"),
     *("memorywire_server", "memorywire.consolidate", "memorywire.migrate", "memorywire_evals"),
-    *("memorywire.testing", "memorywire_postgres.store", "memorywire.stores.remote"),
+    *("memorywire_testing", "memorywire_postgres.store", "memorywire.stores.remote"),
 }
 SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}
 START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}

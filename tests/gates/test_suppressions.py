@@ -12,7 +12,7 @@ _CODES = re.compile(r"\s*(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[a-z, -]+\])")
 _REASON = re.compile(r"\W*\w+\W+\w+")
 
 # Where foreign code runs inside ours and may raise anything.
-FOREIGN = {"packages/memorywire/src/memorywire/testing/report.py"}
+FOREIGN = {"packages/memorywire-testing/src/memorywire_testing/report.py"}
 
 
 def _suppressions():

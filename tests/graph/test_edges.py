@@ -14,7 +14,7 @@ from memorywire.search.relevance import weight
 from memorywire.stores import sqlite
 from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
 from memorywire.stores.graph.edges import MAX_NAME_SHARE, NAMESAKE_SHARE
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,

@@ -3,9 +3,9 @@
 import asyncio
 
 from memorywire.stores.graph import GraphStore, open_store
-from memorywire.testing import oracle
-from memorywire.testing.report import Mark
-from memorywire.testing.samples import SPACE
+from memorywire_testing import oracle
+from memorywire_testing.report import Mark
+from memorywire_testing.samples import SPACE
 
 
 def test_it_lives_as_the_oracle_lives() -> None:

@@ -19,7 +19,7 @@ from memorywire.model.record import Json
 from memorywire.model.space import Space
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import GROUP
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.cli.shell import SRC
 from tests.engine.stage import HandClock
 from tests.sqlite.governed import Signature

@@ -11,9 +11,9 @@ from memorywire.journal.opening import open_journal
 from memorywire.journal.sqlite import SqliteBackend, SqliteSession
 from memorywire.model.change import Change
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.expect import Broken
-from memorywire.testing.journals import JOURNAL_CHECKS, JournalCheck
-from memorywire.testing.samples import SPACE
+from memorywire_testing.expect import Broken
+from memorywire_testing.journals import JOURNAL_CHECKS, JournalCheck
+from memorywire_testing.samples import SPACE
 from tests.engine.stage import HandClock
 from tests.journal.stores import run
 from tests.journal.test_journal import Beside, beside

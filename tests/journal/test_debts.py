@@ -152,7 +152,7 @@ def test_what_the_store_refuses_by_then_lapses_and_is_written_down(tmp_path: Pat
             # Somebody else forgets it in the store itself.
             scope = Scope(agent="agent")
             (record,) = await store.get(scope, [kept.id])
-            from memorywire.testing.samples import a_change, ending
+            from memorywire_testing.samples import a_change, ending
 
             await store.write(a_change(scope, ending(record)))
             assert await memory.pay_debts()

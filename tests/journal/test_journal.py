@@ -23,7 +23,7 @@ from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Forget
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import SPACE, a_change, a_record, beginning, records
+from memorywire_testing.samples import SPACE, a_change, a_record, beginning, records
 from tests.engine.stage import NOON, HandClock
 from tests.journal.stores import run
 from tests.postgres.desk import opened as opened_in_postgres

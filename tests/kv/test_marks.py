@@ -9,7 +9,7 @@ from memorywire import Memory
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Owner, OwnerKind, is_entry
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.testing.samples import a_record, a_scope
+from memorywire_testing.samples import a_record, a_scope
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memorywire.stores.markdown import MarkdownStore, open_store
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ import pytest
 
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import CHECKS, Check
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import CHECKS, Check
+from memorywire_testing.samples import SPACE
 from tests.markdown.files import with_store
 
 APPLICABLE = [check for check in CHECKS if check.requires <= MarkdownStore.features]

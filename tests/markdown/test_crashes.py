@@ -11,7 +11,7 @@ from memorywire.model.record import Record
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.markdown.folder import Folder
 from memorywire.stores.sidecar import OneThread, Sidecar, WriteLock
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_record,

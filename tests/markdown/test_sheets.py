@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
-from memorywire.testing.samples import NOW
+from memorywire_testing.samples import NOW
 
 ANA = Scope(agent="assistant", user="ana")
 DEFAULTS = Defaults(scope=Scope(agent="assistant"), id="a-file", written_at=NOW)

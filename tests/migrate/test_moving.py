@@ -18,7 +18,7 @@ from memorywire.model.clock import SECONDS
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
 from memorywire.pipeline.context import Context
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.bundle.story import bundle_of, export_to, imported, lived, on, unsigned
 from tests.postgres.conftest import schema_of
 from tests.postgres.desk import Server

@@ -12,7 +12,8 @@ from pathlib import Path
 import psycopg
 
 from memorywire.model.errors import MemorywireError
-from memorywire.testing.samples import (
+from memorywire_postgres.store import PostgresStore
+from memorywire_testing.samples import (
     a_change,
     a_query,
     a_record,
@@ -21,7 +22,6 @@ from memorywire.testing.samples import (
     beginning,
     ids,
 )
-from memorywire_postgres.store import PostgresStore
 from tests.gates.source import ROOT
 from tests.postgres.desk import Server, opened, rows
 

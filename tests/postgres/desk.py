@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from memorywire.model.space import Space
-from memorywire.testing.samples import SPACE
 from memorywire_postgres.location import locate
 from memorywire_postgres.store import EXACT, PostgresStore
+from memorywire_testing.samples import SPACE
 
 T = TypeVar("T")
 

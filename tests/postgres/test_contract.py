@@ -10,11 +10,11 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import ABLE, CHECKS, LASTING, Check
-from memorywire.testing.run import examine
-from memorywire.testing.samples import SPACE
 from memorywire_postgres.location import locate
 from memorywire_postgres.store import PostgresStore
+from memorywire_testing.checks import ABLE, CHECKS, LASTING, Check
+from memorywire_testing.run import examine
+from memorywire_testing.samples import SPACE
 from tests.postgres.desk import Server
 from tests.stores.lives import Lives
 from tests.stores.test_machine import PROFILE, PROFILES

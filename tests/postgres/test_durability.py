@@ -8,7 +8,8 @@ import pytest
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import MemorywireError
-from memorywire.testing.samples import (
+from memorywire_postgres.store import PostgresStore
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_query,
@@ -21,7 +22,6 @@ from memorywire.testing.samples import (
     keep,
     records,
 )
-from memorywire_postgres.store import PostgresStore
 from tests.postgres.crash import CARELESS, WRITERS, careless_crashes, crashes, serving
 from tests.postgres.desk import Server, opened, rows, run
 

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.model.query import Query
-from memorywire.testing.samples import a_query, a_record, a_scope, compare, end, ids, keep
 from memorywire_postgres.store import PostgresStore
+from memorywire_testing.samples import a_query, a_record, a_scope, compare, end, ids, keep
 from tests.postgres.desk import opened, run
 
 

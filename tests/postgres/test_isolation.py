@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from memorywire.model.change import EndReason
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import (
+from memorywire_postgres.location import Location, locate
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -25,7 +26,6 @@ from memorywire.testing.samples import (
     records,
     revising,
 )
-from memorywire_postgres.location import Location, locate
 from tests.postgres.desk import Server, opened, rows, run
 
 GUEST = "memorywire_guest"

@@ -18,9 +18,9 @@ from memorywire.journal.sqlite import STATEMENTS as IN_SQLITE
 from memorywire.journal.verify import verify
 from memorywire.model.record import Scope
 from memorywire.sync import Memory
-from memorywire.testing.samples import a_change, a_record, beginning
 from memorywire_postgres.journal import STATEMENTS
 from memorywire_postgres.location import locate
+from memorywire_testing.samples import a_change, a_record, beginning
 from tests.engine.stage import NOON, HandClock
 from tests.postgres.desk import opened, run
 

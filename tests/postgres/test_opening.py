@@ -19,9 +19,9 @@ from memorywire.model.errors import (
 )
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE, everything, keep, records
-from memorywire.testing.samples import a_scope as somebody
 from memorywire_postgres.location import locate
+from memorywire_testing.samples import SPACE, everything, keep, records
+from memorywire_testing.samples import a_scope as somebody
 from tests.postgres.desk import Server, opened, rows, run
 
 
@@ -148,7 +148,7 @@ def test_without_its_library_the_store_names_what_to_install() -> None:
     code = (
         "import asyncio, sys\n"
         "sys.modules['psycopg'] = None\n"
-        "from memorywire.testing.samples import SPACE\n"
+        "from memorywire_testing.samples import SPACE\n"
         "from memorywire.stores.registry import open_store\n"
         "from memorywire.model.errors import StoreUnavailable\n"
         "try:\n"

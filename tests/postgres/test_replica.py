@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from memorywire.model.record import Record, Scope
-from memorywire.testing.samples import a_query, a_record, a_scope, everything, ids, keep
 from memorywire_postgres.store import PostgresStore
+from memorywire_testing.samples import a_query, a_record, a_scope, everything, ids, keep
 from tests.postgres.crash import serving, started, stopped
 from tests.postgres.desk import Server, opened, run
 

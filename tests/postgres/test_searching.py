@@ -15,7 +15,10 @@ from memorywire.model.change import Base, Put
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import (
+from memorywire_postgres.database import fetch
+from memorywire_postgres.location import locate
+from memorywire_postgres.rows import QUERIES
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -27,9 +30,6 @@ from memorywire.testing.samples import (
     ids,
     keep,
 )
-from memorywire_postgres.database import fetch
-from memorywire_postgres.location import locate
-from memorywire_postgres.rows import QUERIES
 from tests.engine.test_scopes import find_errors
 from tests.postgres.desk import Server, opened, run
 

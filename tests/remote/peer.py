@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from memorywire.testing.samples import SPACE
 from memorywire_server.http.peers import store_mount
+from memorywire_testing.samples import SPACE
 from tests.http.server import Server, serving
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import CHECKS
-from memorywire.testing.report import Mark
-from memorywire.testing.run import examine
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import CHECKS
+from memorywire_testing.report import Mark
+from memorywire_testing.run import examine
+from memorywire_testing.samples import SPACE
 from tests.http.server import Server
 from tests.remote.peer import Mute, peer
 

@@ -22,7 +22,7 @@ from memorywire.search.embed import open_embedder
 from memorywire.stores.registry import open_store
 from memorywire.stores.remote.client import locate
 from memorywire.stores.remote.protocol import PATH, VERBS
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.cli.shell import Shell
 from tests.http.server import Client, Server, serving
 from tests.mcp.clients import remembered

@@ -11,7 +11,7 @@ from memorywire.model.record import Record, Scope
 from memorywire.search.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
 from memorywire.search.text import count_question_tenths
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
+from memorywire_testing.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
 
 ASKED, REST, OTHER = a_vector(1), a_vector(0, 1), a_vector(0, 0, 1)
 

@@ -29,8 +29,8 @@ from memorywire.stores.wrappers import (
     with_seal,
     with_timeout,
 )
-from memorywire.testing.checks import CHECKS, Check
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import CHECKS, Check
+from memorywire_testing.samples import SPACE
 
 
 def _mounts(*stores: Store) -> list[Mount]:

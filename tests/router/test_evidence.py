@@ -5,7 +5,7 @@ import pytest
 from memorywire.model.query import Scored
 from memorywire.pipeline.candidates import find_agreed_score
 from memorywire.search.fuse import Fused
-from memorywire.testing.samples import a_record, a_scope
+from memorywire_testing.samples import a_record, a_scope
 
 RECORD = a_record(a_scope())
 STORES = ("a", "b", "c", "d")

@@ -6,7 +6,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Fusion
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
-from memorywire.testing.samples import a_record, a_scope
+from memorywire_testing.samples import a_record, a_scope
 
 SCOPE = a_scope()
 

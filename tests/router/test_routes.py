@@ -12,7 +12,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Mount, Route, Router, by_rules, learned
 from memorywire.stores.wrappers import Fault, Faults, with_faults, with_name
-from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
+from memorywire_testing.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
 from tests.router.desk import LONG
 
 QUESTIONS = {

@@ -19,8 +19,8 @@ from memorywire.stores.wrappers import (
     with_seal,
     with_timeout,
 )
-from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
-from memorywire.testing.samples import a_change as changed
+from memorywire_testing.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
+from memorywire_testing.samples import a_change as changed
 from tests.engine.stage import HandClock
 
 

@@ -2,10 +2,10 @@
 
 import psycopg
 
-from memorywire.testing.samples import SPACE
 from memorywire_postgres.location import locate
 from memorywire_postgres.shards.directory import Directory
 from memorywire_postgres.shards.move import add
+from memorywire_testing.samples import SPACE
 
 
 async def spread(directory_url: str, one: str, other: str) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, SupportsListing, Tracker
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import CHECKS, Check
-from memorywire.testing.expect import Broken
-from memorywire.testing.run import load_exemptions
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import CHECKS, Check
+from memorywire_testing.expect import Broken
+from memorywire_testing.run import load_exemptions
+from memorywire_testing.samples import SPACE
 from tests.postgres.desk import Server, rows
 from tests.shards.spread import spread
 

@@ -14,7 +14,11 @@ from memorywire.model.errors import Conflict, NotFound, StoreUnavailable
 from memorywire.model.query import Where
 from memorywire.model.record import Scope
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import (
+from memorywire_postgres.database import AgentElsewhere
+from memorywire_postgres.shards.directory import BUCKETS, Directory, bucket_of, in_bucket
+from memorywire_postgres.shards.move import add, move
+from memorywire_postgres.shards.store import ShardedStore
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -24,10 +28,6 @@ from memorywire.testing.samples import (
     beginning,
     ids,
 )
-from memorywire_postgres.database import AgentElsewhere
-from memorywire_postgres.shards.directory import BUCKETS, Directory, bucket_of, in_bucket
-from memorywire_postgres.shards.move import add, move
-from memorywire_postgres.shards.store import ShardedStore
 from tests.cli.shell import Shell
 from tests.postgres.desk import Server, opened, rows, run
 

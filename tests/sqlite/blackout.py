@@ -36,7 +36,7 @@ from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import read_space
 from memorywire.stores.sqlite.reembed import reembed
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.sqlite import governed
 from tests.sqlite.crowd import Damage, heard, killed_at_the_end, preload, start
 

@@ -22,7 +22,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
-from memorywire.testing.samples import a_change, a_query, a_record, a_vector, beginning, everything
+from memorywire_testing.samples import a_change, a_query, a_record, a_vector, beginning, everything
 from tests.sqlite.desk import opened
 
 SCOPE = Scope(agent="crowd")

@@ -12,7 +12,7 @@ import apsw
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import configure, connect
 from memorywire.stores.sqlite.location import Location
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 
 T = TypeVar("T")
 

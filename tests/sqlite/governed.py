@@ -34,7 +34,7 @@ from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.decide import decide
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.rows import VERSION, build_version_row, read_position, read_record
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.sqlite.crowd import ENDLESS, Damage, heard, killed_at_the_end, preload, start
 from tests.sqlite.desk import opened
 

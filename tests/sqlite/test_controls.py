@@ -11,8 +11,8 @@ from memorywire.index.cache import IndexCache
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import reads as sqlite_filters
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.testing import filters, scopes, writes
-from memorywire.testing.expect import Broken
+from memorywire_testing import filters, scopes, writes
+from memorywire_testing.expect import Broken
 from tests.sqlite.desk import opened, run
 
 Claim = Callable[[Store], Awaitable[None]]

@@ -11,7 +11,7 @@ from memorywire.model.change import Put
 from memorywire.model.query import Query
 from memorywire.model.record import Record, Scope
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

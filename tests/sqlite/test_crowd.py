@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from memorywire.testing.samples import everything
+from memorywire_testing.samples import everything
 from tests.sqlite.crowd import (
     PUTS,
     SCOPE,

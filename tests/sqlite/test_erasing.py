@@ -15,7 +15,7 @@ from memorywire.model.change import Base, Put
 from memorywire.model.record import Record, Scope
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import connect
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,

@@ -12,7 +12,7 @@ from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables
 from memorywire.stores.sqlite.writer import Work
-from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
+from memorywire_testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from tests.sqlite.desk import Notes, bytes_on_disk, opened, rows, run, until
 
 NOTES = ((1, "CREATE TABLE note (said TEXT)"),)

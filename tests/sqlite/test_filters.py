@@ -18,7 +18,7 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.reads import conditions
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.testing.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
+from memorywire_testing.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
 from tests.sqlite.desk import opened, run
 
 # Values that meet each other: numbers that are equal or almost, strings that look like them, nested lists.

@@ -10,7 +10,7 @@ import pytest
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Glimpse, SupportsPeek
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

@@ -14,7 +14,7 @@ from memorywire.client.memory import Memory
 from memorywire.index import agent_index, postings
 from memorywire.model.errors import Conflict
 from memorywire.stores.sqlite import segments
-from memorywire.testing.samples import WordEmbedder
+from memorywire_testing.samples import WordEmbedder
 from tests.sqlite.desk import run
 
 THINGS = ("kettle", "boat", "garden", "lamp", "bicycle", "piano", "ladder")

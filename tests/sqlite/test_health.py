@@ -6,7 +6,7 @@ import pytest
 
 from memorywire.model.errors import StoreCorrupt
 from memorywire.search.text import EDITION
-from memorywire.testing.samples import a_change, a_scope, ending, everything, keep, records
+from memorywire_testing.samples import a_change, a_scope, ending, everything, keep, records
 from tests.sqlite.desk import opened, rows, run
 
 PAGE = 4096

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning
+from memorywire_testing.samples import NOW, a_change, a_record, a_scope, beginning
 from tests.sqlite.desk import opened, run
 
 

@@ -17,7 +17,7 @@ from memorywire.stores.sqlite.connection import RetryPolicy, configure
 from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.writer import Work
-from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
+from memorywire_testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from tests.sqlite.desk import Notes, opened, rows, run, until
 
 ENOUGH = 20  # works until the writer knows how quick the disk is, and has forgotten who else was there

@@ -25,7 +25,7 @@ from memorywire.stores.sqlite.connection import configure, connect, require_safe
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import APPLICATION_ID
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.testing.samples import SPACE, a_record, a_scope, everything, ids, keep
+from memorywire_testing.samples import SPACE, a_record, a_scope, everything, ids, keep
 from tests.sqlite.desk import opened, rows, run
 
 MIGRATIONS = migrations("memorywire.stores.sqlite")

@@ -9,7 +9,7 @@ import pytest
 
 from memorywire.model.errors import StoreUnavailable
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.testing.samples import everything
+from memorywire_testing.samples import everything
 from tests.sqlite.crowd import PUTS, SCOPE, Damage, damage, the_change
 from tests.sqlite.desk import opened, run
 from tests.sqlite.powerloss import Acknowledged, Disk, Event, power_cuts, recording

@@ -14,7 +14,7 @@ from memorywire.index.arrays import Selection
 from memorywire.index.vectors import QuantizedVectors, to_float32
 from memorywire.model.space import Space
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import a_change, a_query, a_record, a_scope, beginning, ids
+from memorywire_testing.samples import a_change, a_query, a_record, a_scope, beginning, ids
 from tests.sqlite.desk import opened, run
 
 Matrix = NDArray[np.float32]

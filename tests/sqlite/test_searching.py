@@ -18,7 +18,7 @@ from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

@@ -15,7 +15,7 @@ from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore, search, segments
 from memorywire.stores.sqlite.rows import hash_term
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memorywire.index import sessions
 from memorywire.model.record import Record, Scope
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

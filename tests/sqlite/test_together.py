@@ -16,7 +16,7 @@ from memorywire.stores.graph.store import GraphStore
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite.apply import prepare_group
 from memorywire.stores.sqlite.location import Location
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

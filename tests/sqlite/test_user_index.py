@@ -13,7 +13,7 @@ from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import search
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

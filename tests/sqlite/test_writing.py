@@ -12,7 +12,7 @@ from memorywire.model.errors import Conflict, InvalidRequest, StoreBusy, StoreUn
 from memorywire.stores.sqlite import SqliteStore, writer
 from memorywire.stores.sqlite.connection import RetryPolicy, configure, connect
 from memorywire.stores.sqlite.location import Location
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,

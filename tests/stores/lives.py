@@ -15,7 +15,7 @@ from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import NOW, SPACE, a_vector
+from memorywire_testing.samples import NOW, SPACE, a_vector
 from tests.stores.worlds import (
     AGENTS,
     CALLED,

@@ -2,8 +2,8 @@
 
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Store, SupportsListing
-from memorywire.testing.expect import same
-from memorywire.testing.samples import a_name, a_record, everything, ids, keep, records, user_of
+from memorywire_testing.expect import same
+from memorywire_testing.samples import a_name, a_record, everything, ids, keep, records, user_of
 
 
 async def names_owners_and_newest(store: Store) -> None:

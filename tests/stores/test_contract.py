@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memorywire.stores.registry import open_store
-from memorywire.testing.checks import CHECKS, Check
-from memorywire.testing.samples import SPACE
+from memorywire_testing.checks import CHECKS, Check
+from memorywire_testing.samples import SPACE
 
 URLS = {
     "memory": "memory://",

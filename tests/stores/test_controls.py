@@ -12,9 +12,9 @@ from memorywire.model.query import EVERYTHING, Query, Scored, Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.report import Mark, Report
-from memorywire.testing.run import examine
-from memorywire.testing.samples import SPACE
+from memorywire_testing.report import Mark, Report
+from memorywire_testing.run import examine
+from memorywire_testing.samples import SPACE
 
 
 def _examined(kind: type[MemoryStore]) -> Report:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memorywire.model.query import Where
 from memorywire.model.record import Record
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.stores.lives import Lives
 
 PATIENT = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

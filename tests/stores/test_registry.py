@@ -10,7 +10,7 @@ import pytest
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.stores.contract import Store, SupportsHistory, Tracker
 from memorywire.stores.registry import known_schemes, open_store
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 
 
 def _opened(url: str) -> Store:
@@ -108,7 +108,7 @@ def test_memory_takes_no_path() -> None:
 def test_finding_a_built_in_store_reads_no_package_metadata() -> None:
     code = (
         "import asyncio, sys\n"
-        "from memorywire.testing.samples import SPACE\n"
+        "from memorywire_testing.samples import SPACE\n"
         "from memorywire.stores.registry import open_store\n"
         "asyncio.run(open_store('memory://', space=SPACE))\n"
         "print('importlib.metadata' in sys.modules)\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE
+from memorywire_testing.samples import SPACE
 from tests.stores.surveys import names_owners_and_newest
 
 

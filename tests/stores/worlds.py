@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from memorywire.model.change import EndReason
 from memorywire.model.query import And, Filter, Not, Or, Where
 from memorywire.model.record import MemoryType, Scope, Standing
-from memorywire.testing.samples import NOW, a_vector, compare
+from memorywire_testing.samples import NOW, a_vector, compare
 
 NAMES = [f"m{number}" for number in range(9)]
 AGENTS = [Scope(agent=agent, tenant=tenant) for agent in ("ana", "ben") for tenant in ("default", "other")]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.testing.samples import SPACE
 from memorywire_adapters.mem0 import configuration
 from memorywire_adapters.products import locate
+from memorywire_testing.samples import SPACE
 from tests.vendors.environments import examined, judged, keeps_every_promise
 from tests.vendors.inside.judge import claims
 

@@ -13,7 +13,6 @@ from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailab
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE, a_change, a_record, ending, keep
 from memorywire_adapters.products import (
     Entry,
     Kept,
@@ -26,6 +25,7 @@ from memorywire_adapters.products import (
     need,
     user_label,
 )
+from memorywire_testing.samples import SPACE, a_change, a_record, ending, keep
 
 _names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 _scopes = st.builds(Scope, tenant=_names, agent=_names, user=st.none() | _names)

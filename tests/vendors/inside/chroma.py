@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import SPACE, a_record, a_scope, a_vector, end, keep
 from memorywire_adapters.products import Entry, Kept, Ref
+from memorywire_testing.samples import SPACE, a_record, a_scope, a_vector, end, keep
 
 
 async def in_a_folder_no_hard_delete_is_promised(folder: Path) -> None:

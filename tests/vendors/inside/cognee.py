@@ -11,8 +11,9 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_adapters.cognee import _dataset
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -26,7 +27,6 @@ from memorywire.testing.samples import (
     revising,
     user_of,
 )
-from memorywire_adapters.cognee import _dataset
 
 
 async def it_keeps_everybody_apart_and_reads_nothing_it_was_not_given(folder: Path) -> None:

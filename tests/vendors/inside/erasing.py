@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memorywire.stores.registry import open_store
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,

@@ -7,8 +7,8 @@ from memorywire.model.errors import CapabilityUnsupported, StoreBusy
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_query,

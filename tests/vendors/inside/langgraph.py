@@ -5,8 +5,8 @@ from pathlib import Path
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     SPACE,
     a_query,
     a_record,

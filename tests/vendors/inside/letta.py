@@ -8,8 +8,9 @@ from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_adapters.products import Entry, Ref
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -24,7 +25,6 @@ from memorywire.testing.samples import (
     records,
     user_of,
 )
-from memorywire_adapters.products import Entry, Ref
 
 SERVER = "MEMORYWIRE_TEST_LETTA"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

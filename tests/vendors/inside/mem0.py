@@ -12,8 +12,9 @@ from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_adapters.products import Entry, Ref
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     NOW,
     SPACE,
     a_query,
@@ -24,7 +25,6 @@ from memorywire.testing.samples import (
     ids,
     keep,
 )
-from memorywire_adapters.products import Entry, Ref
 from tests.vendors.inside import erasing
 
 

@@ -8,9 +8,9 @@ from memorywire.model.errors import CapabilityUnsupported, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import SPACE, a_query, a_record, a_vector, end, keep
 from memorywire_adapters.products import Ref, VendorStore, key_of
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import SPACE, a_query, a_record, a_vector, end, keep
 from tests.vendors.inside.replaying import replayed
 
 ANA = Scope(agent="assistant", user="ana")

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from memorywire.testing.scenario import mismatch, substitute
+from memorywire_testing.scenario import mismatch, substitute
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 

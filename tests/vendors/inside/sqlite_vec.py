@@ -8,8 +8,10 @@ from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreU
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.registry import open_store
-from memorywire.testing.expect import refused
-from memorywire.testing.samples import (
+from memorywire_adapters.products import Entry, Ref, VendorStore, locate
+from memorywire_adapters.sqlite_vec import SqliteVec
+from memorywire_testing.expect import refused
+from memorywire_testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -24,8 +26,6 @@ from memorywire.testing.samples import (
     records,
     revising,
 )
-from memorywire_adapters.products import Entry, Ref, VendorStore, locate
-from memorywire_adapters.sqlite_vec import SqliteVec
 from tests.stores.surveys import names_owners_and_newest
 from tests.vendors.inside import erasing
 

@@ -66,6 +66,7 @@ GROUP = "memorywire.commands"
 SATELLITES = {
     **dict.fromkeys(("mcp", "serve", "webhook"), "memorywire-server"),
     **dict.fromkeys(("bench", "eval"), "memorywire-evals"),
+    "conformance": "memorywire-testing",
     "shards": "memorywire-postgres",
 }
 """Commands of packages that may not be installed, so that an error can say what to install."""

@@ -6,8 +6,8 @@ from typing import Any
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import holds, same
-from memorywire.testing.samples import (
+from memorywire_testing.expect import holds, same
+from memorywire_testing.samples import (
     NOW,
     a_name,
     a_query,

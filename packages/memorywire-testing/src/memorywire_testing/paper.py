@@ -16,9 +16,9 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import find_checks, holds, must_refuse, same
-from memorywire.testing.report import Report, attempt
-from memorywire.testing.samples import HandClock, WordEmbedder, a_name
+from memorywire_testing.expect import find_checks, holds, must_refuse, same
+from memorywire_testing.report import Report, attempt
+from memorywire_testing.samples import HandClock, WordEmbedder, a_name
 
 GROUP = "paper"
 

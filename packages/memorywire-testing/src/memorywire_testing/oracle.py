@@ -16,9 +16,9 @@ from memorywire.model.query import Query, Where
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.testing.expect import Broken, same
-from memorywire.testing.report import Report, attempt
-from memorywire.testing.samples import NOW, SPACE, a_name, a_vector
+from memorywire_testing.expect import Broken, same
+from memorywire_testing.report import Report, attempt
+from memorywire_testing.samples import NOW, SPACE, a_name, a_vector
 
 GROUP = "oracle"
 STEPS = 200

@@ -20,7 +20,7 @@ from memorywire.stores.contract import (
     SupportsPeek,
     Tracker,
 )
-from memorywire.testing.expect import (
+from memorywire_testing.expect import (
     close_to,
     historian,
     holds,
@@ -30,7 +30,7 @@ from memorywire.testing.expect import (
     same,
     tracker,
 )
-from memorywire.testing.samples import (
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_name,

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from memorywire.model.capabilities import Feature
 from memorywire.stores.contract import Store
-from memorywire.testing import filters, history, optional, scopes, search, writes
-from memorywire.testing.expect import find_checks
+from memorywire_testing import filters, history, optional, scopes, search, writes
+from memorywire_testing.expect import find_checks
 
 
 class Check(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.kv import MARK, Owner, OwnerKind
 from memorywire.model.record import DEFAULT_TENANT, MemoryType, Record, Scope, Standing, Trust
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import historian, holds, must_refuse, present, refused, requires, same
-from memorywire.testing.samples import (
+from memorywire_testing.expect import historian, holds, must_refuse, present, refused, requires, same
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_name,

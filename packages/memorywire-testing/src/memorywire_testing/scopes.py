@@ -4,8 +4,8 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.errors import Conflict
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import close_to, historian, must_refuse, refused, requires, same
-from memorywire.testing.samples import (
+from memorywire_testing.expect import close_to, historian, must_refuse, refused, requires, same
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_name,

@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 from msgspec import Struct
 
 from memorywire.model.record import Json
-from memorywire.testing.expect import Broken, place
+from memorywire_testing.expect import Broken, place
 
 
 class Mark(StrEnum):

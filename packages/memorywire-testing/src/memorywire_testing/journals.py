@@ -26,8 +26,8 @@ from memorywire.model.proposal import Decision, OutboxEntry, Proposal, RecallNot
 from memorywire.model.record import Scope
 from memorywire.model.requests import Forget
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import find_checks, holds, must_refuse, present, refused, same
-from memorywire.testing.samples import NOW, a_change, a_name, a_record, a_scope, beginning, ending, records
+from memorywire_testing.expect import find_checks, holds, must_refuse, present, refused, same
+from memorywire_testing.samples import NOW, a_change, a_name, a_record, a_scope, beginning, ending, records
 
 JournalCheck: TypeAlias = Callable[[Journal, Store], Awaitable[None]]
 

@@ -11,7 +11,7 @@ from memorywire.cli.terminal import Progress
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from memorywire.testing.report import Report
+    from memorywire_testing.report import Report
 
 _BROKEN = 1
 _STDOUT = "-"
@@ -66,7 +66,7 @@ def conformance_command(
                 fix = "create it, or name another file"
                 raise InvalidRequest(f"there is no folder for {place}", field="file", fix=fix)
         if store.startswith(("http://", "https://")):
-            from memorywire.testing.scenario import examine_endpoint
+            from memorywire_testing.scenario import examine_endpoint
 
             report = asyncio.run(examine_endpoint(store))
         else:
@@ -82,7 +82,7 @@ conformance_command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"
 def _examine(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
     import asyncio
 
-    from memorywire.testing.run import examine_url
+    from memorywire_testing.run import examine_url
 
     with Progress("examining", None) as progress:
         return asyncio.run(
@@ -98,7 +98,7 @@ def _examine(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: P
 
 
 def _write_reports(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:
-    from memorywire.testing import report as formats
+    from memorywire_testing import report as formats
 
     writers = {"json_file": formats.as_json, "junit_file": formats.as_junit, "html_file": formats.as_html}
     places = {name: place for name, place in forms.items() if place is not None}

@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memorywire_check" in metafunc.fixturenames:
-        from memorywire.testing.checks import EVERY
+        from memorywire_testing.checks import EVERY
 
         metafunc.parametrize("memorywire_check", EVERY, ids=lambda check: check.name, indirect=True)
 
@@ -62,9 +62,9 @@ def memorywire_check(request: pytest.FixtureRequest, memorywire_url: str) -> Cal
     import asyncio
 
     from memorywire.stores.registry import open_store
-    from memorywire.testing.report import Mark
-    from memorywire.testing.run import examine, load_exemptions
-    from memorywire.testing.samples import SPACE
+    from memorywire_testing.report import Mark
+    from memorywire_testing.run import examine, load_exemptions
+    from memorywire_testing.samples import SPACE
 
     check: Any = request.param
     name = request.config.getoption("--memorywire-exempt")

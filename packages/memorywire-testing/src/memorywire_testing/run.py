@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-from memorywire.testing import oracle, paper
-from memorywire.testing.checks import EVERY, Check, Lasting
-from memorywire.testing.optional import Opener
-from memorywire.testing.report import Mark, Report, Result, attempt, join_reports
-from memorywire.testing.samples import SPACE
+from memorywire_testing import oracle, paper
+from memorywire_testing.checks import EVERY, Check, Lasting
+from memorywire_testing.optional import Opener
+from memorywire_testing.report import Mark, Report, Result, attempt, join_reports
+from memorywire_testing.samples import SPACE
 
 Watch = Callable[[int, int], None]
 

@@ -8,8 +8,8 @@ from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, MemoryType, Record, Scope, Standing
 from memorywire.search.relevance import evidence, idf, relevance, saturation
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import close_to, holds, requires, same
-from memorywire.testing.samples import (
+from memorywire_testing.expect import close_to, holds, requires, same
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_query,

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.stores.remote.client import Link, locate
-from memorywire.testing.expect import Broken
-from memorywire.testing.report import Mark, Report, Result, attempt
-from memorywire.testing.samples import HandClock, a_name
 from memorywire.wire import spec
+from memorywire_testing.expect import Broken
+from memorywire_testing.report import Mark, Report, Result, attempt
+from memorywire_testing.samples import HandClock, a_name
 
 Call: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
 

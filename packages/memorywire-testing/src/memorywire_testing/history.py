@@ -5,8 +5,8 @@ from memorywire.model.change import Base, Change, EndReason, Put
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
-from memorywire.testing.expect import historian, holds, must_refuse, present, requires, same
-from memorywire.testing.samples import (
+from memorywire_testing.expect import historian, holds, must_refuse, present, requires, same
+from memorywire_testing.samples import (
     NOW,
     a_change,
     a_query,
