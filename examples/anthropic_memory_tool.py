@@ -9,7 +9,7 @@ This example makes the calls of a model itself. With ANTHROPIC_API_KEY set, pass
 import asyncio
 
 from memorywire import Memory
-from memorywire.integrations.anthropic import MemoryFiles
+from memorywire_frameworks.anthropic import MemoryFiles
 
 CALLS = (
     {"command": "create", "path": "/memories/ana.md", "file_text": "Ana likes tea.\n"},

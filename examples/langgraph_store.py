@@ -8,8 +8,8 @@ from typing import TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from memorywire.integrations.langgraph import MemorywireStore
 from memorywire.sync import Memory
+from memorywire_frameworks.langgraph import MemorywireStore
 
 
 class State(TypedDict):

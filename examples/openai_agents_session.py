@@ -13,7 +13,7 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from memorywire import Memory
-from memorywire.integrations.openai_agents import MemorywireSession
+from memorywire_frameworks.openai_agents import MemorywireSession
 
 
 class CountingModel(Model):

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from memorywire import Memory
-from memorywire.integrations.pydantic_ai import memory_toolset
+from memorywire_frameworks.pydantic_ai import memory_toolset
 
 
 def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 SATELLITES = (
     "memorywire_adapters",
     "memorywire_evals",
+    "memorywire_frameworks",
     "memorywire_openwop",
     "memorywire_postgres",
     "memorywire_server",
@@ -80,6 +81,19 @@ with Memory("agent", "sqlite://") as memory:
 def test_it_remembers_and_recalls(environment: dict[str, str]) -> None:
     done = _run(environment, "-c", _STORY)
     assert (done.stdout.strip(), done.returncode) == ("['Ana likes green tea']", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "package"),
+    [
+        ("import memorywire.testing", "memorywire-testing"),
+        ("from memorywire.integrations.langgraph import MemorywireStore", "memorywire-frameworks"),
+    ],
+)
+def test_an_earlier_import_names_the_package(environment: dict[str, str], code: str, package: str) -> None:
+    done = _run(environment, "-c", code)
+    assert done.returncode == 1
+    assert f"pip install ./packages/{package}" in done.stderr.splitlines()[-1]
 
 
 def test_its_commands_work(environment: dict[str, str], tmp_path: Path) -> None:

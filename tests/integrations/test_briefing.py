@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from memorywire.integrations.coding.transcripts import START_TOKENS, answering, opening
+from memorywire.hooks.transcripts import START_TOKENS, answering, opening
 from memorywire.model.answers import Hit
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.search.token_budget import cost

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.integrations.coding.hosts import Briefing, circumstances, files_of, keep, kept
+from memorywire.hooks.hosts import Briefing, circumstances, files_of, keep, kept
 
 TOLD = Briefing(context="memorywire keeps 2 memories", notice="1 memory awaits review")
 HOUR = 3_600_000

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memorywire.integrations.coding.hosts import Session, Sessions, lines_of
-from memorywire.integrations.coding.transcripts import messages
+from memorywire.hooks.hosts import Session, Sessions, lines_of
+from memorywire.hooks.transcripts import messages
 
 
 def read(*lines: dict[str, Any]) -> list[dict[str, Any]]:

@@ -75,7 +75,7 @@ def _answer(tool: Any, command: dict[str, Any]) -> tuple[bool, str]:
 async def every_command_answers_as_their_own_tool_does(folder: Path) -> None:
     from anthropic.tools import BetaAsyncLocalFilesystemMemoryTool
 
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     theirs = BetaAsyncLocalFilesystemMemoryTool(str(folder))
     async with Memory("files", ["memory://"]) as memory:
@@ -92,7 +92,7 @@ async def every_command_of_the_blocking_tool_answers_as_theirs_does(folder: Path
 def _play_without_a_loop(folder: Path) -> None:
     from anthropic.tools import BetaLocalFilesystemMemoryTool
 
-    from memorywire.integrations.anthropic import BlockingMemoryFiles
+    from memorywire_frameworks.anthropic import BlockingMemoryFiles
 
     theirs = BetaLocalFilesystemMemoryTool(str(folder))
     with sync.Memory("files", [f"sqlite://{folder}/memory.db"]) as memory:
@@ -107,7 +107,7 @@ def _play_without_a_loop(folder: Path) -> None:
 async def a_blocking_runner_uses_the_blocking_tool(folder: Path) -> None:
     from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
 
-    from memorywire.integrations.anthropic import BlockingMemoryFiles, MemoryFiles
+    from memorywire_frameworks.anthropic import BlockingMemoryFiles, MemoryFiles
 
     async with Memory("files", ["memory://"]) as memory:
         assert isinstance(MemoryFiles(memory), BetaAsyncBuiltinFunctionTool)
@@ -122,7 +122,7 @@ async def a_blocking_runner_uses_the_blocking_tool(folder: Path) -> None:
 
 
 async def a_file_is_no_folder_at_the_same_time(folder: Path) -> None:
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     async with Memory("files", ["memory://"]) as memory:
         files = MemoryFiles(memory)
@@ -132,7 +132,7 @@ async def a_file_is_no_folder_at_the_same_time(folder: Path) -> None:
 
 
 async def the_files_of_a_user_are_the_users(folder: Path) -> None:
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     url = f"sqlite://{folder}/memory.db"
     for user in ("ana", "ben"):
@@ -146,7 +146,7 @@ async def the_files_of_a_user_are_the_users(folder: Path) -> None:
 
 
 async def a_folder_shows_what_is_in_it(folder: Path) -> None:
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     async with Memory("files", ["memory://"]) as memory:
         files = MemoryFiles(memory)
@@ -164,7 +164,7 @@ async def a_folder_shows_what_is_in_it(folder: Path) -> None:
 
 
 async def an_edit_can_be_taken_back(folder: Path) -> None:
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     async with Memory("files", [f"sqlite://{folder}/memory.db"]) as memory:
         files = MemoryFiles(memory)
@@ -178,7 +178,7 @@ async def an_edit_can_be_taken_back(folder: Path) -> None:
 
 
 async def a_secret_is_refused_and_the_model_is_told(folder: Path) -> None:
-    from memorywire.integrations.anthropic import MemoryFiles
+    from memorywire_frameworks.anthropic import MemoryFiles
 
     async with Memory("files", ["memory://"]) as memory:
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36]

@@ -27,7 +27,7 @@ FILTERS: list[dict[str, Any] | None] = [
 
 @contextmanager
 def _ours(url: str = "memory://", clock: Any = system_clock, **options: Any) -> Iterator[Any]:
-    from memorywire.integrations.langgraph import MemorywireStore
+    from memorywire_frameworks.langgraph import MemorywireStore
 
     with Memory("graph", [url], clock=clock) as memory:
         yield MemorywireStore(memory, **options)
@@ -195,7 +195,7 @@ async def a_query_that_is_long_or_blank_does_not_end_the_run(folder: Path) -> No
 
 
 async def the_items_of_a_user_are_the_users(folder: Path) -> None:
-    from memorywire.integrations.langgraph import MemorywireStore
+    from memorywire_frameworks.langgraph import MemorywireStore
 
     url = f"sqlite://{folder}/memory.db"
     for user in ("ana", "ben"):

@@ -17,7 +17,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 ADDING = """
 import asyncio, sys
 from memorywire import Memory
-from memorywire.integrations.openai_agents import MemorywireSession
+from memorywire_frameworks.openai_agents import MemorywireSession
 
 async def main(url, name):
     async with Memory("sessions", [url]) as memory:
@@ -61,7 +61,7 @@ def _quiet() -> Any:
 async def a_long_random_life_is_the_same_as_in_their_session(folder: Path) -> None:
     from agents import SQLiteSession
 
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     dice, theirs = random.Random(7), SQLiteSession("one")
     async with Memory("sessions", ["memory://"]) as memory:
@@ -83,7 +83,7 @@ async def a_long_random_life_is_the_same_as_in_their_session(folder: Path) -> No
 
 
 async def sessions_do_not_see_each_other_and_last(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     url = f"sqlite://{folder}/memory.db"
     async with Memory("sessions", [url]) as memory:
@@ -96,7 +96,7 @@ async def sessions_do_not_see_each_other_and_last(folder: Path) -> None:
 async def a_run_goes_on_whatever_the_user_pastes(folder: Path) -> None:
     from agents import Runner
 
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     large = "word " * 40_000
     pasted = [f"my token is {TOKEN}", large, "a NUL \0 and half \ud800 of a character"]
@@ -113,7 +113,7 @@ async def a_run_goes_on_whatever_the_user_pastes(folder: Path) -> None:
 
 
 async def sessions_of_an_agent_do_not_share_a_quota(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"]) as memory:
         for name in ("one", "two", "three"):
@@ -132,7 +132,7 @@ async def sessions_of_an_agent_do_not_share_a_quota(folder: Path) -> None:
 
 
 async def what_many_add_at_once_is_all_kept(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     for url in ("memory://", f"sqlite://{folder}/memory.db"):
         async with Memory("sessions", [url]) as memory:
@@ -153,7 +153,7 @@ async def what_many_add_at_once_is_all_kept(folder: Path) -> None:
 
 
 async def what_several_processes_add_is_all_kept(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     url = f"sqlite://{folder}/memory.db"
     started = [
@@ -170,7 +170,7 @@ async def what_several_processes_add_is_all_kept(folder: Path) -> None:
 async def a_session_works_on_a_second_event_loop(folder: Path) -> None:
     from agents import Runner
 
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     def run_in_a_loop_of_its_own(session: Any) -> str:
         return str(Runner.run_sync(_agent(), "hello", session=session, run_config=_quiet()).final_output)
@@ -189,7 +189,7 @@ async def a_session_works_on_a_second_event_loop(folder: Path) -> None:
 async def one_async_memory_serves_one_loop_after_the_other(folder: Path) -> None:
     from agents import Runner
 
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     seen: list[str] = []
 
@@ -212,7 +212,7 @@ async def one_async_memory_serves_one_loop_after_the_other(folder: Path) -> None
 
 
 async def a_history_of_an_earlier_release_goes_on(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"]) as memory:
         for number in range(3):
@@ -223,7 +223,7 @@ async def a_history_of_an_earlier_release_goes_on(folder: Path) -> None:
 
 
 async def a_clock_behind_that_of_another_machine_keeps_the_order(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"]) as memory:
         for number, moment in enumerate((2_000, 1_000, 1_500)):
@@ -233,7 +233,7 @@ async def a_clock_behind_that_of_another_machine_keeps_the_order(folder: Path) -
 
 
 async def the_session_of_a_user_goes_with_the_user(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     url = f"sqlite://{folder}/memory.db"
     for agent in ("first", "second"):
@@ -245,7 +245,7 @@ async def the_session_of_a_user_goes_with_the_user(folder: Path) -> None:
 
 
 async def what_waits_for_a_person_is_not_called_done(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"], policy=holding_forgets(folder)) as memory:
         session = MemorywireSession(memory, "one")
@@ -263,14 +263,14 @@ async def what_waits_for_a_person_is_not_called_done(folder: Path) -> None:
 async def it_is_a_session_to_the_library(folder: Path) -> None:
     from agents.memory import Session
 
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"]) as memory:
         assert isinstance(MemorywireSession(memory, "one"), Session)
 
 
 async def a_session_inside_another_is_refused(folder: Path) -> None:
-    from memorywire.integrations.openai_agents import MemorywireSession
+    from memorywire_frameworks.openai_agents import MemorywireSession
 
     async with Memory("sessions", ["memory://"]) as memory:
         try:

@@ -14,7 +14,7 @@ async def _played(memory: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     from pydantic_ai.messages import ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
     from pydantic_ai.models.function import FunctionModel
 
-    from memorywire.integrations.pydantic_ai import memory_toolset
+    from memorywire_frameworks.pydantic_ai import memory_toolset
 
     returned: list[Any] = []
 
@@ -87,7 +87,7 @@ async def the_tools_and_when_to_use_them_are_told_to_the_model(folder: Path) -> 
     from pydantic_ai import Agent
     from pydantic_ai.models.test import TestModel
 
-    from memorywire.integrations.pydantic_ai import INSTRUCTIONS, memory_toolset
+    from memorywire_frameworks.pydantic_ai import INSTRUCTIONS, memory_toolset
 
     async with Memory("tools", ["memory://"]) as memory:
         model = TestModel(call_tools=[])

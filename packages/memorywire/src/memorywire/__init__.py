@@ -1,8 +1,7 @@
 """Memory for AI agents with a receipt for every write: one wire format over whichever store you run.
 
-The names in `__all__`, and the modules `memorywire.sync`, `memorywire.client`, `memorywire.stores`
-and `memorywire.integrations`, are the public interface. Everything else can change in
-any release.
+The names in `__all__`, and the modules `memorywire.sync`, `memorywire.client` and `memorywire.stores`, are
+the public interface. Everything else can change in any release.
 """
 
 from typing import TYPE_CHECKING

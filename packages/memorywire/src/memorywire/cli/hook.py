@@ -10,7 +10,7 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import option
-from memorywire.integrations.coding.hosts import (
+from memorywire.hooks.hosts import (
     Briefing,
     Call,
     Moment,
@@ -77,7 +77,7 @@ def _answer_call(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
 
 def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.app.settings import CONFIG_NAME
-    from memorywire.integrations.coding.transcripts import PINNED, opening
+    from memorywire.hooks.transcripts import PINNED, opening
 
     memory = cli.memory(caller=_caller(cli))
     memories = memory.list(filter=PINNED, limit=_PINNED_MOST).items
@@ -101,7 +101,7 @@ def _answer_prompt(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Br
     query = prompt[:_QUERY_CHARS]
     if not query.strip() or query.startswith("/"):  # a command to the host, not a question
         return Briefing()
-    from memorywire.integrations.coding.transcripts import answering
+    from memorywire.hooks.transcripts import answering
 
     memory = cli.memory(caller=_caller(cli))
     return answering(memory.recall(query, k=_HITS).hits, already=already)
@@ -127,7 +127,7 @@ def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
 def _add(memory: "Memory", log: Spooled) -> int:
     from memorywire.client.layer import MOST_NAME_CHARS, MOST_TURNS
     from memorywire.consolidate.session import find_rules, session_source
-    from memorywire.integrations.coding.transcripts import messages
+    from memorywire.hooks.transcripts import messages
 
     turns, session = messages(lines_of(log)), log.session[:MOST_NAME_CHARS]
     groups = [turns[start : start + MOST_TURNS] for start in range(0, len(turns), MOST_TURNS)]

@@ -1,4 +1,4 @@
-"""Helpers for text: plurals, what to install, cells of spreadsheets, and splitting."""
+"""Helpers for text: plurals, what to install, cells of spreadsheets, storable text, and splitting."""
 
 from collections.abc import Iterator
 
@@ -18,6 +18,15 @@ def install_hint(package: str, extra: str = "") -> str:
     """Return how to install a package of this project; no package index has it yet, so from a clone."""
     folder = f"'./packages/{package}[{extra}]'" if extra else f"./packages/{package}"
     return f"in a clone of memorywire: pip install {folder}"
+
+
+REPLACEMENT = "\ufffd"
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for NUL and for halves of surrogate pairs: JSON stores refuse both."""
+    whole = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", REPLACEMENT)
 
 
 _MARK = "'"

@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from memorywire.integrations import storable
-from memorywire.integrations.coding.hosts import Briefing
+from memorywire.hooks.hosts import Briefing
 from memorywire.model.answers import Hit
 from memorywire.model.codec import parse_json
 from memorywire.model.record import Json, Record, Trust
+from memorywire.model.text import storable
 from memorywire.search.render import render
 from memorywire.search.token_budget import cost
 

@@ -1,0 +1,156 @@
+"""A session of the OpenAI Agents SDK, kept by memorywire: `MemorywireSession(memory, "a session")`.
+
+Each item is an entry of the agent's keys. Its key begins with the moment it was added, so that writers need
+not agree on a number: however many add at once, in however many processes, every item is kept.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from agents import SessionABC
+from agents.memory import SessionSettings
+from msgspec.structs import replace
+
+from memorywire.client.kv import KeyValue, setting
+from memorywire.model.errors import (
+    ApprovalPending,
+    InvalidRequest,
+    MemorywireError,
+    QuotaExceeded,
+    ValueTooLarge,
+)
+from memorywire.model.kv import Entry, Kept, Limits, Setting, size_of
+from memorywire.model.record import Json
+from memorywire.model.text import storable
+from memorywire_frameworks.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller, entries_of
+
+SESSION_LIMITS = replace(ADAPTER_LIMITS, quota_bytes=256 * 1024 * 1024)
+"""For one session: sessions do not share a quota."""
+
+_CHARS_MAX = 160
+_MOMENT_DIGITS, _PLACE_DIGITS = 19, 6
+_INTEGER_BOUND = 2**63
+
+
+class MemorywireSession(SessionABC):
+    """The history of one conversation.
+
+    A secret in an item is replaced by a marker before it is kept. An item of any size up to `limits` is kept
+    whole; one above 64 KiB is found by no recall. The memory may be async or blocking; a session of a
+    blocking memory works on every event loop.
+    """
+
+    def __init__(
+        self,
+        memory: AnyMemory,
+        session_id: str,
+        *,
+        session_settings: SessionSettings | None = None,
+        limits: Limits = SESSION_LIMITS,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        if not session_id or "/" in session_id:
+            raise InvalidRequest("a session has a name without slashes", field="session_id")
+        if len(session_id) > _CHARS_MAX or not session_id.isprintable():
+            detail = f"a session id has 1 to {_CHARS_MAX} printable characters"
+            raise InvalidRequest(detail, field="session_id")
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self._caller = Caller(memory)
+        self._limits = limits
+        self._clock_ns = clock_ns
+        self._prefix = self._caller.prefix(f"sessions/{session_id}/")
+        self._last: int | None = None
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """All items, or the last ones, oldest first."""
+        most = self.session_settings.limit if limit is None else limit
+        entries = await self._caller.run(self._entries())
+        recent = entries if most is None else entries[max(0, len(entries) - most) :]
+        return [entry.value for entry in recent]
+
+    async def add_items(self, items: Sequence[Mapping[str, Json]]) -> None:
+        """Append all of them, or none if one cannot be kept."""
+        if items:
+            await self._caller.run(self._add(items))
+
+    async def pop_item(self) -> Any | None:
+        """Take the newest item away and give it; None when there is none, or a person has to agree first."""
+        return await self._caller.run(self._pop())
+
+    async def clear_session(self) -> None:
+        """Take all items away; raises ApprovalPending when a person has to agree first."""
+        await self._caller.run(self._clear())
+
+    async def _add(self, items: Sequence[Mapping[str, Json]]) -> None:
+        if self._last is None:
+            await self._entries()  # the clock of an earlier writer may have been ahead of ours
+        self._last = max(self._clock_ns(), (self._last or 0) + 1)
+        batch = f"{self._prefix}{self._last:0{_MOMENT_DIGITS}}-{secrets.token_hex(4)}"
+        settings = [_setting(f"{batch}-{at:0{_PLACE_DIGITS}}", item) for at, item in enumerate(items)]
+        step = self._limits.entries_at_once
+        results: list[Kept | MemorywireError] = []
+        for at in range(0, len(settings), step):
+            results += await self._keys.keep_each(settings[at : at + step])
+        problem = next((one for one in results if isinstance(one, MemorywireError)), None)
+        if problem is None:
+            return
+        for one in results:
+            if isinstance(one, Kept):
+                await self._keys.delete(one.key)
+        if isinstance(problem, QuotaExceeded | ValueTooLarge):
+            own = self._keys.limits == self._limits  # else they are those of a server
+            larger = "give MemorywireSession larger limits=Limits(...)" if own else "open the store itself"
+            problem.fix = f"clear the session, or {larger}"
+        raise problem
+
+    async def _pop(self) -> Any | None:
+        while entries := await self._entries():
+            receipt = await self._keys.delete(entries[-1].key)
+            if receipt.proposal_id is not None:
+                return None
+            if receipt.existed:  # else another caller has popped it
+                return entries[-1].value
+        return None
+
+    async def _clear(self) -> None:
+        receipts = [await self._keys.delete(entry.key) for entry in await self._entries()]
+        proposal_id = next((one.proposal_id for one in receipts if one.proposal_id is not None), None)
+        if proposal_id is not None:
+            raise ApprovalPending(
+                "a person has to agree before the session is cleared",
+                proposal_id=proposal_id,
+                fix="decide with `memorywire review`",
+            )
+
+    async def _entries(self) -> list[Entry]:
+        entries = await entries_of(self._keys, self._prefix)
+        # When the newest was added; sessions of earlier releases numbered their items from 0.
+        newest = int(entries[-1].key.rpartition("/")[2].partition("-")[0]) if entries else 0
+        self._last = max(self._last or 0, newest)
+        return entries
+
+    @property
+    def _keys(self) -> KeyValue:
+        return self._caller.keys(self._prefix, self._limits)
+
+
+def _setting(key: str, item: Mapping[str, Json]) -> Setting:
+    value = _storable(item)
+    index = "all" if size_of(value) <= INDEXED_BYTES else "none"
+    return setting(key, value, source="agents-session", index=index, redact=True)
+
+
+def _storable(value: Json) -> Json:
+    """The value as JSON that every store can keep: a run must not end because of a NUL in an output."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {str(_storable(name)): _storable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(inner) for inner in value]
+    beyond = type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND
+    return str(value) if beyond or (isinstance(value, float) and not isfinite(value)) else value
