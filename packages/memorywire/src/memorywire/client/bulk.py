@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from memorywire.pipeline import remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import Answer as Result
 from memorywire.wire import validate
-from memorywire.wire.codec import decode_as
+from memorywire.wire.codec import decode
 
 __all__ = ["BATCH", "Result", "remember_each"]
 
@@ -39,7 +40,7 @@ async def remember_each(
 def _read(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:
     try:
         validate.check("remember", payload)
-        return decode_as(Remember, payload, tenant=tenant)
+        return cast(Remember, decode("remember", payload, tenant=tenant))
     except MemorywireError as problem:
         return problem
 

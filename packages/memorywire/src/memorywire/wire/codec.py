@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -132,8 +132,6 @@ OPERATIONS: Mapping[str, Operation] = {
     "feedback": Operation(Feedback, Judged, oversight=True),
 }
 
-T = TypeVar("T")
-
 _REQUESTS: Mapping[str, Any] = {name: operation.request for name, operation in OPERATIONS.items()}
 _PREVIEW = 200
 _OWNERS = frozenset({"agent_id", "user_id", "team"})
@@ -141,19 +139,14 @@ _OWNERS = frozenset({"agent_id", "user_id", "team"})
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    request: Request = decode_as(_REQUESTS[operation], payload, tenant=tenant)
-    return request
-
-
-def decode_as(kind: Callable[..., T], payload: Mapping[str, Json], *, tenant: str) -> T:
-    """The payload, which passed validation, as a request of this type."""
     team = payload.get("team")  # its memories belong to an agent of their own
     agent = str(payload["agent_id"]) if team is None else f"team:{team}"
     scope = Scope(agent=agent, user=payload.get("user_id"), tenant=tenant)
     values = _values(payload)
     if "scope" in values:
         values["owners"] = _decode_owners(values.pop("scope"), payload)
-    return kind(scope=scope, **values)
+    request: Request = _REQUESTS[operation](scope=scope, **values)
+    return request
 
 
 def _decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
@@ -190,11 +183,12 @@ def decode_oversight(
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
-    return {
-        name: _READERS[name](value) if name in _READERS else value
-        for name, value in payload.items()
-        if name not in _OWNERS
-    }
+    """The fields of a request by name, except those that say whose memory is meant."""
+    values = {}
+    for name, value in payload.items():
+        if name not in _OWNERS:
+            values[name] = _READERS[name](value) if name in _READERS else value
+    return values
 
 
 def _rule(table: Mapping[str, Json]) -> dict[str, Json]:
