@@ -7,7 +7,7 @@ which then accepts it or names what is wrong.
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
@@ -19,7 +19,9 @@ from memorywire.model.record import Json
 from memorywire.wire import spec, strict
 from memorywire.wire.codec import OPERATIONS
 from memorywire.wire.filters import in_seconds
-from memorywire.wire.spec.keywords import Fault
+
+if TYPE_CHECKING:
+    from memorywire.wire.spec.keywords import Fault
 
 # Characters that are surely seen, of the most common scripts; one is enough. The schema knows all of them.
 _VISIBLE = "[!-~\u00a1-\u00ac\u00ae-\u034e\u0370-\u0600\u3041-\ud7ff]"
@@ -119,7 +121,7 @@ def is_blank(text: str) -> bool:
     return not spec.definition("blank").faults(text)
 
 
-def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
+def problem_of(faults: "Sequence[Fault]", schema: Json) -> InvalidRequest:
     """The most telling fault: an unknown field (it explains a missing one), else the deepest."""
     fault = max(faults, key=lambda one: (one.keyword == _UNKNOWN, len(one.path)))
     problem = _describe(fault)
@@ -128,7 +130,7 @@ def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
     return problem
 
 
-def _describe(fault: Fault) -> InvalidRequest:
+def _describe(fault: "Fault") -> InvalidRequest:
     path = [str(step) for step in fault.path]
     where = _join_path(path)
     match fault.keyword:
@@ -147,7 +149,7 @@ def _describe(fault: Fault) -> InvalidRequest:
     return InvalidRequest(f"{where or 'the request'} {message}{_format_limit(fault)}", field=where or None)
 
 
-def _describe_unknown(path: list[str], fault: Fault) -> InvalidRequest:
+def _describe_unknown(path: list[str], fault: "Fault") -> InvalidRequest:
     """A key that is not known: an operator inside a condition, a field everywhere else."""
     name, fields = fault.names[0], fault.schema.get("properties", {})
     if fields.keys() != {*Operator}:
@@ -165,7 +167,7 @@ def unknown_field(name: str, fields: list[str], path: Sequence[str] = ()) -> Inv
     return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, fields) or fix)
 
 
-def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
+def _closest(fault: "Fault", path: list[str]) -> InvalidRequest:
     """The fault of the alternative that came closest: the deepest one."""
     faults = [inner for branch in fault.branches for inner in branch]
     deepest = max(faults, key=lambda inner: len(inner.path), default=None)
@@ -178,7 +180,7 @@ def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
     return InvalidRequest(f"{_join_path(path)} is none of the allowed forms", field=_join_path(path) or None)
 
 
-def _format_limit(fault: Fault) -> str:
+def _format_limit(fault: "Fault") -> str:
     bound = fault.schema[fault.keyword]
     if _is_emptiness(fault):
         return ""
@@ -210,7 +212,7 @@ def _meaning(field: str, schema: Json) -> str | None:
     return shape
 
 
-def _is_emptiness(fault: Fault) -> bool:
+def _is_emptiness(fault: "Fault") -> bool:
     """Whether an empty value was given where at least one element is needed."""
     return fault.keyword in _AT_LEAST and fault.schema[fault.keyword] == 1
 

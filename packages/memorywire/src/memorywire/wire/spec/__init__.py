@@ -3,10 +3,11 @@
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memorywire.wire.spec.keywords import Shape
-from memorywire.wire.spec.shapes import Shapes
+if TYPE_CHECKING:
+    from memorywire.wire.spec.keywords import Shape
+    from memorywire.wire.spec.shapes import Shapes
 
 VERSION = "v0"
 BASE = "https://memorywire.dev/spec/v0/"
@@ -24,19 +25,21 @@ def schema_at(id: str) -> dict[str, Any]:
 
 
 @cache
-def shape(name: str) -> Shape:
+def shape(name: str) -> "Shape":
     """The schema called `name`, compiled."""
     return _shapes().at(f"{BASE}{name}.json")
 
 
 @cache
-def definition(name: str) -> Shape:
+def definition(name: str) -> "Shape":
     """What schemas share under this name, such as "blank", compiled."""
     return _shapes().at(f"{BASE}common.json#/$defs/{name}")
 
 
 @cache
-def _shapes() -> Shapes:
+def _shapes() -> "Shapes":
+    from memorywire.wire.spec.shapes import Shapes  # most processes read schemas and compile none
+
     return Shapes(schema_at)
 
 
