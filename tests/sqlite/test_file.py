@@ -179,7 +179,7 @@ def test_words_that_are_scrubbed_from_a_file_of_its_own_leave_its_log(tmp_path: 
 def test_what_is_deferred_is_written_with_the_next_work(tmp_path: Path) -> None:
     async def main() -> None:
         file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), Notes()
-        file.defer(notes)
+        file.defer(notes, notes.write)
         file.later(lambda: notes.waiting.append("deferred"))
         await file.write(_noting("work"))
         assert await file.read(_said) == ["deferred", "work"]
@@ -191,7 +191,7 @@ def test_what_is_deferred_is_written_with_the_next_work(tmp_path: Path) -> None:
 def test_what_is_deferred_is_written_once_beside_a_work_that_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), Notes()
-        file.defer(notes)
+        file.defer(notes, notes.write)
         file.later(lambda: notes.waiting.append("deferred"))
         outcomes = await asyncio.gather(
             file.write(_refused), file.write(_noting("work")), return_exceptions=True
@@ -209,7 +209,7 @@ def test_what_is_deferred_is_written_when_nothing_else_happens_and_at_close(tmp_
 
     async def main() -> None:
         file, notes = SqliteFile(Location(path=path), _tables), Notes()
-        file.defer(notes)
+        file.defer(notes, notes.write)
         file.later(lambda: notes.waiting.append("idle"))
 
         async def written() -> bool:
@@ -229,7 +229,7 @@ def test_what_is_deferred_is_not_lost_when_the_file_is_busy(tmp_path: Path) -> N
     async def main() -> None:
         file = SqliteFile(Location(path=path), _tables, retry_policy=RetryPolicy(budget=0.05))
         notes = Notes()
-        file.defer(notes)
+        file.defer(notes, notes.write)
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")
         file.later(lambda: notes.waiting.append("patient"))

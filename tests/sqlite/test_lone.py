@@ -170,7 +170,7 @@ def test_few_notes_go_along_and_many_are_left_to_the_thread(tmp_path: Path) -> N
 
     async def main() -> None:
         file, notes = _file(path), Notes()
-        file.defer(notes)
+        file.defer(notes, notes.write)
         assert await _settled(file)
         here = threading.get_ident()
         for many in (False, True):

@@ -21,6 +21,8 @@ Every function works inside the caller's transaction.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -123,13 +125,19 @@ class PreparedActs:
     """Acts with the text of their entries, so that the transaction only writes."""
 
     def __init__(self, acts: Sequence[Act]) -> None:
-        self._acts = [(act, [*map(build_draft, act.entries)]) for act in acts]
+        self._acts: list[tuple[Act, list[Draft]]] = []
+        self._has_only_entries = True  # as nearly always
+        for act in acts:
+            self._acts.append((act, [*map(build_draft, act.entries)]))
+            self._has_only_entries = self._has_only_entries and act == Act(entries=act.entries)
 
     def write(self, db: Session, indexes: Sequence[int]) -> None:
         """Write the acts with these indexes, in order."""
         chosen = [*map(self._acts.__getitem__, indexes)]
-        if len(chosen) > 1 and all(act == Act(entries=act.entries) for act, _ in chosen):
-            ledger.append(db, [draft for _, drafts in chosen for draft in drafts])  # by few statements
+        if self._has_only_entries:
+            drafts = [*chain.from_iterable(map(itemgetter(1), chosen))]
+            if drafts:
+                ledger.append(db, drafts)  # by few statements
             return
         for act, drafts in chosen:
             _write_act(db, act, drafts)

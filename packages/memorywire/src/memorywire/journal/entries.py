@@ -50,7 +50,9 @@ def _to_canonical(value: Json) -> Json:
     if kind in _SAME:
         return value
     if kind is dict or isinstance(value, Mapping):
-        members = dict(zip(value, map(_to_canonical, value.values()), strict=True))
+        members = {}
+        for name, inner in value.items():  # a call for each text or number would take most of the time
+            members[name] = inner if type(inner) in _SAME else _to_canonical(inner)
         if "".join(members).isascii():
             return members
         names = sorted(members, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
@@ -95,7 +97,7 @@ def _default(field: FieldInfo) -> object:
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
-_DEFAULTS = tuple(map(_default, fields(Record)))
+_FIELDS, _DEFAULTS = Record.__struct_fields__, tuple(map(_default, fields(Record)))
 _NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; it is no part of a version
 
 
@@ -225,10 +227,9 @@ def record_digest(record: Record) -> bytes:
     Fields with their default value are left out, so that a field added later changes no older digest.
     """
     scope = record.scope
-    fields = zip(Record.__struct_fields__, astuple(record), _DEFAULTS, strict=True)
     document: dict[str, Json] = {
         name: value
-        for name, value, default in fields
+        for name, value, default in zip(_FIELDS, astuple(record), _DEFAULTS, strict=True)
         if value is not default and value != default and name not in _NOT_HASHED
     }
     document |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}

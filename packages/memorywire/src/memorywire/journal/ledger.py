@@ -45,6 +45,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -162,8 +163,8 @@ def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[
     `state` is what the last of them holds about the rows it changed.
     """
     db.lock_ledger()
-    marks: dict[Person, str] = {}
-    first = next((draft.person for draft in drafts if draft.person is not None), None)
+    marks: dict[Person | None, str | None] = {None: None}
+    first = next(filter(None, map(attrgetter("person"), drafts)), None)
     if first is None:
         last, chain = read_head(db)
     else:  # its mark is read with the head, because a statement may be a round trip
@@ -172,11 +173,10 @@ def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[
         marks[first] = mark or find_mark(db, first)
     rows, salts = [], []
     for sequence, draft in enumerate(drafts, last + 1):
-        person = draft.person
-        if person is not None and person not in marks:
-            marks[person] = find_mark(db, person)
-        mark = None if person is None else marks[person]
-        body = draft.complete(sequence, mark, state if sequence == last + len(drafts) else None)
+        if draft.person is not None and draft.person not in marks:
+            marks[draft.person] = find_mark(db, draft.person)
+        is_last = sequence == last + len(drafts)
+        body = draft.complete(sequence, marks[draft.person], state if is_last else None)
         chain = link(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
         salts += [(sequence, *salt) for salt in draft.salts]

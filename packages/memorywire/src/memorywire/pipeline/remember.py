@@ -233,7 +233,8 @@ async def remember(
     the same. Without `label`, its content is not read for a kind of fact.
     """
     item = sanitize(request, context)
-    item = item if label else replace(item, label=False)
+    if not label:
+        item = replace(item, label=False)
     (answer,) = await _remember_independent([item], context, standing, unique)
     if isinstance(answer, Exception):
         raise answer

@@ -157,18 +157,24 @@ def _join_wording(words: str) -> str:
     return spoken_by(f"={blake2b(words.encode(), digest_size=8).hexdigest()}") if words else ""
 
 
-def read_hidden_terms(record: Record) -> dict[str, int]:
+def read_hidden_terms(record: Record, text_words: Sequence[str] | None = None) -> dict[str, int]:
     """The index terms of a record that are none of its words: what it says as a whole, whether it tells of a
-    change, who says it, and how much of it asks. They do not count for its length."""
+    change, who says it, and how much of it asks. They do not count for its length.
+
+    `text_words` are the words of its text, if they are known.
+    """
     person = record.person
-    words = _fold(" ".join(split_words(record.meaning if person is None else record.words)))
-    counts = {_join_wording(words): 1}
-    if record.conversation is None:
-        counts[CHANGED] = _count_change(words)
+    if text_words is None or record.occurred_at is not None or record.speaker is not None:
+        text_words = split_words(record.meaning if person is None else record.words)
+    words = _fold(" ".join(text_words))
+    counts = {_join_wording(words): 1} if words else {}
+    if record.conversation is None and (change := _count_change(words)):
+        counts[CHANGED] = change
     if person is not None:
         counts |= {spoken_by(word): 1 for word in sorted(name_words(person))}
-        counts[ASKED] = count_question_tenths(record)
-    return {term: count for term, count in counts.items() if term and count}
+        if tenths := count_question_tenths(record):
+            counts[ASKED] = tenths
+    return counts
 
 
 def count_question_tenths(record: Record) -> int:

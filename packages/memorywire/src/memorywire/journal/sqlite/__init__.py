@@ -114,24 +114,6 @@ def _on_connection(work: Work[T]) -> Callable[[apsw.Connection], T]:
     return lambda connection: work(SqliteSession(connection))
 
 
-class _Deferred(Struct, frozen=True):
-    """A buffer of the journal as the writer of a file takes it."""
-
-    buffer: Buffer
-
-    def __bool__(self) -> bool:
-        return bool(self.buffer)
-
-    def write(self, db: apsw.Connection) -> None:
-        self.buffer.write(SqliteSession(db))
-
-    def settle(self) -> None:
-        self.buffer.settle()
-
-    def give_back(self) -> None:
-        self.buffer.give_back()
-
-
 class SqliteBackend:
     """Satisfies JournalBackend. `store` is the store in the same file.
 
@@ -222,7 +204,7 @@ class SqliteBackend:
         return await self._file.write_at_once(_on_connection(work))
 
     def add_buffer(self, buffer: Buffer) -> None:
-        self._file.defer(_Deferred(buffer))
+        self._file.defer(buffer, _on_connection(buffer.write))
 
     def collect(self, add: Callable[[], None]) -> None:
         self._file.later(add)

@@ -296,9 +296,6 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     Outside the content, somebody also wrote the names of the places, so they are read like text; and a name
     that agents use for their own settings is a sign. Names within a content are given as text already.
     """
-    outside = (place for place in places if not place.startswith("content"))
-    if unsuspicious(places.values(), outside):
-        return ()
     findings: list[tuple[str, str]] = []
     for place, text in places.items():
         signs = {*instructions(text)}
@@ -308,20 +305,15 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(findings)
 
 
-def unsuspicious(texts: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether one reading of all texts shows no sign, nor any in the names of places outside the content."""
-    return _is_plain("\n".join(texts)) and all(map(_is_plain_name, names))
-
-
 def _is_plain(text: str) -> bool:
     """Whether one reading of several texts, joined as lines, shows that none holds a sign or a reserved name.
 
     This is safe because a line end also ends a sentence, and no sign needs more around it than the beginning
     of a line. False where letters or bytes could be put together to other words.
     """
-    if not text.isascii() or hides_text(text):
+    if not text.isascii() or _CONCEAL in text:
         return False
-    visible = plain(text).encode()
+    visible = text.lower().encode()
     marks = _load_table("anything").automaton.Match(visible)
     return not (marks or _load_table("phrases").automaton.Match(glance(visible)))
 
@@ -337,16 +329,17 @@ def _find_name_signs(place: str) -> frozenset[str]:
 
 def screen_record(record: Record) -> tuple[tuple[str, str], ...]:
     """Every sign in a memory, with its place."""
-    return screen(text_by_place(record))
+    return screen_each([record])[0]
 
 
 def screen_each(records: Sequence[Record]) -> list[tuple[tuple[str, str], ...]]:
-    """The signs of each memory, as `screen_record` finds them; one reading clears all that show none."""
-    if len(records) == 1:
-        return [screen_record(records[0])]
+    """Every sign in each memory, with its place; one reading clears all that show none."""
     clear = find_clear(records, has_no_sign)
+    if all(clear):
+        return [()] * len(records)
     return [
-        () if is_clear else screen_record(record) for record, is_clear in zip(records, clear, strict=True)
+        () if is_clear else screen(text_by_place(record))
+        for record, is_clear in zip(records, clear, strict=True)
     ]
 
 
@@ -369,10 +362,11 @@ def has_no_sign(records: Sequence[Record]) -> bool:
     texts: dict[str, None] = {}  # what many say is read once
     places: set[str] = set()
     for record in records:
-        by_place = text_by_place(record)
-        texts |= dict.fromkeys(by_place.values())
-        places.update(place for place in by_place if not place.startswith("content"))
-    return unsuspicious(texts, places)
+        for place, text in text_by_place(record).items():
+            texts[text] = None
+            if not place.startswith("content"):
+                places.add(place)
+    return _is_plain("\n".join(texts)) and all(map(_is_plain_name, places))
 
 
 def text_by_place(record: Record) -> Mapping[str, str]:
@@ -390,7 +384,7 @@ def _add_text(value: Json, place: str, texts: dict[str, str]) -> None:
     if isinstance(value, str):
         if value:  # two ways may lead to a place of one name
             texts[place] = f"{texts[place]}\n{value}" if place in texts else value
-    elif isinstance(value, Mapping):
+    elif type(value) is dict or isinstance(value, Mapping):  # the first check is the faster one
         for key, inner in value.items():
             if place.startswith("content"):
                 _add_text(key, f"{place}.{key}", texts)

@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import filterfalse
 from types import MappingProxyType
 from typing import Any
 
@@ -140,14 +140,13 @@ def _faces() -> dict[int, str]:
 _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 
 
-def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
+def is_innocent(names: Iterable[str], values: Iterable[Json]) -> bool:
     """Whether no pattern could fit anywhere in these names and values.
 
     All texts are read as lines of one. No rule looks further around a secret than to the ends of its line, so
     whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised: then False.
     """
-    keys = [name for name in names if name is not None]
-    texts: list[str] = []
+    keys, texts = [*names], list[str]()
     for value in values:
         if value:  # most of what a request can say it does not
             _gather(value, "", keys, texts)
@@ -228,9 +227,9 @@ class Redactor:
         """Whether a glance shows that these names and values hold no secret; False says nothing."""
         if not self._patterns or self._has_known or self._personal:
             return False
-        new = [name for name in names if name is not None and name not in self._innocent_names]
+        new = [*filterfalse(self._innocent_names.__contains__, filter(None, names))]
         innocent = is_innocent(new, values)
-        if innocent:
+        if new and innocent:
             _learn(new, self._innocent_names)
         return innocent
 
@@ -379,7 +378,7 @@ def _free(key: str, mapping: Mapping[str, Json]) -> str:
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
     """The request without its secrets, and what was found; a secret in an id is refused."""
-    if redactor.finds_nothing(_names(request), _texts(request)):
+    if are_innocent((request,), redactor):
         return request, ()
     lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
     links = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
@@ -400,17 +399,13 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
     """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
-    names, texts = (chain.from_iterable(map(read, requests)) for read in (_names, _texts))
+    names: list[str | None] = []
+    texts: list[Json] = []
+    for one in requests:
+        names += (one.scope.agent, one.scope.user, one.slot, one.id, one.idempotency_key, one.source)
+        names += (one.session_id, *one.supersedes, *one.derived_from)
+        texts += (one.content, one.metadata, one.tags, one.privacy_intent)
     return redactor.finds_nothing(names, texts)
-
-
-def _names(request: Remember) -> tuple[str | None, ...]:
-    scope, names = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
-    return (scope.agent, scope.user, request.slot, *names, *request.supersedes, *request.derived_from)
-
-
-def _texts(request: Remember) -> tuple[Json, ...]:
-    return request.content, request.metadata, request.tags, request.privacy_intent
 
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:

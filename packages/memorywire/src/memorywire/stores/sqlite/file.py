@@ -194,9 +194,12 @@ class SqliteFile:
         answer: T = await self._writer.write(work, changes, alone, brief=brief)
         return answer
 
-    def defer(self, buffer: Deferred) -> None:
-        """Write what this collects in memory, batched: with the next work, or after a moment, or at close."""
-        self._writer.defer(buffer)
+    def defer(self, buffer: Deferred, write: Work[None]) -> None:
+        """Write what this collects in memory by `write`: with the next work, after a moment, or at close.
+
+        `write` shares a transaction with works; `settle` or `give_back` follows.
+        """
+        self._writer.defer(buffer, write)
 
     def later(self, collect: Callable[[], None]) -> None:
         """Let a deferred part collect more; raises StoreUnavailable when the file is closed or read-only."""

@@ -3,6 +3,7 @@
 import hashlib
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -126,11 +127,11 @@ def build_version_row(put: Put, space: Space) -> Row:
     )
     words = (
         int(is_object),
-        _dump_list(record.tags),
+        write_json(record.tags) if record.tags else _NONE,
         write_json(record.metadata) if record.metadata else _EMPTY,
-        _dump_list(record.supersedes),
-        _dump_list(record.merged_from),
-        _dump_list(record.derived_from),
+        write_json(record.supersedes) if record.supersedes else _NONE,
+        write_json(record.merged_from) if record.merged_from else _NONE,
+        write_json(record.derived_from) if record.derived_from else _NONE,
         write_json(record.content) if is_object else str(record.content),
     )
     checksums = (checksum_row(name + words), None if vector is None else crc32(vector))
@@ -262,24 +263,24 @@ def read_change(row: Row) -> Change:
 
 @lru_cache(maxsize=65_536)
 def _hash_word(word: str) -> tuple[bytes, ...]:
-    """The index entries of a word, as if it occurred once: words come again and again."""
-    return tuple([_hash(term) + _ONCE for term in word_terms(word)])
+    """The hashes of a word's terms: words come again and again."""
+    return tuple(map(_hash, word_terms(word)))
 
 
 def index_terms(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
-    entries = distinct = [*chain.from_iterable(map(_hash_word, split_words(record.text)))]
-    if len(set(entries)) < len(entries):
-        counts: dict[bytes, int] = {}
-        for entry in entries:
-            counts[entry] = counts[entry] + 1 if entry in counts else 1
-        distinct = [entry if count == 1 else _with_count(entry, count) for entry, count in counts.items()]
-    hidden = [_with_count(_hash(term), count) for term, count in read_hidden_terms(record).items()]
-    return len(entries), b"".join([*distinct, *hidden])
-
-
-def _with_count(once: bytes, count: int) -> bytes:
-    return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+    words = split_words(record.text)
+    hashes = [*chain.from_iterable(map(_hash_word, words))]
+    counts = dict.fromkeys(hashes, 1)
+    if len(counts) < len(hashes):
+        counts = Counter(hashes)
+    for term, count in read_hidden_terms(record, words).items():
+        counts[_hash(term)] = count
+    entries = bytearray()
+    for digest, count in counts.items():
+        entries += digest
+        entries += _ONCE if count == 1 else min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+    return len(hashes), bytes(entries)
 
 
 def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
@@ -294,10 +295,6 @@ def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
         return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
     narrow: bytes = from_buffer(vector, "<f4").astype("<f2").tobytes()
     return narrow
-
-
-def _dump_list(names: Sequence[str]) -> str:
-    return write_json(names) if names else _NONE
 
 
 def _load_list(text: str) -> tuple[str, ...]:

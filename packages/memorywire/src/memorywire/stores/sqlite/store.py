@@ -194,7 +194,7 @@ class SqliteStore:
         self.file = SqliteFile(
             location, lambda db: migrate(db, location, space, waiting), connect=connect, retry_policy=waiting
         )
-        self.file.defer(self._recalls)
+        self.file.defer(self._recalls, self._recalls.write)
         self._compactor = Compactor(self.file, self._indexes, space)
         self._last_turn = 0.0
 

@@ -41,6 +41,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -165,10 +166,6 @@ class Deferred(Protocol):
         """Whether anything waits to be written."""
         ...
 
-    def write(self, db: apsw.Connection) -> None:
-        """Write all of it, inside a transaction that others share; `settle` or `give_back` follows."""
-        ...
-
     def settle(self) -> None:
         """Called once what was written is on the disk."""
         ...
@@ -213,9 +210,10 @@ class Writer:
         self._checkpoints = checkpoints
         self._location = location
         self._retry_policy = retry_policy
+        self._map_errors = map_errors(location)
         self._collected: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: look what else there is to do
-        self._deferred: list[Deferred] = []
+        self._deferred: dict[Deferred, Work[None]] = {}  # each with what writes it
         self._lock = threading.Lock()
         self._closed = False
         self._pending_scrub: int | None = 0  # of an earlier process, until the file was checked
@@ -276,7 +274,7 @@ class Writer:
 
         The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
-        with job.reply as reply, map_errors(self._location), self._pool.borrow(wait=False) as db:
+        with job.reply as reply, self._map_errors, self._pool.borrow(wait=False) as db:
             erasure = self._commit(db, [job], None)
             if (
                 self._pending_scrub is None and erasure is not None
@@ -289,9 +287,9 @@ class Writer:
         reply.settle()
         return True
 
-    def defer(self, buffer: Deferred) -> None:
+    def defer(self, buffer: Deferred, write: Work[None]) -> None:
         """Write this from now on, whenever it has collected something."""
-        self._deferred.append(buffer)
+        self._deferred[buffer] = write
 
     def later(self, collect: Callable[[], None]) -> None:
         """Let one of the deferred collect more; it is written with the next group, or after a moment."""
@@ -338,12 +336,12 @@ class Writer:
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
         is_committed = False
-        with _Attempt() as attempt, map_errors(self._location), self._pool.borrow() as db:
+        with _Attempt() as attempt, self._map_errors, self._pool.borrow() as db:
             erasure = self._commit(db, jobs, self._retry_policy)
             is_committed = True
             if erasure is not None or self._pending_scrub is not None:
                 self._scrub(db, erasure)
-        replies = [job.reply for job in jobs]
+        replies = [*map(attrgetter("reply"), jobs)]
         if not is_committed:
             for reply in replies:
                 reply.error = attempt.error
@@ -373,14 +371,14 @@ class Writer:
         do: Callable[[apsw.Connection, Sequence[_Job]], None],
     ) -> int | None:
         """Do these and what is deferred in one transaction."""
-        pending = [buffer for buffer in self._deferred if buffer]
+        pending = [*filter(None, self._deferred)]
         if not jobs and not pending:
             return _pending_scrub(db)
         self._recalls_pending = 0
         try:
             with writing(db, retry_policy):
                 for buffer in pending:
-                    buffer.write(db)
+                    self._deferred[buffer](db)
                 do(db, jobs)
                 erasure = _pending_scrub(db)
         except BaseException:
