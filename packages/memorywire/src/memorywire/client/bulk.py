@@ -13,7 +13,6 @@ from memorywire.model.requests import Remember
 from memorywire.pipeline import remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import Answer as Result
-from memorywire.wire import validate
 from memorywire.wire.codec import decode
 
 __all__ = ["BATCH", "Result", "remember_each"]
@@ -39,7 +38,6 @@ async def remember_each(
 
 def _read(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:
     try:
-        validate.check("remember", payload)
         return cast(Remember, decode("remember", payload, tenant=tenant))
     except MemorywireError as problem:
         return problem

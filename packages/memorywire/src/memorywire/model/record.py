@@ -177,9 +177,12 @@ class Record(Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """Equal for memories that say the same thing: type, normalised content and event time."""
-        content, moment = _normalise(self.content), self.occurred_at
-        if type(content) is str:  # the same text as the encoder's, but faster; most memories are text
-            text = f'["{self.type}", {quoted(content)}, {"null" if moment is None else moment}]'
+        content, moment = self.content, self.occurred_at
+        if isinstance(content, str):  # the same text as the encoder's, but faster; most memories are text
+            words = " ".join(
+                (content if content.isascii() else unicodedata.normalize("NFC", content)).split()
+            )
+            text = f'["{self.type}", {quoted(words)}, {"null" if moment is None else moment}]'
         else:
             text = _in_order([self.type, content, moment])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -192,12 +195,6 @@ def _format_time(moment: int) -> str:
     at = datetime.fromtimestamp(moment // 1000, UTC)
     half = "am" if at.hour < 12 else "pm"
     return f"[{at.hour % 12 or 12}:{at.minute:02} {half} on {at.day} {_MONTHS[at.month - 1]}, {at.year}] "
-
-
-def _normalise(content: Json) -> Json:
-    if isinstance(content, str):
-        return " ".join((content if content.isascii() else unicodedata.normalize("NFC", content)).split())
-    return content
 
 
 def _gather(value: Json, words: list[str]) -> None:

@@ -30,6 +30,7 @@ there would have let bulk writes pass the policy.
 import hashlib
 from collections.abc import Coroutine, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -108,7 +109,7 @@ async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
     """What the policy judges about each plan: only what one of its rules asks about is looked up."""
     governance, looks_for_similar = context.require_governance(), "similar_to_existing" in policy.asked
-    groups = [tuple([put.record for put in plan.change.put]) for plan in plans]
+    groups = [tuple(map(attrgetter("record"), plan.change.put)) for plan in plans]
     signs = iter(screen_each([*chain.from_iterable(groups)]))
     rejected = [False] * len(plans)
     if "rejected_before" in policy.asked:

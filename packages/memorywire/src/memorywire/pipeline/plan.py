@@ -70,9 +70,9 @@ class CommitResult(Struct, frozen=True, kw_only=True):
         }
 
 
-def build_committed(change_id: str, memories: int, context: "Context") -> CommitResult:
-    """The result of a change that every store holds."""
-    outcomes = tuple([Outcome(store=name, count=memories) for name in context.names])
+def build_committed(change_id: str, memories: int, stores: Sequence[str]) -> CommitResult:
+    """The result of a change that these stores hold, which are all there are."""
+    outcomes = tuple([Outcome(store=name, count=memories) for name in stores])
     return CommitResult(status=Status.COMMITTED, outcomes=outcomes, change_id=change_id)
 
 

@@ -108,7 +108,7 @@ async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, con
         return build_duplicate_receipt(context, twin.id, twin.number, twin.began_at, change_id)
     written = earlier.began[0]
     memories = len({version.id for version in (*earlier.began, *earlier.ended)})
-    result = build_committed(earlier.change.id, memories, context)
+    result = build_committed(earlier.change.id, memories, context.names)
     return build_receipt(result, written.id, written.number, earlier.change.at)
 
 

@@ -374,13 +374,14 @@ class Transaction(Struct, frozen=True):
         now = asyncio.get_running_loop().time
         if context.governance is None:
             start = now()
-            return self._build_results(changes, await _write_unrecorded(store, changes), now() - start)
+            sequences = await _write_unrecorded(store, changes)
+            return self._build_results(changes, sequences, now() - start, context.names)
         journal = context.governance.journal
-        if isinstance(store, SupportsReplicas):
-            return await gather_results(map(partial(self._commit_to_replicas, store), writes, changes))
         if not journal.backend.shares(store):
+            if isinstance(store, SupportsReplicas):
+                return await gather_results(map(partial(self._commit_to_replicas, store), writes, changes))
             return await gather_results(map(self._commit_outbox_first, writes, changes))
-        acts, group, act_results = [], [], {}
+        acts, group, act_results = [], list[Change](), {}
         for at, (write, change) in enumerate(zip(writes, changes, strict=True)):
             if change.erase and await self._erases_proposals_only(change):
                 (act_results[at],) = await catch_each([self._write_act_only(write)])
@@ -392,28 +393,30 @@ class Transaction(Struct, frozen=True):
             sequences = await journal.commit(acts, group) if group else []
         except MemorywireError as problem:
             sequences = [problem] * len(group)
-        results = self._build_results(group, sequences, now() - start)
+        results = self._build_results(group, sequences, now() - start, (store.name,))
         for at in sorted(act_results):
             results.insert(at, act_results[at])
         return results
 
     def _build_results(
-        self, changes: Sequence[Change], sequences: Sequence[int | Exception], seconds: float
+        self,
+        changes: Sequence[Change],
+        sequences: Sequence[int | Exception],
+        seconds: float,
+        names: Sequence[str],
     ) -> list[Result]:
-        """A result for each change, from its commit sequence or its problem; reports the time they took."""
-        context = self.context
-        usual = build_committed("", 1, context)
-        results: list[Result] = []
+        """A result for each change, from its commit sequence or its problem; reports the time they took.
+
+        `names` are those of the store, or of its replicas.
+        """
+        context, results = self.context, list[Result]()
         for change, sequence in zip(changes, sequences, strict=True):
-            context.took(context.store.name, seconds)
+            if context.watching is not None:
+                context.took(context.store.name, seconds)
             if isinstance(sequence, Exception):
                 results.append(sequence)
-            elif len(change.put) == 1 and not change.end and not change.erase:
-                results.append(
-                    CommitResult(status=usual.status, outcomes=usual.outcomes, change_id=change.id)
-                )
             else:
-                results.append(build_committed(change.id, count_memories(change), context))
+                results.append(build_committed(change.id, count_memories(change), names))
         return results
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
@@ -435,7 +438,7 @@ class Transaction(Struct, frozen=True):
             await journal.write(Act(acknowledged=acknowledgements))
             raise
         await journal.write(replace(write.act, acknowledged=(*write.act.acknowledged, *acknowledgements)))
-        return build_committed(change.id, count_memories(change), context)
+        return build_committed(change.id, count_memories(change), context.names)
 
     async def _commit_to_replicas(
         self, store: SupportsReplicas, write: Write, change: Change

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, filterfalse
 
 import Stemmer
 
@@ -154,7 +154,9 @@ def build_wording(text: str) -> str:
 
 
 def _join_wording(words: str) -> str:
-    return spoken_by(f"={blake2b(words.encode(), digest_size=8).hexdigest()}") if words else ""
+    return (
+        f"\0={blake2b(words.encode(), digest_size=8).hexdigest()}" if words else ""
+    )  # as `spoken_by` marks it
 
 
 def read_hidden_terms(record: Record, text_words: Sequence[str] | None = None) -> dict[str, int]:
@@ -205,14 +207,16 @@ def word_terms(raw: str) -> tuple[str, ...]:
         rest = _UNSPACED.sub(" ", word).split()
         return (*(gram for run in runs for gram in _split_grams(run)), *(_stem(_fold(part)) for part in rest))
     whole = _fold(word)
-    parts = [part for piece in word.split("_") for part in _HUMP.split(piece) if part]
-    names = [whole, *map(_fold, parts)] if len(parts) > 1 else [whole]
+    names = [whole]
+    if "_" in word or _HUMP.search(word):
+        parts = [part for piece in word.split("_") for part in _HUMP.split(piece) if part]
+        names += map(_fold, parts) if len(parts) > 1 else ()
     if word != raw and (elision := _ELISION.fullmatch(_fold(raw.replace("’", "'")))):
         bare = _POSSESSIVE.sub("", elision["bare"])
         names += [] if bare in names else [bare]
     if whole in STOP_WORDS and word.isupper() and len(word) > 1:
         return (word,)  # IT, US, WHO
-    return tuple(map(_stem, [name for name in names if name and name not in STOP_WORDS]))
+    return tuple(map(_stem, filterfalse(STOP_WORDS.__contains__, filter(None, names))))
 
 
 def _split_compound(whole: str) -> tuple[str, ...]:

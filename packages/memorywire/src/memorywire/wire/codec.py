@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 
 from memorywire.model.answers import (
     Chain,
@@ -23,6 +23,7 @@ from memorywire.model.answers import (
 from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import MARK as KEYED
 from memorywire.model.label import Kind
 from memorywire.model.oversight import (
     ActivateRule,
@@ -132,13 +133,65 @@ OPERATIONS: Mapping[str, Operation] = {
     "feedback": Operation(Feedback, Judged, oversight=True),
 }
 
+# Characters that are surely seen, of the most common scripts; one is enough. The schema knows all of them.
+_VISIBLE = "[!-~\u00a1-\u00ac\u00ae-\u034e\u0370-\u0600\u3041-\ud7ff]"
+_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=256)]
+_User: TypeAlias = Annotated[str, Meta(max_length=256)]
+
+
+class _PlainRemember(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `remember` of text. What no type can express (items that are unique, moments) the schema checks."""
+
+    agent_id: _Name
+    user_id: _User = ""
+    type: Literal["semantic", "episodic", "emotional"]
+    content: Annotated[str, Meta(max_length=65_536, pattern=_VISIBLE)]
+    metadata: Annotated[dict[str, Any], Meta(max_length=256)] = {}
+    confidence: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    source: Annotated[str, Meta(max_length=1024)] = ""
+    session_id: _Name = "-"
+    idempotency_key: _Name = "-"
+    approval_required: bool = False
+    pinned: bool = False
+
+
+class _PlainRecall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `recall` without a filter or weights."""
+
+    agent_id: _Name
+    user_id: _User = ""
+    scope: Literal["user", "agent", "user_and_agent", "team", "all"] = "all"
+    query: Annotated[str, Meta(max_length=8192, pattern=_VISIBLE)]
+    k: Annotated[int, Meta(ge=1, le=1000)] = 5
+    min_relevance: Annotated[float, Meta(ge=0, le=1)] | Literal["auto", "off"] = "auto"
+    explain: bool = False
+
+
+_PLAIN: Mapping[str, type[Struct]] = {"remember": _PlainRemember, "recall": _PlainRecall}
+
+
 _REQUESTS: Mapping[str, Any] = {name: operation.request for name, operation in OPERATIONS.items()}
 _PREVIEW = 200
 _OWNERS = frozenset({"agent_id", "user_id", "team"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
-    """The typed request of a payload that passed validation."""
+    """The typed request of a payload; raises InvalidRequest, naming the field, unless it is valid.
+
+    The schema decides. Compiling and asking it takes time, so the usual requests are accepted by a type that
+    allows less than their schema; the schema reads the others, and accepts them or names what is wrong.
+    """
+    try:
+        convert(payload, _PLAIN[operation])
+        is_usual = KEYED not in payload.get("metadata", ())
+    except (KeyError, ValidationError):
+        is_usual = False
+    if is_usual:
+        strict.check(payload)
+    else:
+        from memorywire.wire import validate  # few processes need it, and the compiler of schemas behind it
+
+        validate.check(operation, payload)
     team = payload.get("team")  # its memories belong to an agent of their own
     agent = str(payload["agent_id"]) if team is None else f"team:{team}"
     scope = Scope(agent=agent, user=payload.get("user_id"), tenant=tenant)

@@ -1,15 +1,9 @@
-"""Validates requests by their schemas and describes the most telling problem.
+"""Validates requests by their schemas and describes the most telling problem."""
 
-The schema decides. Compiling and asking it takes time, so the usual `remember` and `recall` are accepted by a
-msgspec type that allows less than their schema: a request that does not fit the type is read by the schema,
-which then accepts it or names what is wrong.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, UnknownOperation
@@ -22,42 +16,6 @@ from memorywire.wire.filters import in_seconds
 
 if TYPE_CHECKING:
     from memorywire.wire.spec.keywords import Fault
-
-# Characters that are surely seen, of the most common scripts; one is enough. The schema knows all of them.
-_VISIBLE = "[!-~\u00a1-\u00ac\u00ae-\u034e\u0370-\u0600\u3041-\ud7ff]"
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=256)]
-_User: TypeAlias = Annotated[str, Meta(max_length=256)]
-
-
-class _PlainRemember(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A `remember` of text. What no type can express (items that are unique, moments) the schema checks."""
-
-    agent_id: _Name
-    user_id: _User = ""
-    type: Literal["semantic", "episodic", "emotional"]
-    content: Annotated[str, Meta(max_length=65_536, pattern=_VISIBLE)]
-    metadata: Annotated[dict[str, Any], Meta(max_length=256)] = {}
-    confidence: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    source: Annotated[str, Meta(max_length=1024)] = ""
-    session_id: _Name = "-"
-    idempotency_key: _Name = "-"
-    approval_required: bool = False
-    pinned: bool = False
-
-
-class _PlainRecall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A `recall` without a filter or weights."""
-
-    agent_id: _Name
-    user_id: _User = ""
-    scope: Literal["user", "agent", "user_and_agent", "team", "all"] = "all"
-    query: Annotated[str, Meta(max_length=8192, pattern=_VISIBLE)]
-    k: Annotated[int, Meta(ge=1, le=1000)] = 5
-    min_relevance: Annotated[float, Meta(ge=0, le=1)] | Literal["auto", "off"] = "auto"
-    explain: bool = False
-
-
-_PLAIN: Mapping[str, type[Struct]] = {"remember": _PlainRemember, "recall": _PlainRecall}
 
 _ALIKE = 0.7  # "user" is taken for user_id, "tenant" is not taken for content
 
@@ -96,13 +54,10 @@ def check(operation: str, payload: Json) -> None:
             fix=f"use one of: {', '.join(OPERATIONS)}",
         )
     strict.check(payload)
-    try:
-        convert(payload, _PLAIN[operation])
-    except (KeyError, ValidationError):  # another operation, or a request for the schema to judge
-        name = f"{operation}.request"
-        faults = spec.shape(name).faults(payload)
-        if faults:
-            raise problem_of(faults, spec.schema(name)) from None
+    name = f"{operation}.request"
+    faults = spec.shape(name).faults(payload)
+    if faults:
+        raise problem_of(faults, spec.schema(name))
     if operation == "remember" and "metadata" in payload and is_mark(payload["metadata"].get(MARK)):
         raise InvalidRequest(
             f"metadata.{MARK} is reserved for key-value entries",

@@ -42,7 +42,9 @@ class MiniLmEmbedder:
         self._threads = threads or min(DEFAULT_THREADS, os.cpu_count() or 1)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        thread_pool = self._start_threads()
+        if self._pool is None:
+            self._pool = ThreadPool(self._threads, "memorywire minilm")
+        thread_pool = self._pool
         if len(texts) == 1:
             return await thread_pool.do(partial(self.embed_here, texts))
         vectors: list[bytes] = []
@@ -56,7 +58,11 @@ class MiniLmEmbedder:
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
         """As `embed`, on this thread."""
-        return self._load_model().embed(texts)
+        with self._loading:
+            if self._model is None:
+                self._model = _open_model(self._threads)
+            model = self._model
+        return model.embed(texts)
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         """A function that gives the vectors; on a machine with a second processor they are made meanwhile."""
@@ -68,17 +74,6 @@ class MiniLmEmbedder:
         thread_pool, self._pool, self._model = self._pool, None, None
         if thread_pool is not None:
             await asyncio.to_thread(thread_pool.dismiss)
-
-    def _start_threads(self) -> ThreadPool:
-        if self._pool is None:
-            self._pool = ThreadPool(self._threads, "memorywire minilm")
-        return self._pool
-
-    def _load_model(self) -> memorywire_minilm.Model:
-        with self._loading:
-            if self._model is None:
-                self._model = _open_model(self._threads)
-            return self._model
 
 
 def _open_model(threads: int) -> memorywire_minilm.Model:
