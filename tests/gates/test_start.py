@@ -26,7 +26,6 @@ main()
 ENGINE = {
     "asyncio",
     "apsw",
-    "memorywire.wire.spec.shapes",
     "memorywire.app",
     "memorywire.pipeline",
     "memorywire.client.sync",
@@ -39,6 +38,7 @@ DOORS = {
     *("memorywire_testing", "memorywire_postgres.store", "memorywire.stores.remote"),
 }
 SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}
+SCHEMAS = {"memorywire.wire.spec.keywords"}
 START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
 PROMPT = {"hook_event_name": "UserPromptSubmit", "session_id": "t", "prompt": "what does Ana drink?"}
 
@@ -90,7 +90,7 @@ def test_a_hook_that_opens_a_session_loads_neither_arrays_nor_other_doors(home: 
 def test_keeping_a_memory_loads_the_model_and_no_arrays(home: Path) -> None:
     started = Started(home, "remember", "Ben takes the tram")
     assert started.modules >= ENGINE | MODEL
-    assert not (ARRAYS | DOORS | SLOW) & started.modules
+    assert not (ARRAYS | DOORS | SLOW | SCHEMAS) & started.modules
     assert started.eager == []
 
 

@@ -42,13 +42,13 @@ async def dispatch(
     operation: str, payload: Mapping[str, Json], container: Container, *, tenant: str
 ) -> "Answer | Overseen | Capabilities":
     """Validate, decode, perform; every problem is a MemorywireError."""
-    known = OPERATIONS.get(operation)
-    if known is None or known.oversight or known.request is None:
+    definition = OPERATIONS.get(operation)
+    if definition is None or definition.oversight or definition.request is None:
         validate.check(operation, payload)
     if operation == "capabilities":
         return container.capabilities
     context = replace(container.context, operation=operation)
-    if known is not None and known.oversight:
+    if definition is not None and definition.oversight:
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), context)

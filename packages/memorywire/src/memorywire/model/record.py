@@ -179,10 +179,9 @@ class Record(Struct, frozen=True, kw_only=True):
         """Equal for memories that say the same thing: type, normalised content and event time."""
         content, moment = self.content, self.occurred_at
         if isinstance(content, str):  # the same text as the encoder's, but faster; most memories are text
-            words = " ".join(
-                (content if content.isascii() else unicodedata.normalize("NFC", content)).split()
-            )
-            text = f'["{self.type}", {quoted(words)}, {"null" if moment is None else moment}]'
+            words = content if content.isascii() else unicodedata.normalize("NFC", content)
+            quotation = quoted(" ".join(words.split()))
+            text = f'["{self.type}", {quotation}, {"null" if moment is None else moment}]'
         else:
             text = _in_order([self.type, content, moment])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

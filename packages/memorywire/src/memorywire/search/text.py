@@ -154,9 +154,7 @@ def build_wording(text: str) -> str:
 
 
 def _join_wording(words: str) -> str:
-    return (
-        f"\0={blake2b(words.encode(), digest_size=8).hexdigest()}" if words else ""
-    )  # as `spoken_by` marks it
+    return f"\0={blake2b(words.encode(), digest_size=8).hexdigest()}" if words else ""
 
 
 def read_hidden_terms(record: Record, text_words: Sequence[str] | None = None) -> dict[str, int]:
