@@ -158,6 +158,8 @@ async def _add(request: Request, service: Service) -> Response:
 async def _recall(request: Request, service: Service) -> Response:
     body = await read_checked_body("layer_recall.request", request, service)
     layer = _open_layer(request, service, body, Right.READ)
+    # On the wire, a request without a user is about all users.
+    body.setdefault("scope", "all" if layer.scope.user is None else "user")
     return as_json(facts_document(await service.finish(layer.recall(body.pop("query"), **body))))
 
 

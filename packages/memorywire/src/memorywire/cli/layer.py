@@ -1,7 +1,7 @@
 """`memorywire layer`: add conversations, and search the facts found in them."""
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, get_args
 
 import click
 
@@ -9,11 +9,12 @@ from memorywire.cli.context import Answer, CliContext, shared, without_scope
 from memorywire.cli.inputs import TextCommand, file_option, option, parse_json_lines, top_k_option
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.layer import Kind
+from memorywire.model.layer import Kind, Whose
 from memorywire.model.record import Json
 from memorywire.model.text import counted
 
 _KINDS = tuple(kind.value for kind in Kind)
+_SCOPES = click.Choice(get_args(Whose))
 
 
 @click.group("layer")
@@ -59,12 +60,14 @@ def event(cli: CliContext, event_id: str) -> None:
     multiple=True,
     type=click.Choice(_KINDS),
 )
+@option("--scope", "Whose memories; default: the user's, or all without --user.", type=_SCOPES)
 @shared
-def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) -> None:
+def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...], scope: Whose | None) -> None:
     """Search the facts found in conversations."""
     from memorywire.client.layer import facts_document
 
-    facts = cli.readable_memory().layer.recall(query, top_k=top_k, sources=sources or _KINDS)
+    scope = scope or ("user" if "user_id" in cli.scope() else "all")
+    facts = cli.readable_memory().layer.recall(query, top_k=top_k, sources=sources or _KINDS, scope=scope)
     answer = facts_document(facts)
     lines = [f"{fact['score']:.2f}  {clean(fact['memory'])}" for fact in answer["facts"]]
     cli.show(answer, lines or ["no facts found"])

@@ -112,7 +112,10 @@ class BlockingLayer:
     def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """Return what answers the question, best first.
 
-        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `user_id`.
+        By default it covers the memories of its user and those without a user (`scope="user_and_agent"`);
+        without a user, only those without one (`scope="agent"`). `scope="all"` covers all users of the agent.
+
+        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `scope`, `user_id`.
         """
         return self._run(self._inner.recall(query, **options))
 
@@ -148,7 +151,10 @@ class BlockingHarness:
         return self._run(self._inner.get(id))
 
     def search(self, query: str, k: int = 8) -> list[Found]:
-        """Return the active items nearest to the query, best first; newer items rank higher."""
+        """Return the active items nearest to the query, best first; newer items rank higher.
+
+        Without a user, items that belong to a user are left out.
+        """
         return self._run(self._inner.search(query, k))
 
     def delete(self, id: str) -> None:

@@ -17,7 +17,7 @@ from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry
 from memorywire.model.query import Scored, Where
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
-from memorywire.model.requests import Forget, RankWeights, Recall, Remember
+from memorywire.model.requests import Forget, Owners, RankWeights, Recall, Remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import archive, forget
 from memorywire.pipeline.recall import Chosen, recall
@@ -167,13 +167,24 @@ class Harness:
         return replace(last, status=Status.SUPERSEDED)
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
-        """Return the active items nearest to the query, best first; newer items rank higher."""
+        """Return the active items nearest to the query, best first; newer items rank higher.
+
+        Without a user, items that belong to a user are left out.
+        """
         validate.check_query(query)
         if not 0 < k <= MOST:
             raise InvalidRequest(f"k is 1 to {MOST}", field="k")
         context = await self._context("recall")
         # With a rank more candidates are looked at than are shown.
-        request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)
+        owners = Owners.AGENT if self.scope.user is None else Owners.USER
+        request = Recall(
+            scope=self.scope,
+            query=query,
+            k=k,
+            min_relevance="off",
+            rank=self.ranking.weights,
+            owners=owners,
+        )
         now = context.clock()
         answer = await recall(request, context, self.ranking.choose)
         return [

@@ -1,22 +1,22 @@
 """Conversations in Python: add messages, and ask for the facts in them in plain words."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.client.options import ScopeOption
+from memorywire.client.options import ScopeOption, default_scope
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
-from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
+from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn, Whose
 from memorywire.model.record import END_OF_CALENDAR, Json, Scope
-from memorywire.model.requests import MinRelevance
+from memorywire.model.requests import MinRelevance, Owners
 from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.layer import Asked, find_facts
 from memorywire.wire import strict
-from memorywire.wire.codec import encode
+from memorywire.wire.codec import decode_owners, encode
 from memorywire.wire.filters import check_moment
 from memorywire.wire.validate import check_query, is_blank
 
@@ -43,11 +43,12 @@ class AddOptions(TalkOptions, ScopeOption, total=False):
 
 
 class QuestionOptions(TypedDict, total=False):
-    """`sources` limits the answers to some of `fact`, `turn` and `note`."""
+    """`sources` limits the answers to some of `fact`, `turn` and `note`; `scope` says whose they are."""
 
     top_k: int
     min_relevance: MinRelevance
     sources: Sequence[str]
+    scope: Whose
 
 
 class AskOptions(QuestionOptions, ScopeOption, total=False):
@@ -83,9 +84,14 @@ class Layer:
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """Return what answers the question, best first.
 
-        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `user_id`.
+        By default it covers the memories of its user and those without a user (`scope="user_and_agent"`);
+        without a user, only those without one (`scope="agent"`). `scope="all"` covers all users of the agent.
+
+        Options: `top_k`, `min_relevance`, `sources` (`fact`, `turn`, `note`), `scope`, `user_id`.
         """
         scope, rest = self._whose(options, AskOptions.__optional_keys__)
+        if rest.get("scope") is None:
+            rest["scope"] = default_scope({"user_id": scope.user})
         return await find_facts(asked(scope, query, **rest), (await self._container()).context)
 
     async def work(self) -> int:
@@ -155,7 +161,7 @@ def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None
         raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field, fix=fix)
 
 
-def asked(scope: Scope, query: str, **options: Unpack[QuestionOptions]) -> Asked:
+def asked(scope: Scope, query: str, /, **options: Unpack[QuestionOptions]) -> Asked:
     """A question that can be asked."""
     check_query(query)
     rest: dict[str, Any] = dict(options)
@@ -166,8 +172,18 @@ def asked(scope: Scope, query: str, **options: Unpack[QuestionOptions]) -> Asked
     unknown = sorted(set(named) - set(Kind))
     if unknown or not named:
         raise InvalidRequest("sources are some of: fact, turn, note", field="sources")
+    owners = _read_owners(rest.pop("scope", None), scope)
     strict.check(rest)
-    return Asked(scope=scope, query=query, sources=tuple(Kind(name) for name in named), **rest)
+    kinds = tuple(Kind(name) for name in named)
+    return Asked(scope=scope, query=query, sources=kinds, owners=owners, **rest)
+
+
+def _read_owners(name: str | None, scope: Scope) -> Owners | None:
+    if name is None:
+        return None
+    if name not in get_args(Whose):
+        raise InvalidRequest(f"scope is one of: {', '.join(get_args(Whose))}", field="scope")
+    return decode_owners(name, {} if scope.user is None else {"user_id": scope.user})
 
 
 def event_document(event: Event) -> dict[str, Json]:

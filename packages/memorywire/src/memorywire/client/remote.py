@@ -15,7 +15,7 @@ from memorywire.client.kv import KeyValue, SearchOptions, SetOptions, owner_kind
 from memorywire.client.kv import Result as KeyResult
 from memorywire.client.layer import AddOptions, AskOptions, Layer
 from memorywire.client.memory import Memory, shorten_traceback
-from memorywire.client.options import AuditOptions, ScopeOption, moments
+from memorywire.client.options import AuditOptions, ScopeOption, default_scope, moments
 from memorywire.client.oversight import refuse_filters
 from memorywire.client.sync import Memory as BlockingMemory
 from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Remembered
@@ -292,6 +292,7 @@ class RemoteLayer(Layer):
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         body = {**self._named(), "query": query, **drop_missing(options)}
+        body.setdefault("scope", default_scope(body))
         document = await self._transport.ask("POST", "layer", "recall", body=body)
         facts: FoundFacts = load(FoundFacts, {**document, "facts": []})
         kinds = [FoundFact(**{**one, "kind": Kind(one["kind"])}) for one in document["facts"]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -14,6 +15,10 @@ MARK = "layer"
 
 CALLS_A_DAY = 2_000
 """How often an extractor that costs something is asked on one day, unless a setting says otherwise."""
+
+
+Whose: TypeAlias = Literal["user", "agent", "user_and_agent", "all"]
+"""Whose conversations a question covers; a team has none."""
 
 
 class Kind(StrEnum):

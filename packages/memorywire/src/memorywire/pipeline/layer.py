@@ -38,7 +38,7 @@ from memorywire.model.layer import (
 )
 from memorywire.model.query import And, Compare, Filter, Not, Operator, Or
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.model.requests import Forget, MinRelevance, Recall, Remember
+from memorywire.model.requests import Forget, MinRelevance, Owners, Recall, Remember
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
 from memorywire.pipeline.forget import forget
@@ -487,6 +487,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     top_k: int
     min_relevance: MinRelevance = "auto"
     sources: tuple[Kind, ...] = tuple(Kind)
+    owners: Owners | None = None
 
 
 async def find_facts(question: Asked, usual: Context) -> FoundFacts:
@@ -500,6 +501,7 @@ async def find_facts(question: Asked, usual: Context) -> FoundFacts:
         k=min(question.top_k * 2, MOST_HITS) if Kind.TURN in question.sources else question.top_k,
         min_relevance=question.min_relevance,
         filter=Or(tuple(_KINDS[kind] for kind in question.sources)),
+        owners=question.owners,
     )
     answer = await recall(request, context)
     return FoundFacts(

@@ -197,12 +197,12 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
     scope = Scope(agent=agent, user=payload.get("user_id"), tenant=tenant)
     values = _values(payload)
     if "scope" in values:
-        values["owners"] = _decode_owners(values.pop("scope"), payload)
+        values["owners"] = decode_owners(values.pop("scope"), payload)
     request: Request = _REQUESTS[operation](scope=scope, **values)
     return request
 
 
-def _decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
+def decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
     """Whose memories are meant; raises InvalidRequest if the user or the team is not named."""
     owners = Owners(name)
     if owners in (Owners.USER, Owners.USER_AND_AGENT) and "user_id" not in payload:
