@@ -194,3 +194,27 @@ def test_a_fact_speaks_for_its_turn() -> None:
         assert len(only.facts) == 2
 
     play(story, embedder="minilm", reading=Reading())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I no longer like green tea.",
+        "Do I like green tea?",
+        'Ben said "I like green tea".',
+        "I don't like green tea.",
+    ],
+)
+def test_a_model_cannot_make_a_fact_of_what_nobody_states(words: str) -> None:
+    async def story(url: str, model: Model) -> None:
+        async with Memory("a", [url], embedder=Quick(), reading=at(model)) as memory:
+            model.facts = ["The user likes green tea."]
+            event = await until(memory, await memory.layer.add(_said(words)), over)
+            assert (event.state, event.memories, len(event.turns)) == (EventState.DONE, (), 1)
+            assert await _turns(memory) == [words]
+            said = _said("I like green tea.")  # the control: what is stated is kept
+            event = await until(memory, await memory.layer.add(said), over)
+            assert await _facts(memory) == ["The user likes green tea."]
+
+    with serving(Model()) as model:
+        asyncio.run(story("sqlite://", model))

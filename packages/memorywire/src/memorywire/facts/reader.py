@@ -189,7 +189,7 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
             if not _is_only_a_remark(sentence):
                 break  # what follows belongs to the story, the exercise or the joke
             continue
-        if _opens_a_supposition(sentence):
+        if opens_supposition(sentence):
             break
         if is_question(sentence) or has_quotation(sentence) or _CITES.match(sentence):
             continue
@@ -211,7 +211,7 @@ _SUPPOSITION = re.compile(
 )
 
 
-def _opens_a_supposition(sentence: str) -> bool:
+def opens_supposition(sentence: str) -> bool:
     return _SUPPOSITION.match(sentence) is not None
 
 

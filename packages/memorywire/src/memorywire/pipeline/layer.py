@@ -42,7 +42,7 @@ from memorywire.model.requests import Forget, MinRelevance, Owners, Recall, Reme
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
 from memorywire.pipeline.forget import forget
-from memorywire.pipeline.reconcile import find_meant, find_place
+from memorywire.pipeline.reconcile import drop_unsupported, find_meant, find_place
 from memorywire.pipeline.remember import build_duplicate_receipt, draft_record, remember
 from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.wrappers.resilience import Breaker
@@ -430,6 +430,8 @@ class Reader:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
             facts = event.found if event.found is not None else await self._extract(event, conversation)
+            if not self.extractor.local:
+                facts = drop_unsupported(facts, conversation)
             requests = build_fact_requests(event, conversation, facts, self.extractor.name, turn_ids)
             await keep_facts(requests, tally, context)
         else:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from memorywire.facts import MARK, Label, is_about, label_text, read_label, replaces
+from memorywire.model.layer import Conversation, Fact
 from memorywire.model.query import Compare, Filter, Operator, Or, Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Remember
@@ -17,6 +18,19 @@ from memorywire.pipeline.context import Context
 _PAGE = 500
 _MOST_CHARS = 300
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
+
+
+def drop_unsupported(facts: Sequence[Fact], conversation: Conversation) -> tuple[Fact, ...]:
+    """The proposals of a model without the facts that nobody states in the conversation.
+
+    A model may turn a question, a quotation or what somebody takes back into a fact.
+    """
+    from memorywire.facts.evidence import Evidence  # only models need it
+
+    evidence = Evidence()
+    for turn in conversation.turns:
+        evidence.add(turn.content)
+    return tuple(fact for fact in facts if fact.retracts or evidence.supports(fact.text))
 
 
 async def find_place(request: Remember, context: Context) -> Remember | Record:
