@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memorywire.model.change import Base, Put
-from memorywire.model.query import Query, Scored
-from memorywire.model.record import MemoryType, Record, Scope, Standing
+from memorywire.model.query import STANDING, And, Query, Scored, Where, owned_by
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
 from memorywire_postgres.database import fetch
 from memorywire_postgres.location import locate
@@ -166,9 +167,53 @@ def test_the_nearest_of_a_large_scope_come_from_the_vector_index(shared: str) ->
     assert "Sort" not in nearest
 
 
-def _explained(plans: list[str]) -> object:
+def _standing(scope: Scope, number: int) -> Record:
+    """A memory of which one in fifty holds whatever is asked, each for another reason."""
+    metadata: dict[str, Json] = {"fact": {"kind": "identity"}}
+    tags: tuple[str, ...] = ("note",)
+    match number % 250:
+        case 0:
+            metadata = {"fact": {"kind": "constraint"}}
+        case 50:
+            metadata = {"fact": {"kind": "plan", "pinned": True}}
+        case 100 | 150 | 200:
+            tags = ({100: "do", 150: "blacklist", 200: "know"}[number % 250],)
+    user = (None, "ana", "ben")[number % 3]
+    return a_record(replace(scope, user=user), f"word{number}", metadata=metadata, tags=tags)
+
+
+def test_what_every_context_reads_comes_from_an_index_of_its_own(schema: str) -> None:
+    """Among 20,000 memories, the 400 that hold whatever is asked are found without looking at the others."""
+    scope, plans = a_scope(), list[str]()
+    where = Where(scope=scope, alive_at=NOW, filter=And((owned_by("ana", None), STANDING)))
+
+    async def main() -> tuple[list[Record], list[Record], int]:
+        async with opened(schema) as store:
+            records = [_standing(scope, number) for number in range(20_000)]
+            for start in range(0, len(records), 2_000):
+                batch = records[start : start + 2_000]
+                await store.write(a_change(scope, *map(beginning, batch)))
+            await store.database.write("default", lambda db: db.execute("ANALYZE version"))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("memorywire_postgres.reads.fetch", _explained(plans, "ANALYZE, TIMING OFF"))
+                hits = await store.find(where, None, 500)
+            return records, hits, len(plans)
+
+    records, hits, count = run(main())
+    expected = [one for one in records if where.matches(one)]
+    assert ids(hits) == sorted(one.id for one in expected)
+    assert len(expected) == 267
+    assert count == 1
+    assert "version_standing" in plans[0]
+    assert "Seq Scan" not in plans[0]
+    looked_at = [int(rows) for rows in re.findall(r"Rows Removed by \w+: (\d+)", plans[0])]
+    assert sum(looked_at) < 400, plans[0]  # those of the third user, and no other
+
+
+def _explained(plans: list[str], options: str = "COSTS") -> object:
     async def look(db: object, query: str, bindings: object = None) -> object:
-        plans.append("\n".join(line for (line,) in await fetch(db, f"EXPLAIN {query}", bindings)))
+        rows = await fetch(db, f"EXPLAIN ({options}) {query}", bindings)
+        plans.append("\n".join(line for (line,) in rows))
         return await fetch(db, query, bindings)
 
     return look

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.query import FIELDS, Compare, Filter, Operator, Where
+from memorywire.model.query import FIELDS, STANDING, And, Compare, Filter, Operator, Where
 from memorywire.model.record import Json
 from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
 from memorywire_postgres.rows import COLUMNS, bind_scope, dumps, encode_text
@@ -43,12 +43,24 @@ _CURRENT_THEN = """version.began > 0 AND version.content IS NOT NULL AND EXISTS 
 )"""
 
 
+# The condition of the index `version_standing`, which `STANDING` implies: only so does the planner use it.
+_STANDING = """(
+  strpos((version.facts -> 'metadata')::text, '"constraint"') > 0
+  OR strpos((version.facts -> 'metadata')::text, '"pinned"') > 0
+  OR strpos((version.facts -> 'tags')::text, '"blacklist"') > 0
+  OR strpos((version.facts -> 'tags')::text, '"do"') > 0
+  OR strpos((version.facts -> 'tags')::text, '"know"') > 0
+)"""
+
+
 def conditions(where: Where) -> Conditions:
     """The versions that match."""
     compiler = _Compiler()
     rest = compiler.take(where.filter)
-    life = _scope_and_life(where, compiler.bindings)
-    return Conditions(" AND ".join([*life, *compiler.parts]), compiler.bindings, rest)
+    parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
+    if isinstance(where.filter, And) and STANDING in where.filter.parts and where.as_of is None:
+        parts.append(_STANDING)
+    return Conditions(" AND ".join(parts), compiler.bindings, rest)
 
 
 def _scope_and_life(where: Where, bindings: dict[str, Any]) -> list[str]:
