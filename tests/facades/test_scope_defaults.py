@@ -1,4 +1,4 @@
-"""No facade hands one user's memories to another by default: a question without a user covers those of none."""
+"""No facade hands one user's memories to another by default: without a user, it covers those of none."""
 
 import asyncio
 import random
