@@ -13,6 +13,8 @@ PAGES = (
     "/memories?agent={agent}&q=script",
     "/record?agent={agent}&id={memory}",
     "/record/erase?agent={agent}&id={memory}",
+    "/profile?agent={agent}",
+    "/profile?agent={agent}&user_id={user}",
     "/playground?agent={agent}&q=script",
     "/playground?recall={recall}",
     "/activity",
@@ -27,4 +29,4 @@ PAGES = (
     "/agents",
     "/operators",
 )
-"""Addresses below /console; `{name}` is what `World.names` knows: agent, proposal, memory, recall, run."""
+"""Addresses below /console; `{name}` is in `World.names`: agent, user, proposal, memory, recall, run."""

@@ -43,7 +43,12 @@ def demo_world() -> Iterator[World]:
         modified = next(
             item for item in waiting if item["memories"] and "black tea" in item.get("preview", "")
         )
-        shown = {"agent": "support", "memory": modified["memories"][0], "recall": recall["recall_id"]}
+        shown = {
+            "agent": "support",
+            "user": "ana",
+            "memory": modified["memories"][0],
+            "recall": recall["recall_id"],
+        }
         night = stage.server.client.get("/v0/audit?operation=dream&agent_id=support").json["entries"][0]
         yield World(stage, [shown | {"proposal": modified["id"], "run": night["subject"]}])
 
@@ -52,7 +57,10 @@ def demo_world() -> Iterator[World]:
 def hostile_world() -> Iterator[World]:
     """Each hostile text is a memory, its source, its tag and its metadata, and waits in a proposal, too."""
     with staged() as stage:
-        kept = [_kept(stage, f"memory-{at}", text) for at, text in enumerate(HOSTILE)]
+        kept = [
+            _kept(stage, f"memory-{at}", text, kind="event", slot=f"s{at}") for at, text in enumerate(HOSTILE)
+        ]
+        _kept(stage, "mine", "I live in <b>Graz</b>.", user_id="evil <user>", kind="identity", slot="home")
         for at, text in enumerate(HOSTILE):
             _kept(stage, f"again-{at}", f"{text} now")
         night = stage.server.run(
@@ -68,6 +76,7 @@ def hostile_world() -> Iterator[World]:
             [
                 {
                     "agent": "hostile",
+                    "user": "evil <user>",
                     "memory": memory,
                     "proposal": proposal,
                     "recall": recall["recall_id"],
@@ -78,8 +87,8 @@ def hostile_world() -> Iterator[World]:
         )
 
 
-def _kept(stage: Stage, id: str, text: str) -> str:
-    receipt = stage.server.client.remember(text, "hostile", id=id, **_around(text))
+def _kept(stage: Stage, id: str, text: str, **fields: Any) -> str:
+    receipt = stage.server.client.remember(text, "hostile", id=id, **_around(text), **fields)
     if receipt["status"] == "staged":
         stage.call("decide", proposal_ids=[receipt["proposal_id"]], verb="approve")
     return str(receipt["id"])

@@ -40,6 +40,7 @@ from memorywire_server.console.pages import (
     memories,
     playground,
     policy,
+    profile,
     record,
     review,
 )
@@ -56,6 +57,7 @@ PAGE_GROUPS: tuple[PageGroup, ...] = (
     review.DECISIONS,
     memories.MEMORIES,
     record.RECORD,
+    profile.PROFILE,
     playground.PLAYGROUND,
     activity.ACTIVITY,
     activity.DREAMS,

@@ -1,22 +1,29 @@
 """One memory: what it says, every version of it, what it is linked to, when it was used, how it ends."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import ValidationError, convert, to_builtins
 from starlette.responses import Response
 
+from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.label import MARK, SLOT_CHARS_MAX, Kind, Label
 from memorywire.model.proposal import ERASE
 from memorywire.model.record import Json
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
 from memorywire_server.console.page import Form, Page, PageGroup, View, show_text
-from memorywire_server.console.render import plain
+from memorywire_server.console.render import day_ms, plain
 from memorywire_server.console.sessions import Note
 
 _RECALLS = 20
-_CONTENT_FIELDS = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
+_CONTENT_FIELDS = (
+    *("type", "content", "confidence", "source", "occurred_at", "expires_at", "session_id", "metadata"),
+    *("tags", "derived_from"),
+)
 
 
 async def record(page: Page) -> Response:
@@ -41,6 +48,9 @@ async def record(page: Page) -> Response:
         recalls=recalls["items"],
         expiry=expiry,
         raw=page.link("/record/raw", id=id, agent=agent),
+        label=_read_label(_find_last_record(chain)),
+        kinds=list(Kind),
+        slot_chars=SLOT_CHARS_MAX,
     )
 
 
@@ -67,7 +77,9 @@ async def restore(page: Page, form: Form) -> Response:
     if older is None:
         raise NotFound("what that version said is gone", field="version")
     text = f"Version {number} is current again."
-    return await _rewrite(page, agent, older["record"], chain[-1]["number"], text)
+    # What is said comes back, not how long it lives: an earlier end may have passed.
+    expiry = chain[-1].get("record", {}).get("expires_at")
+    return await _rewrite(page, agent, {**older["record"], "expires_at": expiry}, chain[-1]["number"], text)
 
 
 async def correct(page: Page, form: Form) -> Response:
@@ -79,6 +91,54 @@ async def correct(page: Page, form: Form) -> Response:
     right = {**current, "content": form.text("content"), "source": page.caller.name}
     text = "Corrected. The earlier version is below."
     return await _rewrite(page, agent, right, current["version"], text)
+
+
+async def relabel(page: Page, form: Form) -> Response:
+    """The label that the form gives becomes part of the next version; the content stays.
+
+    A label that is `given` is not read from the text again; the choice `read` leaves it to the reader.
+    """
+    agent, id = form.text("agent"), form.text("id")
+    current = await page.call("get", agent_id=agent, id=id)
+    if str(current["version"]) != form.text("version"):
+        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+    kind, mark = form.text("kind"), current["metadata"].get(MARK, {})
+    if not isinstance(mark, Mapping):
+        raise Conflict(f"metadata.{MARK} of this memory is not a label", field="kind")
+    label = {} if kind == _READ else {"given": True} if kind == _NONE else _build_label(form, kind)
+    label |= {"pinned": True} if mark.get("pinned") is True else {}
+    metadata = {name: value for name, value in current["metadata"].items() if name != MARK}
+    right = {**current, "metadata": {**metadata, MARK: label} if label else metadata}
+    return await _rewrite(page, agent, right, current["version"], "The label was changed.")
+
+
+_READ, _NONE = "read", "none"
+
+
+def _build_label(form: Form, kind: str) -> dict[str, Json]:
+    slot, until = form.get("slot"), form.get("until")
+    if kind not in list(Kind):
+        raise InvalidRequest(f"{kind} is not a kind", field="kind")
+    if slot is not None and not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", slot):
+        raise InvalidRequest("a slot is a name in small letters", field="slot", fix="for example home")
+    label = Label(
+        kind=Kind(kind),
+        subject=form.get("subject"),
+        slot=slot,
+        value=form.get("value"),
+        negative=form.get("polarity") == "negative",
+        valid_until=None if until is None else day_ms(until, "until") + DAY_MS - 1,
+        given=True,
+    )
+    fields: dict[str, Json] = to_builtins(label)
+    return fields
+
+
+def _read_label(record: Json) -> Label | None:
+    try:
+        return convert(record["metadata"][MARK], Label)
+    except (TypeError, KeyError, ValidationError):  # erased, without a label, or something else
+        return None
 
 
 async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int, text: str) -> Response:
@@ -200,6 +260,7 @@ RECORD = PageGroup(
         View(path="/record/picture", look=picture),
         View(path="/record/restore", do=restore),
         View(path="/record/correct", do=correct),
+        View(path="/record/label", do=relabel),
         View(path="/record/erase", look=erase_preview),
         View(path="/record/forget", do=forget),
     )
