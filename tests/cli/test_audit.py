@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.cli.operator import format_tokens
+from memorywire_server.commands.operator import format_tokens
 from tests.cli.shell import Inside, Shell
 from tests.journal.books import a_ledger, write_entries
 

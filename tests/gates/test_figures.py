@@ -11,7 +11,6 @@ from tests.gates.source import ROOT
 
 # Where the limit is not reached yet: what was measured last. Each may only fall; record what it falls to.
 RECORDED = {
-    "lines": 58_400,
     "remember functions": 196,
 }
 _ROUNDS = 3

@@ -13,7 +13,8 @@ from memorywire.pipeline.context import Routing
 from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.wrappers import Faults, with_faults, with_name
+from memorywire.stores.wrappers import with_name
+from memorywire_testing.faults import Faults, with_faults
 from tests.engine.stage import HandClock
 
 A = TypeVar("A")

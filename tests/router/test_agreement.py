@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, NotFound
-from memorywire.stores.wrappers import Fault
+from memorywire_testing.faults import Fault
 from tests.router.desk import FACTS, Scene, kept, play
 
 Step: TypeAlias = tuple[str, int, int]

@@ -20,16 +20,9 @@ from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Mount, Router
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.wrappers import (
-    Faults,
-    open_on_demand,
-    with_breaker,
-    with_faults,
-    with_hedge,
-    with_seal,
-    with_timeout,
-)
+from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
 from memorywire_testing.checks import CHECKS, Check
+from memorywire_testing.faults import Faults, with_faults
 from memorywire_testing.samples import SPACE
 
 

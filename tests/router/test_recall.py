@@ -9,8 +9,8 @@ import pytest
 from memorywire import Memory
 from memorywire.model.answers import Recalled, Verdict
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreUnavailable
-from memorywire.stores.wrappers import Fault
 from memorywire.wire.codec import encode
+from memorywire_testing.faults import Fault
 from tests.router.desk import FACTS, LONG, SHORT, Scene, Ward, play
 from tests.spec.schemas import faults
 

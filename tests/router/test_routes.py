@@ -11,7 +11,8 @@ from memorywire.model.answers import Recalled
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Mount, Route, Router, by_rules, learned
-from memorywire.stores.wrappers import Fault, Faults, with_faults, with_name
+from memorywire.stores.wrappers import with_name
+from memorywire_testing.faults import Fault, Faults, with_faults
 from memorywire_testing.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
 from tests.router.desk import LONG
 

@@ -9,16 +9,8 @@ from memorywire.model.errors import Conflict, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query, Scored
 from memorywire.stores.contract import Store, SupportsChangeLog
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.wrappers import (
-    Fault,
-    Faults,
-    open_on_demand,
-    with_breaker,
-    with_faults,
-    with_hedge,
-    with_seal,
-    with_timeout,
-)
+from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
+from memorywire_testing.faults import Fault, Faults, with_faults
 from memorywire_testing.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
 from memorywire_testing.samples import a_change as changed
 from tests.engine.stage import HandClock

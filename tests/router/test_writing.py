@@ -14,8 +14,8 @@ from memorywire.model.errors import (
     NotFound,
     StoreUnavailable,
 )
-from memorywire.stores.wrappers import Fault
 from memorywire.stores.wrappers.resilience import PAUSE_MS
+from memorywire_testing.faults import Fault
 from tests.engine.stage import HandClock
 from tests.router.desk import FACTS, SHORT, Scene, Ward, kept, play
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from memorywire.stores import contract
+from memorywire.stores import contract, wrappers
+from memorywire_testing import faults
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,11 @@ def test_a_protocol_answers_to_its_earlier_name(earlier: str, name: str) -> None
 def test_other_names_are_unknown() -> None:
     with pytest.raises(AttributeError, match="Librarian"):
         _ = contract.Librarian
+    with pytest.raises(AttributeError, match="Librarian"):
+        _ = wrappers.Librarian
+
+
+@pytest.mark.parametrize("name", ["Fault", "Faults", "with_faults"])
+def test_the_store_that_fails_on_purpose_is_found_where_it_was(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match="memorywire_testing.faults"):
+        assert getattr(wrappers, name) is getattr(faults, name)

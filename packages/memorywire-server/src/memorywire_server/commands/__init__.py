@@ -1,1 +1,1 @@
-"""The commands `serve`, `mcp` and `webhook`, and the demo data of `serve --demo`."""
+"""The commands `serve`, `mcp`, `operator` and `webhook`, and the demo data of `serve --demo`."""

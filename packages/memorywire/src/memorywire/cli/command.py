@@ -64,7 +64,7 @@ GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command."""
 
 SATELLITES = {
-    **dict.fromkeys(("mcp", "serve", "webhook"), "memorywire-server"),
+    **dict.fromkeys(("mcp", "operator", "serve", "webhook"), "memorywire-server"),
     **dict.fromkeys(("bench", "eval"), "memorywire-evals"),
     "conformance": "memorywire-testing",
     "shards": "memorywire-postgres",

@@ -144,22 +144,22 @@ class PreparedActs:
 
 
 def _write_act(db: Session, act: Act, drafts: Sequence[Draft]) -> None:
-    changed = _write_rows(db, act)
+    keys = _write_rows(db, act)
     if act.erased or act.unsaid:
-        changed += _erase(db, act)
-    gone = _rename_people(db, act, changed) if act.erased or act.acknowledged else []
+        keys += _erase(db, act)
+    gone = _rename_people(db, act, keys) if act.erased or act.acknowledged else []
     if drafts:
-        ledger.append_with_rows(db, drafts, changed)
+        ledger.append_with_rows(db, drafts, keys)
     for person in gone:
         _remove_person(db, person)
 
 
 def _write_rows(db: Session, act: Act) -> list[RowKey]:
     """Write all but what an erase removes; gives the rows that were changed."""
-    changed: list[RowKey] = []
+    keys: list[RowKey] = []
     for proposal in act.proposals:
         _put_proposal(db, proposal)
-        changed += ledger.proposal_keys(proposal.id)
+        keys += ledger.proposal_keys(proposal.id)
     for entry in act.outbox:
         db.execute("put_outbox_entry", _outbox_row(entry))
     for store, change in act.acknowledged:
@@ -168,30 +168,30 @@ def _write_rows(db: Session, act: Act) -> list[RowKey]:
             raise Conflict(f"change {change} is no longer in the outbox of {store}", field="change_id")
     if act.edition is not None:
         _add_edition(db, act.edition)
-        changed.append(("edition", (act.edition.tenant, act.edition.number)))
+        keys.append(("edition", (act.edition.tenant, act.edition.number)))
     for scope, rule, change in act.ruled:
         db.execute("add_ruled_change", bind_scope(scope) | {"rule": rule, "change": change})
-        changed.append(("ruled", (scope.tenant, rule, change)))
+        keys.append(("ruled", (scope.tenant, rule, change)))
     if act.registered is not None:
-        changed += _register(db, act.registered)
+        keys += _register(db, act.registered)
     for words in act.accepted:
         db.execute("accept_words", {"tenant": words.tenant, "digest": words.digest})
-        changed.append(("rejected", (words.tenant,)))
+        keys.append(("rejected", (words.tenant,)))
     for words in act.rejected:
         row = {"tenant": words.tenant, "digest": words.digest, "proposal": words.proposal}
         db.execute("reject_words", row)
-        changed.append(("rejected", (words.tenant,)))
-    return changed
+        keys.append(("rejected", (words.tenant,)))
+    return keys
 
 
-def _rename_people(db: Session, act: Act, changed: list[RowKey]) -> list[Person]:
+def _rename_people(db: Session, act: Act, keys: list[RowKey]) -> list[Person]:
     """Take the ids of users out of their rows, once nothing that they said is left."""
     owners = _find_owners(db, act.erased)
     owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
     visible = (owner for owner in sorted(owners) if _has_memories(db, owner[0][0]))
     gone = list({person: None for person, agent in visible if not _has_content(db, person, agent)})
     for person in gone:
-        changed += _rename_person(db, person)
+        keys += _rename_person(db, person)
     return gone
 
 
@@ -292,18 +292,18 @@ def list_editions(db: Session, tenant: str, limit: int) -> list[Edition]:
     ]
 
 
-def bind_filter(wanted: Wanted) -> dict[str, Any]:
+def bind_filter(filters: Wanted) -> dict[str, Any]:
     """The parameters of a filter of proposals."""
     return {
-        "tenant": wanted.tenant,
-        "agent": wanted.agent,
-        "user": wanted.user,
-        "batch": wanted.batch,
-        "rule": wanted.rule,
-        "text": wanted.text,
-        "states": json.dumps([state.value for state in wanted.states or State]),
-        "after": wanted.after,
-        "limit": wanted.limit,
+        "tenant": filters.tenant,
+        "agent": filters.agent,
+        "user": filters.user,
+        "batch": filters.batch,
+        "rule": filters.rule,
+        "text": filters.text,
+        "states": json.dumps([state.value for state in filters.states or State]),
+        "after": filters.after,
+        "limit": filters.limit,
     }
 
 
@@ -438,7 +438,7 @@ def _rename_person(db: Session, person: Person) -> list[RowKey]:
     if _sees_memories(db, tenant):
         for statement in ("rename_versions", "rename_changes"):
             db.execute(statement, bindings)
-    changed: list[RowKey] = [
+    keys: list[RowKey] = [
         (kind, tuple(key))
         for kind in ("ruled", "register")
         for key in db.rows(f"{kind}_keys_of_person", bindings)
@@ -452,7 +452,7 @@ def _rename_person(db: Session, person: Person) -> list[RowKey]:
     for id, body in proposals:
         db.execute("rename_proposal", {**bindings, "id": id, "body": _rewrite(body, bindings)})
     db.schedule_scrub()
-    return [*changed, *(key for id, _ in proposals for key in ledger.proposal_keys(str(id)))]
+    return [*keys, *(key for id, _ in proposals for key in ledger.proposal_keys(str(id)))]
 
 
 def forget_person(db: Session, person: Person, drafts: Sequence[Draft]) -> bool:

@@ -177,12 +177,12 @@ class Journal:
     async def find_proposal(self, tenant: str, id: str) -> Proposal | None:
         return await self._find_proposal("proposal", tenant=tenant, id=id)
 
-    async def list_proposals(self, wanted: Wanted) -> list[Proposal]:
-        statement = "proposals_by_risk" if wanted.by_risk else "proposals"
-        return await self._find_proposals(statement, **acts.bind_filter(wanted))
+    async def list_proposals(self, filters: Wanted) -> list[Proposal]:
+        statement = "proposals_by_risk" if filters.by_risk else "proposals"
+        return await self._find_proposals(statement, **acts.bind_filter(filters))
 
-    async def count_proposals(self, wanted: Wanted) -> int:
-        return int(await self._value("count_proposals", acts.bind_filter(wanted)))
+    async def count_proposals(self, filters: Wanted) -> int:
+        return int(await self._value("count_proposals", acts.bind_filter(filters)))
 
     async def list_overdue(self, now: int) -> list[Proposal]:
         """Proposals that waited too long."""

@@ -300,9 +300,9 @@ def _build_event(sequence: int, entry: dict[str, Json], user: str | None) -> Eve
 
 def _list_memories(entry: dict[str, Json]) -> tuple[str, ...]:
     details = entry.get("details", {})
-    begun = [commitment["id"] for commitment in entry.get("commitments", ())]
+    starts = [commitment["id"] for commitment in entry.get("commitments", ())]
     ended = [end[0] for end in details.get("ended", ())]
-    return tuple(dict.fromkeys([*begun, *ended, *details.get("erased", ()), *details.get("memories", ())]))
+    return tuple(dict.fromkeys([*starts, *ended, *details.get("erased", ()), *details.get("memories", ())]))
 
 
 class TreeHead(Struct, frozen=True, kw_only=True):

@@ -155,11 +155,11 @@ class Replay(Struct, kw_only=True):
         self.erased.add(memory)
         self.live.pop(memory, None)
         for number in range(1, self.newest.get(memory, 0) + 1):
-            begun = self.versions.get((*memory, number))
-            if begun is not None:
-                begun.erased = True
-                ended_by = by if begun.ended is None else begun.ended.by
-                begun.ended = Ended(EndReason.ERASED.value, ended_by, None)
+            claim = self.versions.get((*memory, number))
+            if claim is not None:
+                claim.erased = True
+                ended_by = by if claim.ended is None else claim.ended.by
+                claim.ended = Ended(EndReason.ERASED.value, ended_by, None)
 
 
 def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
@@ -324,9 +324,9 @@ def _first_told(work: _Comparison) -> int:
 
 def _has_erased(work: _Comparison, key: tuple[str, str]) -> bool:
     tenant, id = key
-    begun = (one for (owner, _, _), one in work.replay.versions.items() if owner == tenant)
+    claims = (one for (owner, _, _), one in work.replay.versions.items() if owner == tenant)
     return bool(work.replay.erased) and (
-        any(one.by == id and one.erased for one in begun) or not work.replay.changes[key].puts
+        any(one.by == id and one.erased for one in claims) or not work.replay.changes[key].puts
     )
 
 
@@ -336,9 +336,9 @@ def _compare_versions(work: _Comparison) -> None:
         work.versions += 1
         key = (version.tenant, version.id, version.number)
         unseen.discard(key)
-        begun = work.replay.versions.get(key)
-        if begun is not None:
-            details = _version_faults(work, key, begun, version)
+        claim = work.replay.versions.get(key)
+        if claim is not None:
+            details = _version_faults(work, key, claim, version)
         elif work.after:
             details = _older_faults(work, key, version)
         else:
@@ -347,9 +347,9 @@ def _compare_versions(work: _Comparison) -> None:
         for detail in details:
             work.differ("memory", f"{version.id} v{version.number}{owner}", detail)
     for tenant, id, number in unseen:
-        begun = work.replay.versions[tenant, id, number]
-        if (tenant, begun.agent) not in work.replay.bound:
-            entry = begun.commitments[0][0]
+        claim = work.replay.versions[tenant, id, number]
+        if (tenant, claim.agent) not in work.replay.bound:
+            entry = claim.commitments[0][0]
             work.differ("memory", f"{id} v{number}", f"is missing: entry {entry} of the ledger began it")
 
 
@@ -371,46 +371,46 @@ def _older_faults(work: _Comparison, key: VersionKey, version: StoredVersion) ->
 
 
 def _version_faults(
-    work: _Comparison, key: VersionKey, begun: Begun, version: StoredVersion
+    work: _Comparison, key: VersionKey, claim: Begun, version: StoredVersion
 ) -> Iterator[str]:
-    if version.began_by != begun.by:
+    if version.began_by != claim.by:
         yield "it was begun by another change"
     elif not version.is_in_place:
         yield "it does not stand where its change put it"
-    if version.agent != begun.agent:
-        yield f"it is of agent {version.agent} here, and of {begun.agent} in the ledger"
-    yield from _ending_faults(begun, version)
-    if begun.erased:
-        if not _is_user(work, begun.mark, version.user):
+    if version.agent != claim.agent:
+        yield f"it is of agent {version.agent} here, and of {claim.agent} in the ledger"
+    yield from _ending_faults(claim, version)
+    if claim.erased:
+        if not _is_user(work, claim.mark, version.user):
             yield "it is of another user than in the ledger"
         if not version.is_blank:
             yield "it was erased, and has content again"
     elif not version.has_content:
         yield "its content is gone, and no entry of the ledger erased it"
     else:
-        yield from _content_faults(work, key, begun, version)
+        yield from _content_faults(work, key, claim, version)
 
 
-def _ending_faults(begun: Begun, version: StoredVersion) -> Iterator[str]:
+def _ending_faults(claim: Begun, version: StoredVersion) -> Iterator[str]:
     reason, into = version.reason, version.into
     is_live = version.is_live and version.ended_by is None and reason is None
-    if begun.ended is None:
+    if claim.ended is None:
         if not is_live:
             yield "it has ended here, and is live in the ledger"
         return
     if is_live:
-        yield f"it is live here, and ended in the ledger ({begun.ended.reason})"
+        yield f"it is live here, and ended in the ledger ({claim.ended.reason})"
         return
-    if reason != begun.ended.reason or version.ended_by != begun.ended.by:
-        yield f"it ended for another reason than in the ledger ({begun.ended.reason})"
-    if begun.ended.into is not None and into != begun.ended.into:
+    if reason != claim.ended.reason or version.ended_by != claim.ended.by:
+        yield f"it ended for another reason than in the ledger ({claim.ended.reason})"
+    if claim.ended.into is not None and into != claim.ended.into:
         yield "another memory replaced it than in the ledger"
-    if begun.ended.into is None and into is not None and reason in ("replaced", "erased", "forgotten"):
+    if claim.ended.into is None and into is not None and reason in ("replaced", "erased", "forgotten"):
         yield "another memory replaced it than in the ledger"
 
 
 def _content_faults(
-    work: _Comparison, key: VersionKey, begun: Begun, version: StoredVersion
+    work: _Comparison, key: VersionKey, claim: Begun, version: StoredVersion
 ) -> Iterator[str]:
     try:
         record = version.read()
@@ -419,10 +419,10 @@ def _content_faults(
         yield "its row cannot be read"
         return
     salts = work.salts.get(key, {})
-    salted = [(salts.get(seq), claim) for seq, claim in begun.commitments]
-    if all(salt is None for salt, _ in salted):
+    pairs = [(salts.get(seq), hash) for seq, hash in claim.commitments]
+    if all(salt is None for salt, _ in pairs):
         yield "its salt is gone, so the ledger cannot vouch for its content"
-    elif not any(salt is not None and commitment(salt, digest) == claim for salt, claim in salted):
+    elif not any(salt is not None and commitment(salt, digest) == hash for salt, hash in pairs):
         yield "it says something else than the ledger committed to"
     elif work.indexed and not version.is_indexed(record):
         yield "its search index is not that of its words"
@@ -430,13 +430,13 @@ def _content_faults(
 
 def _compare_salts(work: _Comparison) -> None:
     for key, salts in work.salts.items():
-        begun = work.replay.versions.get(key)
+        claim = work.replay.versions.get(key)
         named = f"{key[1]} v{key[2]}"
-        entries = set() if begun is None else {seq for seq, _ in begun.commitments}
-        if begun is not None and begun.erased and any(salt is not None for salt in salts.values()):
+        entries = set() if claim is None else {seq for seq, _ in claim.commitments}
+        if claim is not None and claim.erased and any(salt is not None for salt in salts.values()):
             work.differ("memory", named, "it was erased, and its salt is there again")
         # Entries of changes that another store keeps have salts and are no versions here.
-        if begun is not None and set(salts) - entries and not _is_elsewhere(work, set(salts) - entries):
+        if claim is not None and set(salts) - entries and not _is_elsewhere(work, set(salts) - entries):
             work.differ("memory", named, "there is a salt that no entry of the ledger uses")
 
 
