@@ -73,7 +73,7 @@ class Words(Struct, frozen=True, kw_only=True):
     proposal: str
 
 
-class Act(Struct, frozen=True, kw_only=True):
+class Act(Struct, frozen=True, kw_only=True, gc=False):
     """What is written together, all of it or none of it.
 
     A proposal that was there before must be one revision older there, else the act conflicts. `outbox` are

@@ -101,7 +101,7 @@ _FIELDS, _DEFAULTS = Record.__struct_fields__, tuple(map(_default, fields(Record
 _NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; it is no part of a version
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class Content(Struct, frozen=True, kw_only=True, gc=False):
     """A version whose digest the ledger commits to."""
 
     memory: str
@@ -109,7 +109,7 @@ class Content(Struct, frozen=True, kw_only=True):
     digest: bytes
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One thing that was done. `details` name ids, counts, scores and reasons, never what a memory says.
 
     `subject` is the id of the change, proposal or recall; `kind` says how it ended (committed, staged,
@@ -135,7 +135,7 @@ class Salt(NamedTuple):
     salt: bytes
 
 
-class Commitment(Struct, frozen=True):
+class Commitment(Struct, frozen=True, gc=False):
     """The salted digest of a version."""
 
     digest: str
@@ -143,7 +143,7 @@ class Commitment(Struct, frozen=True):
     version: int
 
 
-class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An entry as it is hashed and kept, in the alphabetical order of its canonical text.
 
     The transaction adds the sequence number, the mark of the person that the entry is about, and in `state`
@@ -164,7 +164,7 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tenant: str
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """An entry without what only the transaction knows; `person` is a tenant and one of its users."""
 
     body: Body

@@ -74,7 +74,7 @@ class Verdict(StrEnum):
     NO_MATCH = "no_match"
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class Outcome(Struct, frozen=True, kw_only=True, gc=False):
     """The result of a request in one store; `error` is None when it succeeded."""
 
     store: str

@@ -27,7 +27,7 @@ class Base(StrEnum):
     ENDED = "ended"
 
 
-class Put(Struct, frozen=True, kw_only=True):
+class Put(Struct, frozen=True, kw_only=True, gc=False):
     """A version to begin. Its number is one more than the base's, else the write conflicts.
 
     Its vector is given, or copied from version `like` of the same id whose text is the same, or
@@ -43,7 +43,7 @@ class Put(Struct, frozen=True, kw_only=True):
     bare: bool = False
 
 
-class End(Struct, frozen=True, kw_only=True):
+class End(Struct, frozen=True, kw_only=True, gc=False):
     """A live version to end; `into` names the record that replaces it, if any."""
 
     id: str
@@ -52,7 +52,7 @@ class End(Struct, frozen=True, kw_only=True):
     into: str | None = None
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class Change(Struct, frozen=True, kw_only=True, gc=False):
     """What one operation does to memory, all of it or none of it.
 
     `erase` names records of which every version is scrubbed: content, metadata, text index and

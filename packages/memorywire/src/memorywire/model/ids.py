@@ -4,7 +4,6 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
-from io import BytesIO
 from typing import TypeAlias
 
 from memorywire.model.clock import Clock
@@ -13,6 +12,7 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 _COUNTER_LIMIT = 0xFFF
 _TAIL_BYTES = 8
+_TAILS = 64  # drawn at once
 _PLACES = 42  # of the last 62 bits the first 20 are for the place, these for what tells wholes apart
 _REST = (1 << _PLACES) - 1
 
@@ -38,6 +38,10 @@ def _mint(moment: int, counter: int, random_bytes: bytes) -> str:
     return f"{time[:8]}-{time[8:]}-7{counter:03x}-{VARIANT[tail[0]]}{tail[1:4]}-{tail[4:]}"
 
 
+def _split_tails(data: bytes) -> list[bytes]:
+    return [data[at : at + _TAIL_BYTES] for at in range(0, len(data), _TAIL_BYTES)]
+
+
 class IdMint:
     """Mints ids that sort in the order they were minted, even within one millisecond.
 
@@ -51,19 +55,23 @@ class IdMint:
         self._lock = threading.Lock()
         self._last = 0
         self._counter = 0
+        self._tails: list[bytes] = []
 
     def __call__(self) -> str:
         with self._lock:
             moment, counter = self._advance(self._clock())
-        return _mint(moment, counter, self._entropy(_TAIL_BYTES))
+            if not self._tails:  # to draw for each id takes as long as all else here
+                self._tails = _split_tails(self._entropy(_TAIL_BYTES * _TAILS))
+            tail = self._tails.pop()
+        return _mint(moment, counter, tail)
 
     def many(self, count: int) -> list[str]:
         """Mint this many ids at one moment, with one draw of random bits."""
-        entropy = BytesIO(self._entropy(_TAIL_BYTES * count))
+        tails = _split_tails(self._entropy(_TAIL_BYTES * count))
         now = self._clock()
         with self._lock:
             places = [self._advance(now) for _ in range(count)]
-        return [_mint(moment, counter, entropy.read(_TAIL_BYTES)) for moment, counter in places]
+        return [_mint(*place, tail) for place, tail in zip(places, tails, strict=True)]
 
     def _advance(self, now: int) -> tuple[int, int]:
         if now > self._last:

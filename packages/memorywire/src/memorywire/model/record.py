@@ -63,7 +63,9 @@ RECALLABLE = frozenset({Standing.ACTIVE, Standing.DEMOTED})
 DEMOTED_FACTOR = 0.25
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+# gc=False, here and in other values of a write: they hold no cycles, and thousands of them in a bulk write
+# would be traversed again and again by the garbage collector (a tenth of its time).
+class Scope(Struct, frozen=True, kw_only=True, gc=False):
     """The owner of memories: an agent of a tenant, and one of its users or (None) all of them."""
 
     agent: str
@@ -79,7 +81,7 @@ class Scope(Struct, frozen=True, kw_only=True):
         )
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class Record(Struct, frozen=True, kw_only=True, gc=False):
     """One version of a memory, as every store keeps it and every reader sees it."""
 
     id: str
@@ -177,14 +179,18 @@ class Record(Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """Equal for memories that say the same thing: type, normalised content and event time."""
-        content, moment = self.content, self.occurred_at
-        if isinstance(content, str):  # the same text as the encoder's, but faster; most memories are text
-            words = content if content.isascii() else unicodedata.normalize("NFC", content)
-            quotation = quoted(" ".join(words.split()))
-            text = f'["{self.type}", {quotation}, {"null" if moment is None else moment}]'
-        else:
-            text = _in_order([self.type, content, moment])
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return digest_content(self.type, self.content, self.occurred_at)
+
+
+def digest_content(type: MemoryType, content: str | Mapping[str, Json], moment: int | None) -> str:
+    """The digest of a record with this type, content and event time."""
+    if isinstance(content, str):  # the same text as the encoder's, but faster; most memories are text
+        words = content if content.isascii() else unicodedata.normalize("NFC", content)
+        quotation = quoted(" ".join(words.split()))
+        text = f'["{type}", {quotation}, {"null" if moment is None else moment}]'
+    else:
+        text = _in_order([type, content, moment])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _format_time(moment: int) -> str:

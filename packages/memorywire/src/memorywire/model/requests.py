@@ -51,7 +51,7 @@ METADATA_BYTES_MAX = 65_536
 MinRelevance: TypeAlias = float | Literal["auto", "off"]
 
 
-class Remember(Struct, frozen=True, kw_only=True):
+class Remember(Struct, frozen=True, kw_only=True, gc=False):
     scope: Scope
     type: MemoryType
     content: str | Mapping[str, Json]

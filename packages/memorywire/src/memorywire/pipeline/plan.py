@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorywire.pipeline.context import Context
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """The change that an operation plans, with the request it came from.
 
     `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
@@ -32,7 +32,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     secrets: tuple[tuple[str, str], ...] = ()
 
 
-class CommitResult(Struct, frozen=True, kw_only=True):
+class CommitResult(Struct, frozen=True, kw_only=True, gc=False):
     """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
 
     `proposed` is the change that waits: for a repeated request it is the change of the first one.

@@ -24,7 +24,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.kv import is_entry
 from memorywire.model.proposal import WAITING
-from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
+from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust, digest_content
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import commit
 from memorywire.pipeline.context import Context, unsupported
@@ -164,7 +164,7 @@ _LATER_FIELDS = frozenset({"kind", "slot", "pinned"})
 """Fields that came after fingerprints were first kept; absent, they must not change an old one."""
 
 
-class SafeRequest(Struct, frozen=True, kw_only=True):
+class SafeRequest(Struct, frozen=True, kw_only=True, gc=False):
     """A request without secrets, and what was found in it as (kind, place)."""
 
     request: Remember
@@ -288,7 +288,7 @@ def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
     for at, item in items.items():
         request = item.request
         own = {
-            ("content", draft_record(request).digest),
+            ("content", digest_content(request.type, request.content, request.occurred_at)),
             ("id", request.id),
             ("key", request.idempotency_key),
         }

@@ -344,7 +344,7 @@ T = TypeVar("T")
 Result: TypeAlias = CommitResult | Exception
 
 
-class Write(Struct, frozen=True):
+class Write(Struct, frozen=True, gc=False):
     """A change, and the act that the journal writes down with it."""
 
     change: Change

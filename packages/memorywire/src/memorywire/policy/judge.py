@@ -29,7 +29,7 @@ from memorywire.policy.rules import (
 )
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class Case(Struct, frozen=True, kw_only=True, gc=False):
     """What is judged: who asks for what, and what it would do.
 
     `records` would be put, `ending` are those that would be ended or erased, as far as they were read.

@@ -1,6 +1,7 @@
 """Applies a change inside a transaction that its caller began."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TypeAlias
 
 import apsw
@@ -9,7 +10,6 @@ from msgspec import Struct
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.codec import write_json
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
-from memorywire.model.kv import saying
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import Savepoint, Work
@@ -32,6 +32,7 @@ from memorywire.stores.sqlite.sql import QUERIES
 
 _FEW = 2
 _DIGEST = VERSION.index("digest")
+_SAYING = [*map(VERSION.index, ("tenant", "agent", "user", "digest"))]  # who says what
 
 
 class _Newest(Struct, frozen=True):
@@ -231,20 +232,26 @@ def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
     unique = {put.unique for change in changes for put in change.put}
     if len(unique) > 1 or not all(map(_is_plain, changes)):
         return None
-    sayings = dict(map(_saying_of, changes)) if True in unique else {}
-    if sayings and len(sayings) < len(changes):
-        return None
     try:
         versions = build_version_columns([change.put[0] for change in changes], space)
         change_rows = build_change_columns(changes)
     except InvalidRequest:
         return None
+    contents = None
+    if True in unique:
+        owners_and_digests = zip(*map(versions.__getitem__, _SAYING), strict=True)
+        sayings = dict(zip(owners_and_digests, map(attrgetter("at"), changes), strict=True))
+        if len(sayings) < len(changes):
+            return None
+        contents = write_json(
+            [[*owner, digest and digest.hex(), at] for (*owner, digest), at in sayings.items()]
+        )
     return Group(
         count=len(changes),
         changes=change_rows,
         versions=versions,
         replaced=[(at, _previous_row(change)) for at, change in enumerate(changes) if _replaces(change)],
-        said=write_json([[*words, at] for words, at in sayings.items()]) if sayings else None,
+        said=contents,
     )
 
 
@@ -296,8 +303,3 @@ def _replaces(change: Change) -> bool:
 def _previous_row(change: Change) -> Row:
     record = change.put[0].record
     return (record.scope.tenant, record.scope.agent, record.id, record.scope.user, record.version - 1)
-
-
-def _saying_of(change: Change) -> tuple[Row, int]:
-    record = change.put[0].record
-    return (record.scope.tenant, record.scope.agent, record.scope.user, saying(record)), change.at

@@ -271,15 +271,15 @@ def index_terms(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
     words = split_words(record.text)
     hashes = [*chain.from_iterable(map(_hash_word, words))]
-    counts = dict.fromkeys(hashes, 1)
-    if len(counts) < len(hashes):
-        counts = Counter(hashes)
-    for term, count in read_hidden_terms(record, words).items():
-        counts[_hash(term)] = count
-    entries = bytearray()
+    counts = {_hash(term): count for term, count in read_hidden_terms(record, words).items()}
+    if len(set(hashes)) < len(hashes):
+        counts = {**Counter(hashes), **counts}
+        entries = bytearray()
+    else:  # as in most texts
+        entries = bytearray(_ONCE.join([*hashes, b""]))
     for digest, count in counts.items():
         entries += digest
-        entries += _ONCE if count == 1 else min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+        entries += min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
     return len(hashes), bytes(entries)
 
 
