@@ -152,7 +152,11 @@ class AgentIndex(ABC):
         owners, _ = find_owners(where.filter)
         if owners is not None:
             numbers = [self._users[name] for name in owners if name in self._users]
-            selection = selection.filter(np.isin(selection.align(self._user.values), numbers))
+            if len(numbers) < len(self._users):  # else they own all there is
+                users = selection.align(self._user.values)
+                selection = selection.filter(
+                    users == numbers[0] if len(numbers) == 1 else np.isin(users, numbers)
+                )
         if self._tombstones or self._first_expiry <= where.alive_at:
             alive = selection.align(self._expires.values) > where.alive_at
             selection = selection.filter(selection.align(self._current.values) & alive)

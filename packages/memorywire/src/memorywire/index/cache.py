@@ -100,8 +100,9 @@ class IndexCache(Generic[Index]):
         slot = self._slots.get(owner)
         if slot is None or slot.lock.locked():
             return False
-        asks_users = where.scope.user is not None or find_owners(where.filter)[0] is not None
-        return slot.index.is_small or (asks_users and slot.index.head > 0)
+        if slot.index.is_small or slot.index.head == 0:
+            return slot.index.is_small
+        return where.scope.user is not None or find_owners(where.filter)[0] is not None
 
     def count_unsegmented(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's index were not read from a segment."""
