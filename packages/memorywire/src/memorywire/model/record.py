@@ -168,7 +168,9 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def _indexed_words(self) -> str:
         """The words to search: all of them, unless an entry of a key was set with an index of less."""
-        if self.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] != ENTRY_FORM or isinstance(self.content, str):
+        if isinstance(self.content, str):
+            return self.content
+        if self.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] != ENTRY_FORM:
             return self.words
         mark = self.metadata.get("kv")
         limit = mark.get("index") if isinstance(mark, Mapping) else None

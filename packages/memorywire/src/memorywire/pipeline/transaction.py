@@ -57,6 +57,7 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -370,7 +371,7 @@ class Transaction(Struct, frozen=True):
         written.
         """
         context, store = self.context, self.context.store
-        changes = await embed_changes([write.change for write in writes], context)
+        changes = await embed_changes([*map(attrgetter("change"), writes)], context)
         now = asyncio.get_running_loop().time
         if context.governance is None:
             start = now()

@@ -140,22 +140,6 @@ def _faces() -> dict[int, str]:
 _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 
 
-def is_innocent(names: Iterable[str], values: Iterable[Json]) -> bool:
-    """Whether no pattern could fit anywhere in these names and values.
-
-    All texts are read as lines of one. No rule looks further around a secret than to the ends of its line, so
-    whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised: then False.
-    """
-    keys, texts = [*names], list[str]()
-    for value in values:
-        if value:  # most of what a request can say it does not
-            _gather(value, "", keys, texts)
-    words, identifiers = "\n".join(texts), "\n".join(dict.fromkeys(keys))
-    if not (words.isascii() and identifiers.isascii()) or _compile_any(_TELLING).Match(words.encode()):
-        return False
-    return not identifiers or not _compile_any(_TELLING_NAMES).Match(identifiers.encode())
-
-
 def _gather(value: Json, name: str, keys: list[str], texts: list[str]) -> None:
     """Collect texts, each behind its name; apart from them keys and joined lines, for issuers' forms only."""
     if isinstance(value, str):
@@ -224,14 +208,26 @@ class Redactor:
         self._innocent_names: set[str] = set()
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
-        """Whether a glance shows that these names and values hold no secret; False says nothing."""
+        """Whether a glance shows that these names and values hold no secret; False says nothing.
+
+        All texts are read as lines of one. No rule looks further around a secret than to the ends of its
+        line, so whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised.
+        """
         if not self._patterns or self._has_known or self._personal:
             return False
-        new = [*filterfalse(self._innocent_names.__contains__, filter(None, names))]
-        innocent = is_innocent(new, values)
-        if new and innocent:
-            _learn(new, self._innocent_names)
-        return innocent
+        keys, texts = [*filterfalse(self._innocent_names.__contains__, filter(None, names))], list[str]()
+        new = len(keys)
+        for value in values:
+            if value:  # most of what a request can say it does not
+                _gather(value, "", keys, texts)
+        words, identifiers = "\n".join(texts), "\n".join(dict.fromkeys(keys))
+        if not (words.isascii() and identifiers.isascii()) or _compile_any(_TELLING).Match(words.encode()):
+            return False
+        if identifiers and _compile_any(_TELLING_NAMES).Match(identifiers.encode()):
+            return False
+        if new:
+            _learn(keys[:new], self._innocent_names)
+        return True
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The text without its secrets, and the kinds that were found."""
