@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.app import load_settings
-from memorywire.cli.dream import override_background
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType
+from memorywire_server.commands.serve import override_background
 from tests.cli.shell import Shell
 
 TABLE = """

@@ -157,3 +157,14 @@ def _render_status(answer: Answer) -> Iterator[str]:
     rows = [[one["name"], str(one["buckets"]), str(one["coming"])] for one in answer["shards"]]
     headers = ["SHARD", "BUCKETS", "COMING"]
     yield from format_table(headers, rows, elastic="SHARD")
+
+
+EXAMPLES = {
+    "shards": ("memorywire shards status --store shards+postgresql://me@db/directory",),
+    "shards add": (
+        "memorywire shards add b postgresql://me@db2/memory --store shards+postgresql://me@db/directory",
+    ),
+    "shards move": ("memorywire shards move 12 13 --to b --store shards+postgresql://me@db/directory",),
+    "shards status": ("memorywire shards status --store shards+postgresql://me@db/directory",),
+    "shards bucket": ("memorywire shards bucket support --store shards+postgresql://me@db/directory",),
+}

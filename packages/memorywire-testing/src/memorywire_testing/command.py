@@ -113,3 +113,8 @@ def _write_reports(report: "Report", forms: dict[str, str | None], badge: Path |
             Path(place).write_text(text, encoding="utf-8")
     if badge is not None:
         badge.write_text(formats.badge(report), encoding="utf-8")
+
+
+EXAMPLES = {
+    "conformance": ("memorywire conformance sqlite:////tmp/scratch.db --html report.html",),
+}

@@ -313,3 +313,8 @@ def _show(report: "Report") -> None:
         click.echo()
         for line in format_table(HEADERS, asked, elastic=""):
             click.echo(line)
+
+
+EXAMPLES = {
+    "bench": ("memorywire bench",),
+}

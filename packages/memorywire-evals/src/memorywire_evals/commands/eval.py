@@ -373,3 +373,8 @@ def _show(document: dict[str, Any]) -> None:
     for note in notes(document):
         click.echo(note)
     click.echo("")
+
+
+EXAMPLES = {
+    "eval": ("memorywire eval --help",),
+}

@@ -116,3 +116,8 @@ def _command_path() -> str:
     """Return the absolute path of this command, since a client may have another PATH."""
     path = Path(sys.argv[0])
     return str(path.absolute()) if path.stem == "memorywire" and path.is_file() else "memorywire"
+
+
+EXAMPLES = {
+    "mcp": ("memorywire mcp --agent coder", "memorywire mcp --print-config"),
+}

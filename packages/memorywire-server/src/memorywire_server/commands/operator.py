@@ -166,3 +166,12 @@ def _render_operators(answer: Answer) -> list[str]:
         )
     headers = ["name", "role", "tenants", "agents", "tokens", "last used"]
     return format_table(headers, rows, elastic="agents", empty="no operators; the local user needs no token")
+
+
+EXAMPLES = {
+    "operator": ("memorywire operator add ana --role reviewer",),
+    "operator add": ("memorywire operator add ana --role reviewer --expires 90d",),
+    "operator rotate": ("memorywire operator rotate ana --overlap 60",),
+    "operator revoke": ("memorywire operator revoke ana",),
+    "operator list": ("memorywire operator list",),
+}

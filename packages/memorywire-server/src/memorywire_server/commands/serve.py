@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, without_scope
-from memorywire.cli.dream import background_options, override_background
-from memorywire.cli.inputs import option
+from memorywire.cli.inputs import add_options, option
 from memorywire.cli.problems import UsageHint
+from memorywire.model.consolidation import OFF
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import install_hint
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 
 GROUP = "memorywire.mounts"
+_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_SHORTEST = 0.1
 
 F = TypeVar("F", bound=Callable[..., Any])
 OpenMounts = Callable[..., "list[MountedApp]"]
@@ -93,6 +97,44 @@ def _load_installed() -> Iterator[Mountable]:
     for point in entry_points(group=GROUP):
         mountable: Mountable = point.load()
         yield mountable
+
+
+def _parse_seconds(value: str) -> float | str:
+    if value == OFF:
+        return value
+    if not _SECONDS.fullmatch(value) or float(value) < _SHORTEST:
+        raise click.BadParameter(f"write a number of seconds, at least {_SHORTEST}, or off")
+    return float(value)
+
+
+def _parse_time_of_day(value: str) -> int | str:
+    from memorywire.app.settings import moment_of_day
+
+    minutes = OFF if value == OFF else moment_of_day(value)
+    if minutes is None:
+        raise click.BadParameter("write a time such as 03:00, in UTC, or off")
+    return minutes
+
+
+background_options = add_options(
+    option(
+        "--promote SECONDS|off",
+        "How often session notes are promoted; default: the settings.",
+        type=_parse_seconds,
+    ),
+    option(
+        "--night HH:MM|off",
+        "When the daily consolidation runs, in UTC; default: the settings.",
+        type=_parse_time_of_day,
+    ),
+)
+
+
+def override_background(settings: "ConsolidationSettings", **values: Any) -> "ConsolidationSettings":
+    """Return the settings of background work; typed options come first."""
+    overrides: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    off: dict[str, Any] = dict.fromkeys(name for name, value in overrides.items() if value == OFF)
+    return replace(settings, **(overrides | off))
 
 
 @click.command("serve")
@@ -263,3 +305,8 @@ class _MountedApps(Struct):
             click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
         else:
             click.echo(f"console:   {url}/console")
+
+
+EXAMPLES = {
+    "serve": ("memorywire serve --port 8377", "memorywire serve --demo"),
+}

@@ -114,3 +114,12 @@ def _run(cli: CliContext, work: "Callable[[Webhooks, Journal], Awaitable[T]]", i
         return await work(webhooks, journal)
 
     return run_in_journal(cli.local_settings, act)
+
+
+EXAMPLES = {
+    "webhook": ("memorywire webhook add https://example.com/hook",),
+    "webhook add": ("memorywire webhook add https://example.com/hook --agents 'support*'",),
+    "webhook list": ("memorywire webhook list",),
+    "webhook letters": ("memorywire webhook letters 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
+    "webhook remove": ("memorywire webhook remove 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
+}

@@ -25,7 +25,7 @@ _SECTIONS = {
     "undo:changes kv layer procedure",
     "Review and audit": "review policy why:lookup audit scan:recover recover erase:forget",
     "Serve": "serve mcp hook operator webhook call capabilities:about",
-    "Move data": "export import:import_ import-lines:import_ migrate backup restore:backup",
+    "Move data": "export import:import_ import-lines:import_ migrate:import_ backup restore:backup",
     "Maintain": "doctor dream calibrate reembed debts backends conformance",
     "About": "demo version:about completion:about",
 }
@@ -61,7 +61,10 @@ HINTS = {
 """Words that people type and that several commands answer."""
 
 GROUP = "memorywire.commands"
-"""Entry points of this group add commands; each names a click command."""
+"""Entry points of this group add commands; each names a click command.
+
+Its module may have EXAMPLES, as this one.
+"""
 
 SATELLITES = {
     **dict.fromkeys(("mcp", "operator", "serve", "webhook"), "memorywire-server"),
@@ -111,6 +114,8 @@ class Commands(click.Group):
         else:
             point = _list_added().get(name)
             command = None if point is None else point.load()
+            if point is not None:
+                EXAMPLES.update(getattr(sys.modules[point.module], "EXAMPLES", {}))
         if command is not None:
             _use_help_context(command)
         return command
@@ -358,19 +363,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "scan": ("memorywire scan --fix",),
     "recover": ("memorywire recover --source 'web:*' --since 7d --dry-run",),
     "erase": ("memorywire erase ana --dry-run",),
-    "serve": ("memorywire serve --port 8377", "memorywire serve --demo"),
-    "mcp": ("memorywire mcp --agent coder", "memorywire mcp --print-config"),
     "hook": ('echo \'{"hook_event_name": "SessionStart", "session_id": "s"}\' | memorywire hook',),
-    "operator": ("memorywire operator add ana --role reviewer",),
-    "operator add": ("memorywire operator add ana --role reviewer --expires 90d",),
-    "operator rotate": ("memorywire operator rotate ana --overlap 60",),
-    "operator revoke": ("memorywire operator revoke ana",),
-    "operator list": ("memorywire operator list",),
-    "webhook": ("memorywire webhook add https://example.com/hook",),
-    "webhook add": ("memorywire webhook add https://example.com/hook --agents 'support*'",),
-    "webhook list": ("memorywire webhook list",),
-    "webhook letters": ("memorywire webhook letters 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
-    "webhook remove": ("memorywire webhook remove 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
     "call": ("""memorywire call recall '{"query": "what does Ana drink?"}'""",),
     "capabilities": ("memorywire capabilities",),
     "export": ("memorywire export memory.jsonl --with-ledger", "memorywire export notes --format markdown"),
@@ -396,14 +389,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "backends retire": ("memorywire backends retire team",),
     "backends bind": ("memorywire backends bind team --agent support",),
     "backends unbind": ("memorywire backends unbind --agent support",),
-    "shards": ("memorywire shards status --store shards+postgresql://me@db/directory",),
-    "shards add": (
-        "memorywire shards add b postgresql://me@db2/memory --store shards+postgresql://me@db/directory",
-    ),
-    "shards move": ("memorywire shards move 12 13 --to b --store shards+postgresql://me@db/directory",),
-    "shards status": ("memorywire shards status --store shards+postgresql://me@db/directory",),
-    "shards bucket": ("memorywire shards bucket support --store shards+postgresql://me@db/directory",),
-    "conformance": ("memorywire conformance sqlite:////tmp/scratch.db --html report.html",),
     "demo": ("memorywire demo",),
     "version": ("memorywire version",),
     "completion": (
@@ -411,6 +396,4 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'eval "$(memorywire completion zsh)"  # in ~/.zshrc',
         "memorywire completion fish > ~/.config/fish/completions/memorywire.fish",
     ),
-    "eval": ("memorywire eval --help",),
-    "bench": ("memorywire bench",),
 }

@@ -16,7 +16,6 @@ from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, shared
 from memorywire.cli.inputs import EXISTING_FILE, add_options, option, parse_json_lines
 from memorywire.cli.terminal import clean, format_table, format_time
-from memorywire.model.consolidation import OFF
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType, Scope
 from memorywire.model.text import counted
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
-_SHORTEST = 0.1
 
 
 def _parse_by_kind(
@@ -41,23 +38,6 @@ def _parse_by_kind(
     if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in pairs):
         raise click.BadParameter(f"write KIND=N with one of the kinds {', '.join(MemoryType)}")
     return {MemoryType(kind): int(number) for kind, _, number in pairs}
-
-
-def _parse_seconds(value: str) -> float | str:
-    if value == OFF:
-        return value
-    if not _SECONDS.fullmatch(value) or float(value) < _SHORTEST:
-        raise click.BadParameter(f"write a number of seconds, at least {_SHORTEST}, or off")
-    return float(value)
-
-
-def _parse_time_of_day(value: str) -> int | str:
-    from memorywire.app.settings import moment_of_day
-
-    minutes = OFF if value == OFF else moment_of_day(value)
-    if minutes is None:
-        raise click.BadParameter("write a time such as 03:00, in UTC, or off")
-    return minutes
 
 
 run_options = add_options(
@@ -82,25 +62,6 @@ run_options = add_options(
     option("--price P", "The price of a million tokens.", type=click.FloatRange(0)),
     option("--max-cost P", "The most it may cost.", type=click.FloatRange(0)),
 )
-background_options = add_options(
-    option(
-        "--promote SECONDS|off",
-        "How often session notes are promoted; default: the settings.",
-        type=_parse_seconds,
-    ),
-    option(
-        "--night HH:MM|off",
-        "When the daily consolidation runs, in UTC; default: the settings.",
-        type=_parse_time_of_day,
-    ),
-)
-
-
-def override_background(settings: "ConsolidationSettings", **values: Any) -> "ConsolidationSettings":
-    """Return the settings of background work; typed options come first."""
-    overrides: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    off: dict[str, Any] = dict.fromkeys(name for name, value in overrides.items() if value == OFF)
-    return replace(settings, **(overrides | off))
 
 
 def override_settings(settings: "ConsolidationSettings", values: dict[str, Any]) -> "ConsolidationSettings":
