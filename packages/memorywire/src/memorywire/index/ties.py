@@ -70,17 +70,17 @@ def break_ties(
     that the query names: a newer fact must not lack what an older one has of them.
     """
     lacks = in_time[None, :] & ~in_time[:, None]
-    lacks_any = lacks.copy()
     for (_, contains), is_telling in zip(terms, telling, strict=True):
-        missing = contains[None, :] & ~contains[:, None]
-        lacks_any |= missing
         if is_telling:
-            lacks |= missing
+            lacks |= contains[None, :] & ~contains[:, None]
     _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions, lacks))
     if states is not None:
         _prefer_newest_states(top, moments, states, in_time, settled=settled)
     if changes is not None:
         later = (moments[:, None] > moments[None, :]) & (users[:, None] == users[None, :])
+        lacks_any = lacks.copy()
+        for _, contains in terms:
+            lacks_any |= contains[None, :] & ~contains[:, None]
         _prefer_revisions(top, sessions < 0, later, changes.astype(np.int64), read_vectors, lacks, lacks_any)
     if not (leaders := _find_leaders(top, sessions)):
         return

@@ -96,12 +96,11 @@ def find_owners(filter: Filter) -> tuple[frozenset[str | None] | None, Filter]:
     makes it read rows.
     """
     parts = filter.parts if isinstance(filter, And) else (filter,)
-    for part in parts:
-        if isinstance(part, Compare) and part.path == ("user_id",) and part.operator is Operator.IN:
-            others = tuple(other for other in parts if other is not part)
-            rest = others[0] if len(others) == 1 else And(others)
-            names = [name for name in part.value if name is None or isinstance(name, str)]
-            return frozenset(names), rest
+    for at, part in enumerate(parts):
+        if isinstance(part, Compare) and part.operator is Operator.IN and part.path == ("user_id",):
+            others = parts[:at] + parts[at + 1 :]
+            rest = others[0] if len(others) == 1 else And(others) if others else EVERYTHING
+            return frozenset([name for name in part.value if name is None or isinstance(name, str)]), rest
     return None, filter
 
 
