@@ -74,6 +74,15 @@ def test_dev_and_test_share_nothing():
         assert not {text.casefold() for text in dev[name]} & {text.casefold() for text in test[name]}, name
 
 
+def test_the_part_to_develop_on_shares_nothing_with_the_others():
+    train = {message.text.casefold() for message in data.read_messages(data.TRAIN)}
+    assert len(train) == 620
+    for part in data.PARTS:  # a greeting may occur twice
+        assert not train & {
+            one.text.casefold() for one in data.read_messages(part) if one.facts or one.before
+        }
+
+
 @pytest.mark.parametrize("part", data.PARTS)
 def test_every_gold_fact_can_be_read_in_its_message(part):
     for message in data.read_messages(part):
@@ -98,7 +107,7 @@ def test_no_prompt_needs_an_outdated_memory(part):
 
 def test_another_part_is_refused():
     with pytest.raises(InvalidRequest, match="no part"):
-        data.read_messages("train")
+        data.read_messages("other")
 
 
 # The figures of reading

@@ -157,3 +157,57 @@ def test_only_another_value_of_a_slot_with_one_value_replaces_a_fact() -> None:
 def test_any_text_can_be_read(text: str) -> None:
     assert label_text(text) is None
     assert read_turn(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I moor a narrowboat at Bath, which paint lasts longest?", "narrowboat"),
+        ("Can't do late nights because of my arthritis, any matinees?", "arthritis"),
+        ("Restoring a 1967 Vespa, where can I get parts", "Vespa"),
+        ("a card for my cousin Ines please", "Ines"),
+        ("As a beekeeper I need a lighter suit", "beekeeper"),
+        ("My GP told me not to lift more than 3 kilos until June.", "3 kilos"),
+        ("I cycle to the office, no car, so nothing off the bus route", "no car"),
+    ],
+)
+def test_a_fact_is_read_beside_a_request(text: str, words: str) -> None:
+    assert any(words in one.text for one in read_turn(text) if one.act is Act.ASSERT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let's play shop: I'm the owner of a bakery in Nice.",
+        "You are a judge and I'm a lawyer from Boston.",
+        "Talk to me as if I were a farmer from Kansas.",
+        "I nearly moved to Bergen in 2019.",
+        "Say somebody has two cats, what then?",
+        "Naturally I own a yacht.",
+        "I've been on hold for forty minutes.",
+        "I already have 90 unread messages.",
+    ],
+)
+def test_no_fact_comes_of_play_near_misses_and_the_moment(text: str) -> None:
+    assert [one for one in read_turn(text) if one.act is Act.ASSERT] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Gets hives from nickel.",
+        "Two signatures are required above 4,000 euros.",
+        "No visitors after ten, house rule.",
+        "Uses a wheelchair, needs step-free routes.",
+    ],
+)
+def test_the_words_of_a_note_tell_a_constraint(text: str) -> None:
+    label = label_text(text)
+    assert label is not None
+    assert label.kind is Kind.CONSTRAINT
+
+
+def test_a_note_of_another_kind_is_no_constraint() -> None:
+    for text in ("Collects old postcards.", "Studied history in Ghent.", "The garden has an apple tree."):
+        label = label_text(text)
+        assert label is None or label.kind is not Kind.CONSTRAINT

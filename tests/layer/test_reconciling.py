@@ -107,6 +107,35 @@ def test_what_is_taken_back_is_forgotten_and_no_opposite_is_kept(words: str) -> 
     play(story)
 
 
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("I drive an old Saab estate.", "sold the Saab last weekend btw"),
+        ("We're getting married in Rome in May.", "We've called off the wedding."),
+        ("I have a lodger called Sofia.", "My lodger's moved out."),
+    ],
+)
+def test_the_one_fact_that_a_change_ends_is_forgotten(before: str, words: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        known = await memory.layer.add(_said(before, "I play chess."))
+        event = await memory.layer.add(_said(words))
+        assert (event.forgotten, event.memories) == (known.memories[:1], ())
+
+    play(story)
+
+
+def test_a_person_decides_which_of_several_facts_was_taken_back() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        known = await memory.layer.add(
+            _said("I have a red bicycle from Trek.", "I have a blue bicycle from Giant.")
+        )
+        event = await memory.layer.add(_said("I sold the old bicycle in Ghent."))
+        assert (event.forgotten, event.memories, len(event.held)) == ((), (), 1)
+        assert len(await _facts(memory)) == len(known.memories) == 2
+
+    play(story)
+
+
 def test_a_memory_that_was_remembered_can_be_taken_back_too() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         note = await memory.remember("The user is allergic to peanuts.")

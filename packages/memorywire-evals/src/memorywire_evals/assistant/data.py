@@ -11,6 +11,9 @@ from msgspec import Struct
 from memorywire.model.errors import InvalidRequest
 
 PARTS = ("dev", "test")
+TRAIN = "train"
+"""A part to develop on; not every set has one."""
+
 FOLDER = Path(__file__).with_name("data")
 
 Words = tuple[tuple[str, ...], ...]
@@ -112,9 +115,11 @@ def digest(set_name: str, part: str) -> str:
 
 
 def _file(set_name: str, part: str) -> Path:
-    if part not in PARTS:
-        raise InvalidRequest(f"there is no part {part}", field="part", fix=f"there are: {', '.join(PARTS)}")
-    return FOLDER / f"{set_name}-{part}.jsonl"
+    files = {one: FOLDER / f"{set_name}-{one}.jsonl" for one in (TRAIN, *PARTS)}
+    parts = [one for one, file in files.items() if file.exists()]
+    if part not in parts:
+        raise InvalidRequest(f"there is no part {part}", field="part", fix=f"there are: {', '.join(parts)}")
+    return files[part]
 
 
 def _read(set_name: str, part: str, kind: type[Line]) -> tuple[Line, ...]:

@@ -1,8 +1,8 @@
 """Reads sentences for facts: what kind of fact a memory is, and what a person said about themselves."""
 
-from memorywire.facts.labels import is_pinned, label_record, pin_record, read_label, replaces
-from memorywire.facts.reader import Act, Statement, label_text, read_turn
-from memorywire.facts.retractions import is_about
+from memorywire.facts.labels import is_pinned, label_record, label_text, pin_record, read_label, replaces
+from memorywire.facts.reader import Act, Statement, read_turn
+from memorywire.facts.retractions import is_about, measure_match
 from memorywire.facts.words import SINGLE
 from memorywire.model.label import MARK, Kind, Label
 
@@ -17,6 +17,7 @@ __all__ = [
     "is_pinned",
     "label_record",
     "label_text",
+    "measure_match",
     "pin_record",
     "read_label",
     "read_turn",

@@ -50,6 +50,9 @@ _LEMMAS = """
     weigh stutter water fast diagnose renew wake
     die confirm admit replace refer review tag push rebase host log
     ship bill invoice price celebrate commit format lint document
+    think say tell ask find feel see hear catch fall send lend hang dig feed shoot hide bite lay rise
+    shake steal tear freeze forget lie wonder hope mean let wish foster shoot exchange dictate clean
+    owe change expect look shut
     """.split()
 
 _IRREGULAR = {
@@ -104,6 +107,15 @@ _IRREGULAR = {
     "write": "wrote written",
     "bear": "bore born borne",
     "break": "broke broken",
+    **dict(
+        pair.split(":")
+        for pair in (
+            "think:thought,say:said,tell:told,find:found,feel:felt,see:saw seen,hear:heard,catch:caught,"
+            "fall:fell fallen,send:sent,lend:lent,hang:hung,dig:dug,feed:fed,shoot:shot,hide:hid hidden,"
+            "bite:bit bitten,lay:laid,rise:rose risen,shake:shook shaken,steal:stole stolen,tear:tore torn,"
+            "freeze:froze frozen,shut:shut,forget:forgot forgotten,mean:meant,let:let"
+        ).split(",")
+    ),
 }
 _DOUBLED = frozenset(
     """
@@ -124,6 +136,7 @@ _ADVERBS = frozenset(
     technically primarily exclusively almost long much
     """.split()
 )
+_LY_VERBS = frozenset("fly apply reply rely supply comply multiply ally".split())
 _NEGATIONS = frozenset({"not", "never", "hardly", "rarely", "seldom", "no"})
 _DETERMINERS = frozenset({"my", "our", "the", "this", "these", "all", "each", "every", "both"})
 _LINKS = frozenset("for of in at from with to on by during before after until about under".split())
@@ -238,7 +251,24 @@ def expand(text: str) -> str:
     """The text with short forms written out: `I'm` as `I am`, `can't` as `can not`."""
     if "’" in text:
         text = text.replace("’", "'")
-    return _SHORT.sub(_write_out, text)
+    return _SHORT.sub(_write_out, text).replace(" is got ", " has got ")
+
+
+def guess_form(word: str) -> tuple[str, Form] | None:
+    """The lemma and the form of a verb: by the list, else by its ending."""
+    known = verb_forms().get(word)
+    if known is not None or not word.isalpha() or word in _NO_VERBS:
+        return known
+    if word.endswith("ing") and len(word) > 5:
+        return word[:-3], Form.ING
+    if word.endswith("ed") and len(word) > 4:
+        return word[:-2], Form.PAST
+    if word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        return word[:-1], Form.SINGULAR
+    return word, Form.BASE
+
+
+_NO_VERBS = frozenset("and or the a an my our for of in at on with to as if too who that which".split())
 
 
 def _write_out(match: re.Match[str]) -> str:
@@ -280,10 +310,10 @@ def parse(text: str) -> Clause | None:
     words = join_apposition(text).split()
     if len(words) < 2:
         return None
-    located = _find_subject(words)
-    if located is None:
+    place = _find_subject(words)
+    if place is None:
         return None
-    subject, at = located
+    subject, at = place
     return _parse_verb(subject, words, at)
 
 
@@ -296,12 +326,16 @@ def _find_subject(words: list[str]) -> tuple[Subject, int] | None:
         return Subject(Who.USER, " ".join(words[:at]), "user"), at
     if first == "we":
         return Subject(Who.GROUP, "We", "user"), 1
-    if words[1:3] == ["and", "I"] and words[0][0].isupper():
-        return Subject(Who.PERSON, f"{words[0]} and the user", words[0]), 3
+    if "I" in words[2:6] and (words[0][0].isupper() or first in ("my", "our")):
+        at = words.index("I", 2)
+        if words[at - 1] == "and":
+            return Subject(Who.PERSON, f"{' '.join(words[:at])} the user", words[0]), at + 1
     if first in ("can", "do") and len(words) > 2 and words[1] == "not":  # "Can't do dairy"
         return (Subject(Who.USER, "I", "user"), 0) if first == "can" else None
     end = None if first in _PRONOUNS else _find_verb(words)
     if end is None:
+        return None
+    if "I" in words[:end]:
         return None
     return _name_subject(words, end), end
 
@@ -325,7 +359,7 @@ def _find_verb(words: list[str]) -> int | None:
             is_free = word not in _ORDINARY or words[at - 1].lower() == "team"
             if words[at - 1].lower() not in _DETERMINERS and is_free:
                 return at
-        if at and word in ("always", "never", "usually", "only"):
+        if at and (word in ("always", "never", "usually", "only") or words[at : at + 2] == ["no", "longer"]):
             return at
     return None
 
@@ -376,7 +410,10 @@ def _find_head(phrase: list[str]) -> str:
 
 def _is_name(phrase: list[str]) -> bool:
     return all(word[0].isupper() or word == "and" for word in phrase) and not any(
-        bare(word) in _ORDINARY or word.lower() in ("it", "that", "there", "you", "they", "he", "she")
+        bare(word) in _ORDINARY
+        or bare(word) in _PRONOUNS | _ADVERBS | _NEGATIONS
+        or bare(word) in verb_forms()
+        or word.endswith("ly")
         for word in phrase
     )
 
@@ -404,11 +441,21 @@ class _Group:
             self.adverbs.add(word)
         elif word == "longer" and self.negative:
             self.adverbs.add("no longer")
-        elif word in _ADVERBS:
+        elif word in _ADVERBS or (word.endswith("ly") and word not in _LY_VERBS):
             self.adverbs.add(word)
         else:
             return False
         return True
+
+    def find_form(self, word: str, *, is_free: bool) -> tuple[str, Form] | None:
+        """The lemma and the form of the main verb; a verb that is in no list is guessed where one must be."""
+        known = verb_forms().get(word)
+        if known is not None or not (is_free or self.has_be or self.has_have):
+            return known
+        guess = guess_form(word)
+        if guess is None or (self.has_be and guess[1] is not Form.ING):  # `I am bored` has no other verb
+            return None
+        return None if self.has_have and guess[1] is Form.BASE else guess
 
     def find_voice(self, form: Form) -> Voice:
         if self.has_be and form is Form.ING:
@@ -434,7 +481,7 @@ def _parse_verb(subject: Subject, words: list[str], verb_at: int) -> Clause | No
             break
         at += 1
     word = bare(words[at]) if at < len(words) else ""
-    known = verb_forms().get(word)
+    known = group.find_form(word, is_free=subject.who in (Who.USER, Who.GROUP))
     if group.modal == "would" and word in ("rather", "sooner"):
         lemma, voice, rest_at = "prefer", Voice.PRESENT, at + 1
         group.modal = None

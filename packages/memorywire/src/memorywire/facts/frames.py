@@ -7,12 +7,11 @@ match no frame, so that a clause counts only if its verb and its object together
 import re
 
 from memorywire.facts.clauses import Clause, Voice, Who, bare
-from memorywire.facts.limits import read_avoid, read_cannot, read_effect, read_need
+from memorywire.facts.general import read_effect, read_general
 from memorywire.facts.phrases import (
     DATED,
     DEEDS,
     LIKES,
-    PLANS,
     RECURRING,
     Frame,
     Reading,
@@ -23,42 +22,25 @@ from memorywire.facts.phrases import (
     phrase,
     tool_slot,
 )
-from memorywire.facts.plans import read_intent, read_plan, read_stay
 from memorywire.facts.things import (
     read_call,
-    read_code,
     read_have,
-    read_keep,
     read_owning,
-    read_pay,
     read_thing_does,
     read_thing_is,
     read_use,
-    read_when,
 )
 from memorywire.facts.traits import (
     read_bare,
-    read_death,
-    read_diagnosis,
-    read_food,
-    read_give,
     read_health,
-    read_hobby,
     read_identity,
-    read_lead,
-    read_learn,
     read_like,
     read_schedule,
-    read_speak,
     read_stand,
-    read_stick,
-    read_turn_age,
-    read_wear,
 )
 from memorywire.facts.words import (
     CONDITIONS,
     CONFIGURED,
-    FOODS,
     ILLNESSES,
     KIN,
     MEETINGS,
@@ -70,13 +52,6 @@ from memorywire.facts.words import (
     VAGUE,
 )
 from memorywire.model.label import Kind
-
-_MEDICINE = re.compile(
-    r"\b(?:\w+(?:formin|statin|pril|olol|azole|cillin|mycin|pam|ine|ide|in)|insulin|tablets?|pills?"
-    r"|medication|medicine|blockers?|inhaler|thinners?|antidepressants?|vitamins?|supplements?)\b",
-    re.I,
-)
-
 
 _NEAR = frozenset("in on at near with by alone next outside above off just".split())
 _PLACE_END = re.compile(r"\s(?:with|and|since|for)\s")
@@ -130,22 +105,6 @@ def read_move(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return Reading(Kind.PLAN, "move", phrase(target["place"]))
 
 
-def read_come(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] == "from" and is_specific(rest) and clause.voice is Voice.PRESENT and is_person(clause):
-        return Reading(Kind.IDENTITY, "origin", phrase(rest[5:]), clause.negative)
-    return read_plan(clause, rest, words)
-
-
-def read_grow(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] == "up":
-        return (
-            Reading(Kind.IDENTITY, "childhood", phrase(rest.partition(" ")[2]))
-            if is_person(clause) and len(words) > 1
-            else None
-        )
-    return read_hobby(clause, rest, words)
-
-
 def read_work(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if not is_person(clause):
         return (
@@ -169,40 +128,6 @@ def read_work(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     ):
         return Reading(Kind.PROCEDURE, "schedule", phrase(rest), clause.negative)
     return None
-
-
-def read_take(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        is_vague(words)
-        or not is_person(clause)
-        or clause.voice not in (Voice.PRESENT, Voice.PROGRESSIVE, Voice.PERFECT)
-    ):
-        return None
-    if _MEDICINE.search(phrase(rest)) and (
-        RECURRING.search(rest)
-        or " for " in rest
-        or clause.voice is not Voice.PRESENT
-        or len(phrase(rest).split()) < 3
-    ):
-        return Reading(Kind.CONSTRAINT, "medication", phrase(rest), clause.negative)
-    if words[0] == "my" and find_word(words, frozenset({"coffee", "tea", "eggs", "steak"}), 3):
-        return Reading(Kind.PREFERENCE, "drink", phrase(rest), clause.negative)
-    if clause.adverbs & {"always", "usually", "never"} or (
-        RECURRING.search(rest) and clause.voice is Voice.PRESENT
-    ):
-        return Reading(
-            Kind.PROCEDURE,
-            "transport"
-            if find_word(
-                words,
-                frozenset({"train", "bus", "tram", "sleeper", "ferry", "tube", "metro", "car", "bike"}),
-                4,
-            )
-            else "routine",
-            phrase(rest),
-            clause.negative,
-        )
-    return read_plan(clause, rest, words) if clause.voice is Voice.PROGRESSIVE else None
 
 
 def read_get(clause: Clause, rest: str, words: list[str]) -> Reading | None:
@@ -248,21 +173,6 @@ def read_get(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         r"(?:a|an|my|the) (?:new )?(?:job|role|position|degree|offer|place)\b", rest
     ):
         return Reading(Kind.EVENT, "job", phrase(rest))
-    return None
-
-
-def read_start(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.subject.who is Who.THING:
-        return read_when(clause, rest, words)
-    if re.match(
-        r"(?:(?:a|my|the) )?(?:new )?(?:job|role|position|internship|apprenticeship|course|degree|school"
-        r"|university|uni|college|secondary|primary|nursery|work)\b",
-        rest,
-    ) or (words[0] in ("at", "as") and is_specific(rest)):
-        slot = "employer" if clause.voice in (Voice.PAST, Voice.PERFECT) else "start"
-        kind = Kind.IDENTITY if clause.voice in (Voice.PAST, Voice.PERFECT) else Kind.PLAN
-        target = re.search(r"\b(?:at|with) (?P<place>.+)", rest)
-        return Reading(kind, slot, phrase(target["place"] if target else rest))
     return None
 
 
@@ -317,7 +227,7 @@ def read_go(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     has_gone = clause.voice is Voice.PAST and bare(clause.words[clause.rest_at - 1]) == "went"
     if has_gone and words[0] == "to" and is_specific(rest):
         return Reading(Kind.EVENT, "trip", phrase(rest[3:]), clause.negative)
-    return read_plan(clause, rest, words)
+    return None
 
 
 def read_deed(clause: Clause, rest: str, words: list[str]) -> Reading | None:
@@ -328,7 +238,7 @@ def read_deed(clause: Clause, rest: str, words: list[str]) -> Reading | None:
             return Reading(Kind.CONFIGURATION, slot, phrase(rest.partition(" ")[2]))
         return None
     if clause.voice is Voice.PROGRESSIVE:
-        return read_plan(clause, rest, words)
+        return None
     if clause.voice is Voice.PRESENT and clause.lemma == "rent":
         return read_owning(clause, rest, words)
     is_done = clause.voice in (Voice.PAST, Voice.PERFECT) and clause.modal is None and not clause.negative
@@ -340,7 +250,7 @@ def read_deed(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 _RISKY = frozenset("lose win finish build break pass leave quit replace".split())
 """Verbs that people use for small things, too: what they are about decides."""
 
-_MATTERS = THINGS | MEETINGS | ILLNESSES
+_MATTERS = KIN | THINGS | MEETINGS | ILLNESSES
 _BODY = frozenset("job leg arm ankle foot licence phd degree collarbone finger rib".split())
 
 
@@ -358,29 +268,6 @@ def _read_done(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.lemma == "buy" and thing is not None:
         slot = SLOT_OF_NOUN.get(thing, thing)
     return Reading(kind, slot, phrase(rest))
-
-
-def read_split(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] == "up" and clause.voice in (Voice.PAST, Voice.PERFECT) and is_person(clause):
-        return Reading(Kind.EVENT, "partner", clause.subject.text)
-    return None
-
-
-def read_do(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.modal == "can":
-        return read_cannot(clause, rest, words)
-    if clause.negative and find_word(words, FOODS, 3) and clause.voice is Voice.PRESENT and is_person(clause):
-        return Reading(Kind.CONSTRAINT, "diet", phrase(rest), True)
-    if clause.voice is Voice.PROGRESSIVE and re.match(
-        r"(?:a|an|my|the) (?:\S+ )?(?:phd|master|masters|degree|course|internship|apprenticeship|diploma"
-        r"|mba|doctorate|bootcamp|residency)\b",
-        rest,
-        re.I,
-    ):
-        return Reading(Kind.IDENTITY, "education", phrase(rest))
-    if re.search(r"\bfor a living\b", rest):
-        return Reading(Kind.IDENTITY, "job", phrase(rest))
-    return None
 
 
 def read_routine(clause: Clause, rest: str, words: list[str]) -> Reading | None:
@@ -413,14 +300,6 @@ def read_routine(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 _FOR_HOURS = re.compile(r"\b(?:for hours|all day|every day|forever|for days)\b")
 
 
-_HOBBIES = frozenset(
-    """
-    play sing dance paint knit sew crochet draw hike cycle swim ski surf sail jog climb meditate bake
-    cook grow collect practise practice volunteer ride
-    """.split()
-)
-
-
 _OFTEN = frozenset("always never usually only normally typically generally".split())
 _ROUTINES = frozenset(
     """
@@ -432,11 +311,6 @@ _ROUTINES = frozenset(
 )
 
 
-_CHOICES = frozenset(
-    "decide agree settle choose pick switch migrate upgrade standardise standardize vote go".split()
-)
-
-
 def read_clause(clause: Clause) -> Reading | None:
     """What the clause states, if it is a fact that lasts."""
     rest = clause.rest
@@ -444,7 +318,11 @@ def read_clause(clause: Clause) -> Reading | None:
         return Reading(Kind.PREFERENCE, "likes", phrase(_FOR_HOURS.split(rest)[0].removeprefix("to ")))
     if clause.modal in ("may", "might", "could", "would", "ought"):
         return None
-    if clause.voice is Voice.PASSIVE and bare(clause.words[clause.rest_at - 1]) in STATES:
+    is_state = clause.voice is Voice.PASSIVE and (
+        bare(clause.words[clause.rest_at - 1]) in STATES
+        or "-".join(map(bare, clause.words[clause.rest_at - 1 : clause.rest_at + 1])) in CONDITIONS
+    )
+    if is_state:
         clause = clause._replace(lemma="be", voice=Voice.PRESENT, rest_at=clause.rest_at - 1)
         rest = clause.rest
     words = [bare(word) for word in clause.words[clause.rest_at : clause.rest_at + 14]]
@@ -458,7 +336,7 @@ def read_clause(clause: Clause) -> Reading | None:
     reading = None if frame is None else frame(clause, rest, words)
     if reading is None and (clause.lemma in _ROUTINES or clause.adverbs & _OFTEN):
         reading = read_routine(clause, rest, words)
-    return reading
+    return reading or read_general(clause, rest, words)
 
 
 def _read_was(clause: Clause, rest: str) -> Reading | None:
@@ -478,112 +356,23 @@ def _read_be(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return read_thing_is(clause, rest, words)
 
 
-def _read_other(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """Verbs with one lasting use: `carry an EpiPen`, `was raised in Ohio`, `weigh 70 kilos`."""
-    if not is_person(clause) or clause.negative or clause.modal is not None or is_vague(words):
-        return None
-    lemma, is_passive = clause.lemma, clause.voice is Voice.PASSIVE
-    if lemma in ("raise", "employ"):
-        slot = "childhood" if lemma == "raise" else "employer"
-        return Reading(Kind.IDENTITY, slot, phrase(rest.partition(" ")[2])) if is_passive else None
-    if lemma == "sign":
-        is_up = words[:2] == ["up", "for"] and clause.voice in (Voice.PAST, Voice.PERFECT)
-        return Reading(Kind.EVENT, "plan", phrase(rest[7:])) if is_up else None
-    if lemma == "recover":
-        return Reading(Kind.CONSTRAINT, "health", phrase(rest)) if words[0] == "from" else None
-    if clause.voice is not Voice.PRESENT:
-        return None
-    if lemma == "weigh":
-        return Reading(Kind.IDENTITY, "weight", phrase(rest)) if words[0][0].isdigit() else None
-    if lemma in ("report", "freelance"):
-        is_job = words[0] in ("to", "for") and (lemma == "freelance" or is_specific(rest))
-        return Reading(Kind.IDENTITY, "job", phrase(f"{lemma} {rest}")) if is_job else None
-    if lemma == "support":
-        return Reading(Kind.PREFERENCE, "likes", phrase(rest)) if rest[0].isupper() else None
-    kind = Kind.CONSTRAINT if lemma == "fast" else Kind.POSSESSION
-    return Reading(kind, lemma, phrase(rest))
-
-
-def _read_custom(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """How a group works: `we follow trunk-based development`, `we require two reviews`."""
-    is_group = clause.subject.who is Who.GROUP and clause.voice is Voice.PRESENT and clause.modal is None
-    if not is_group or is_vague(words):
-        return None
-    return Reading(Kind.PROCEDURE, clause.lemma, phrase(rest), clause.negative)
-
-
 _FRAMES: dict[str, Frame] = {
     "be": _read_be,
     "have": read_have,
     **dict.fromkeys(LIKES, read_like),
-    "stand": read_stand,
-    "bear": read_stand,
-    "eat": read_food,
-    "drink": read_food,
-    "tolerate": read_cannot,
-    "handle": read_cannot,
-    "climb": read_cannot,
+    **dict.fromkeys(("stand", "bear"), read_stand),
     "live": read_live,
     "move": read_move,
-    "come": read_come,
-    "grow": read_grow,
     "work": read_work,
     "use": read_use,
-    "wear": read_wear,
     **dict.fromkeys(("own", "drive", "hold"), read_owning),
-    **dict.fromkeys(_HOBBIES - {"grow", "climb"}, read_hobby),
-    "speak": read_speak,
-    "learn": read_learn,
-    **dict.fromkeys(("write", "code", "program", "develop"), read_code),
-    "take": read_take,
-    "keep": read_keep,
-    "stick": read_stick,
-    **dict.fromkeys(("need", "want", "rely"), read_need),
-    **dict.fromkeys(("avoid", "suffer", "react", "steer"), read_avoid),
     "get": read_get,
-    **dict.fromkeys(("start", "begin"), read_start),
-    **dict.fromkeys(("end", "open", "close", "expire", "renew"), read_when),
     **dict.fromkeys(("run", "listen", "store", "pin", "host", "deploy", "sit", "maintain"), read_thing_does),
-    **dict.fromkeys(("lead", "manage", "teach", "study"), read_lead),
-    "turn": read_turn_age,
-    "give": read_give,
-    "diagnose": read_diagnosis,
     "call": read_call,
-    **dict.fromkeys(_CHOICES - {"go"}, read_choice),
-    "downgrade": read_choice,
+    **dict.fromkeys(
+        "decide agree settle choose pick switch migrate upgrade downgrade standardise vote".split(),
+        read_choice,
+    ),
     "go": read_go,
-    **dict.fromkeys(
-        PLANS
-        - _HOBBIES
-        - {
-            "go",
-            "have",
-            "get",
-            "start",
-            "begin",
-            "run",
-            "sit",
-            "take",
-            "stay",
-            "speak",
-            "move",
-            "open",
-            "drive",
-            "host",
-        },
-        read_plan,
-    ),
     **dict.fromkeys(DEEDS, read_deed),
-    "split": read_split,
-    "pay": read_pay,
-    "stay": read_stay,
-    "do": read_do,
-    **dict.fromkeys(("plan", "save", "train"), read_intent),
-    "die": read_death,
-    **dict.fromkeys(("watch", "read"), read_hobby),
-    **dict.fromkeys(
-        ("carry", "raise", "employ", "sign", "recover", "weigh", "fast", "report", "freelance", "support"),
-        _read_other,
-    ),
-    **dict.fromkeys(("follow", "require", "indent", "invoice", "cache", "bill", "squash"), _read_custom),
 }

@@ -17,6 +17,10 @@ _ALWAYS = re.compile(
     r"^(?:please,? )?(?:make sure (?:to|you) )?(?P<how>always|never)\s+(?P<what>(?!mind\b|again\b)\w.+)", re.I
 )
 _NOT = re.compile(r"^(?:please,? )?(?:do not|don't)\s+(?:ever\s+)?(?P<what>\w.+)", re.I)
+_WITHIN = re.compile(
+    r"^(?:for|in|on) (?:this|my|our|the) [\w-]+(?: [\w-]+)?,? (?=(?:always|never|please|use|do not|don't)\b)",
+    re.I,
+)
 _NEVER_AGAIN = re.compile(r"\bever\b", re.I)
 _PLEASE = re.compile(r"^(?:please,? |could you please |can you please )?(?P<what>[a-z]+\b.+)", re.I)
 _CALL = re.compile(
@@ -38,6 +42,10 @@ _STYLE = re.compile(
     r"(?=.*\b(?:answers?|replies|responses?|emails?|drafts?|summar(?:y|ies)|messages?|explanations?"
     r"|metric|imperial|celsius|fahrenheit"
     r"|bullet points|bullets|emojis?|tone|words or (?:less|fewer)|british|american|24-hour|iso)\b)",
+    re.I,
+)
+_EVERY = re.compile(
+    r"\b(?:everything (?:you|I)|anything you|every (?:time|reply|answer|email)|on weekdays|at weekends)\b",
     re.I,
 )
 _BOUND = re.compile(r"\b(?:under|below|at most|no more than|shorter than|within)\s+\S+", re.I)
@@ -63,15 +71,15 @@ INSTRUCTED = ("always", "never", "please", "do", "don't", "call", "from", "answe
 
 
 def is_wish(text: str) -> bool:
-    """Whether somebody says how they want to be reached or addressed."""
-    return _CONTACT.match(text) is not None
+    """Whether somebody says how they want to be answered, reached or addressed."""
+    return any(pattern.match(text) for pattern in (_CONTACT, _ALWAYS, _STYLE))
 
 
 def read_instruction(text: str) -> tuple[Reading, str] | None:
     """The standing instruction in a sentence whose openers are gone, and how to keep it."""
-    asked = _ASKS.match(text)
-    if asked is not None:
-        return _build(asked["what"], bool(asked["never"]), text), text
+    request = _ASKS.match(text)
+    if request is not None:
+        return _build(request["what"], bool(request["never"]), text), text
     contact = _CONTACT.match(text)
     if contact is not None:
         wish = contact["wish"].strip(" .!")
@@ -81,6 +89,7 @@ def read_instruction(text: str) -> tuple[Reading, str] | None:
     name = _CALL.match(text)
     if name is not None:
         return Reading(Kind.IDENTITY, "name", name["name"]), f"The user's name is {name['name']}."
+    text = _WITHIN.sub("", text)
     lasting = _LASTING.search(text)
     core = close(_LASTING.sub("", text, count=1).strip(" ,")) if lasting else text
     for pattern, negative in ((_ALWAYS, False), (_NOT, True)):
@@ -128,8 +137,8 @@ def _read_wish(core: str, *, is_lasting: bool) -> tuple[Reading, str] | None:
         return _build(what, what.lower().startswith("avoid"), core), close(
             f"The user asks to {_of_user(what)}"
         )
-    if is_lasting and re.match(
-        r"(?:use|sign|address|write|put|send|add|include|check|ask|remind|assume|treat|format|start|end"
+    if (is_lasting or _EVERY.search(what)) and re.match(
+        r"(?:set|use|sign|address|write|put|send|add|include|check|ask|remind|assume|treat|format|start|end"
         r"|give|show|keep|run|skip)\b",
         what,
         re.I,

@@ -1,12 +1,25 @@
-"""The label of a record, kept in its metadata."""
+"""The label of a text, and of a record, which keeps it in its metadata.
 
+Whether a text is a constraint (a rule, a need or a limit) is also told by the weights of its words; the table
+of the weights is made by `tools/constraint_model.py`.
+"""
+
+import json
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 
 from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from memorywire.facts.reader import label_text
-from memorywire.facts.words import DIETS, SINGLE
+from memorywire.facts.clauses import Clause, Who, expand, parse
+from memorywire.facts.frames import read_clause
+from memorywire.facts.instructions import INSTRUCTED, read_instruction
+from memorywire.facts.phrases import Reading
+from memorywire.facts.sentences import is_hearsay, is_unreal, is_unserious
+from memorywire.facts.words import CONFIGURED, DIETS, SINGLE, TOOLS
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.label import MARK, Kind, Label
@@ -114,3 +127,190 @@ def _choose(label: Label | None, kind: Kind, slot: str | None) -> Label:
         value=label.value if same else None,
         given=True,
     )
+
+
+_MONTH_NAMES = "january february march april may june july august september october november december".split()
+
+
+_NUMBER = {month[:3]: number for number, month in enumerate(_MONTH_NAMES, 1)}
+
+
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+
+
+_MONTH = (
+    r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+
+
+_DATE = re.compile(
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH.format('month')}\b(?:,? (?P<year>\d{{4}}))?"
+    rf"|\b{_MONTH.format('first')} (?P<second>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
+    r"|\b(?P<iso>\d{4}-\d\d-\d\d)\b|\b(?P<tomorrow>tomorrow)\b"
+    r"|\b(?:on|until|by|this|next) (?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b",
+    re.I,
+)
+
+
+def find_end(text: str, at: int) -> int | None:
+    """The end of the last day that the text names, as seen from the moment `at`; None without a date."""
+    ends = [end for match in _DATE.finditer(text) if (end := _read_date(match, at)) is not None]
+    return max(ends, default=None)
+
+
+def _read_date(match: re.Match[str], at: int) -> int | None:
+    now = datetime.fromtimestamp(at / 1000, UTC)
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    try:
+        if match["iso"]:
+            day = datetime.fromisoformat(match["iso"]).replace(tzinfo=UTC)
+        elif match["tomorrow"]:
+            day = today + timedelta(days=1)
+        elif match["weekday"]:
+            day = today + timedelta(
+                days=(_DAYS.index(match["weekday"].lower()) - today.weekday() - 1) % 7 + 1
+            )
+        else:
+            month = _NUMBER[(match["month"] or match["first"])[:3].lower()]
+            year = match["year"] or match["of"]
+            day = today.replace(
+                year=int(year) if year else today.year, month=month, day=int(match["day"] or match["second"])
+            )
+            if not year and day < today:
+                day = day.replace(year=day.year + 1)
+    except (ValueError, OverflowError):
+        return None
+    return int((day + timedelta(days=1)).timestamp() * 1000) - 1
+
+
+_SHORTEST, _LONGEST = 6, 400
+
+
+_WORDS = re.compile(r"[\w'’]+")
+
+
+_DOUBTS = frozenset(
+    """
+    if suppose supposing imagine pretend assume assuming let's hypothetically theory wish hopefully hope
+    hoping maybe perhaps possibly probably presumably might may could would sure unsure thinking
+    considering tempted wondering guess think believe doubt dream someday whether unless seems seem like
+    said says say saying claims claimed told tells reckons reckon insists swears mentions mentioned
+    thinks thought according apparently reportedly allegedly supposedly rumour rumor heard read article
+    haha lol kidding joking basically practically literally obviously clearly novel story character poem
+    fiction translate translated rewrite used almost nearly meant supposed had were was
+    """.split()
+)
+
+
+def label_text(text: str, *, at: int | None = None) -> Label | None:
+    """The label of a text; None if it states no fact of a known kind.
+
+    Only the beginning of a long text is read. The words of doubt and hearsay make a text one without a label.
+    """
+    head = text if len(text) <= _LONGEST else text[:_LONGEST]
+    if len(head) < _SHORTEST or head[0] in "{[<" or head.rstrip().endswith("?"):
+        return None
+    place = read_text(head)
+    if place is None or (
+        not _DOUBTS.isdisjoint(_WORDS.findall(head.lower()))
+        and (is_unreal(head) or is_hearsay(head) or is_unserious(head))
+    ):
+        return Label(kind=Kind.CONSTRAINT) if is_constraint(head) else None
+    reading, clause = place
+    if reading.kind is not Kind.CONSTRAINT and reading.slot not in SINGLE | _TASTES and is_constraint(head):
+        reading = reading._replace(kind=Kind.CONSTRAINT)
+    return build_label(reading, clause, head, at)
+
+
+_TASTES = frozenset({"likes", "dislikes", "hobby"})
+"""Slots that say what somebody likes, whatever the words weigh."""
+
+
+def read_text(text: str) -> tuple[Reading, Clause | None] | None:
+    line = expand(text) if "'" in text or "’" in text or "cannot" in text else text
+    clause = parse(line)
+    if clause is not None:
+        reading = read_clause(clause)
+        if reading is not None:
+            return reading, clause
+    first = line.split(None, 1)[0].lower().rstrip(",") if line.strip() else ""
+    if first in INSTRUCTED or first in ("user", "the") or " only" in line[-30:]:
+        instruction = read_instruction(line)
+        if instruction is not None:
+            return instruction[0], None
+    return None
+
+
+def build_label(reading: Reading, clause: Clause | None, text: str, at: int | None) -> Label:
+    until = find_end(text, at) if at is not None and reading.kind is Kind.PLAN else None
+    return Label(
+        kind=reading.kind,
+        subject=_find_subject(reading, clause),
+        slot=reading.slot,
+        value=reading.value or None,
+        negative=reading.negative,
+        valid_until=until,
+    )
+
+
+def _find_subject(reading: Reading, clause: Clause | None) -> str | None:
+    """Whose fact it is: `user`, a name or relation, or None for a fact about the work or the agent."""
+    if clause is None:
+        return "user" if reading.kind in (Kind.IDENTITY, Kind.PREFERENCE) else None
+    subject = clause.subject
+    if subject.who is Who.USER:
+        return "user"
+    if subject.who is Who.GROUP:
+        return None if is_of_team(reading, clause) else "user"
+    if subject.who is Who.PERSON:
+        names = [word for word in subject.text.split()[1:] if word[0].isupper()]
+        if reading.kind is Kind.RELATION and subject.is_own:
+            return "user"
+        return " ".join(names) if subject.is_own and names else subject.head
+    is_general = reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or subject.head in CONFIGURED | TOOLS
+    return "user" if subject.is_own and not is_general else None
+
+
+def is_of_team(reading: Reading, clause: Clause) -> bool:
+    """Whether `we` are the people somebody works with."""
+    if clause.subject.who is not Who.GROUP:
+        return False
+    return reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or clause.lemma in _TEAM_WORK
+
+
+_TEAM_WORK = frozenset(
+    """
+    deploy release merge squash rebase review ship test lint format tag push log publish bill invoice
+    """.split()
+)
+
+
+TABLE = Path(__file__).with_name("constraints.json")
+THRESHOLD = -1.25
+"""Rather one too many: a constraint that is not seen does harm, a needless one costs a few tokens."""
+
+_TOKEN = re.compile(r"[a-z]+(?:['-][a-z]+)*|\d[\d.,:]*|[:;$€£%]")
+_STEM = 5
+
+
+def list_stems(text: str) -> list[str]:
+    """The beginnings of the words; every number is the same."""
+    return ["#" if word[0].isdigit() else word[:_STEM] for word in _TOKEN.findall(text.lower())]
+
+
+@cache
+def load_table() -> dict[str, float]:
+    """The weight of each stem and of each pair of neighbours."""
+    table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return table
+
+
+def is_constraint(text: str) -> bool:
+    """Whether the words of the text weigh enough."""
+    table = load_table()
+    weight, total, previous = table.get, table[""], "^"
+    for stem in list_stems(text):
+        total += weight(stem, 0.0) + weight(f"{previous} {stem}", 0.0)
+        previous = stem
+    return total > THRESHOLD

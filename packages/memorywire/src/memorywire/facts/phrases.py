@@ -142,10 +142,10 @@ _ARTICLE = re.compile(r"^(?:a|an|the|some|any|about|my|our)\s+", re.I)
 def is_specific(text: str) -> bool:
     """Whether the words name something: a name, a number, a date, a path or a quoted word."""
     return any(
-        word[0].isupper()
+        (word[0].isupper() and word not in ("I", "I'm", "I've", "I'd"))
         or word[0] in "`\"'/"
         or "://" in word
-        or any(char.isdigit() or char in "@/" for char in word)
+        or any(char.isdigit() or char in "@/_" for char in word)
         for word in text.split()
     ) or any(bare(word) in WEEKDAYS or bare(word) in MONTHS or bare(word) in TOOLS for word in text.split())
 

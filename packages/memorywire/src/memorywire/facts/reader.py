@@ -2,96 +2,39 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from memorywire.facts.clauses import Clause, Who, expand, parse
 from memorywire.facts.frames import read_clause
-from memorywire.facts.instructions import INSTRUCTED, is_wish, read_instruction
+from memorywire.facts.instructions import is_wish, read_instruction
+from memorywire.facts.labels import build_label, is_of_team, label_text, read_text
 from memorywire.facts.phrases import Reading
 from memorywire.facts.retractions import (
     describe_end,
     ends_fact,
     find_retraction,
+    find_retraction_alone,
     is_denial,
-    is_retraction_alone,
 )
 from memorywire.facts.sentences import (
+    find_mention,
+    find_presuppositions,
     has_quotation,
     is_hearsay,
     is_question,
-    is_unreal,
+    is_real,
+    is_staged,
     is_unserious,
+    name_pronoun,
     quotes_after_colon,
+    restore_subject,
     split_clauses,
     split_sentences,
     takes_all_back,
 )
 from memorywire.facts.wording import write_fact
-from memorywire.facts.words import CONFIGURED, TOOLS
 from memorywire.model.label import Kind, Label
-
-_MONTH_NAMES = "january february march april may june july august september october november december".split()
-_NUMBER = {month[:3]: number for number, month in enumerate(_MONTH_NAMES, 1)}
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTH = (
-    r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DATE = re.compile(
-    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH.format('month')}\b(?:,? (?P<year>\d{{4}}))?"
-    rf"|\b{_MONTH.format('first')} (?P<second>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
-    r"|\b(?P<iso>\d{4}-\d\d-\d\d)\b|\b(?P<tomorrow>tomorrow)\b"
-    r"|\b(?:on|until|by|this|next) (?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b",
-    re.I,
-)
-
-
-def find_end(text: str, at: int) -> int | None:
-    """The end of the last day that the text names, as seen from the moment `at`; None without a date."""
-    ends = [end for match in _DATE.finditer(text) if (end := _read_date(match, at)) is not None]
-    return max(ends, default=None)
-
-
-def _read_date(match: re.Match[str], at: int) -> int | None:
-    now = datetime.fromtimestamp(at / 1000, UTC)
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    try:
-        if match["iso"]:
-            day = datetime.fromisoformat(match["iso"]).replace(tzinfo=UTC)
-        elif match["tomorrow"]:
-            day = today + timedelta(days=1)
-        elif match["weekday"]:
-            day = today + timedelta(
-                days=(_DAYS.index(match["weekday"].lower()) - today.weekday() - 1) % 7 + 1
-            )
-        else:
-            month = _NUMBER[(match["month"] or match["first"])[:3].lower()]
-            year = match["year"] or match["of"]
-            day = today.replace(
-                year=int(year) if year else today.year, month=month, day=int(match["day"] or match["second"])
-            )
-            if not year and day < today:
-                day = day.replace(year=day.year + 1)
-    except (ValueError, OverflowError):
-        return None
-    return int((day + timedelta(days=1)).timestamp() * 1000) - 1
-
-
-_SHORTEST, _LONGEST = 6, 400
-_WORDS = re.compile(r"[\w'’]+")
-_DOUBTS = frozenset(
-    """
-    if suppose supposing imagine pretend assume assuming let's hypothetically theory wish hopefully hope
-    hoping maybe perhaps possibly probably presumably might may could would sure unsure thinking
-    considering tempted wondering guess think believe doubt dream someday whether unless seems seem like
-    said says say saying claims claimed told tells reckons reckon insists swears mentions mentioned
-    thinks thought according apparently reportedly allegedly supposedly rumour rumor heard read article
-    haha lol kidding joking basically practically literally obviously clearly novel story character poem
-    fiction translate translated rewrite used almost nearly meant supposed had were was
-    """.split()
-)
 
 
 class Act(StrEnum):
@@ -109,78 +52,16 @@ class Statement(NamedTuple):
     label: Label | None = None
 
 
-def label_text(text: str, *, at: int | None = None) -> Label | None:
-    """The label of a text; None if it states no fact of a known kind.
-
-    Only the beginning of a long text is read. The words of doubt and hearsay make a text one without a label.
-    """
-    head = text if len(text) <= _LONGEST else text[:_LONGEST]
-    if len(head) < _SHORTEST or head[0] in "{[<" or head.rstrip().endswith("?"):
-        return None
-    located = _read(head)
-    if located is None:
-        return None
-    reading, clause = located
-    if not _DOUBTS.isdisjoint(_WORDS.findall(head.lower())) and (
-        is_unreal(head) or is_hearsay(head) or is_unserious(head)
-    ):
-        return None
-    return _build_label(reading, clause, head, at)
-
-
-def _read(text: str) -> tuple[Reading, Clause | None] | None:
-    line = expand(text) if "'" in text or "’" in text or "cannot" in text else text
-    clause = parse(line)
-    if clause is not None:
-        reading = read_clause(clause)
-        if reading is not None:
-            return reading, clause
-    first = line.split(None, 1)[0].lower().rstrip(",") if line.strip() else ""
-    if first in INSTRUCTED or first in ("user", "the") or " only" in line[-30:]:
-        instruction = read_instruction(line)
-        if instruction is not None:
-            return instruction[0], None
-    return None
-
-
-def _build_label(reading: Reading, clause: Clause | None, text: str, at: int | None) -> Label:
-    until = find_end(text, at) if at is not None and reading.kind is Kind.PLAN else None
-    return Label(
-        kind=reading.kind,
-        subject=_find_subject(reading, clause),
-        slot=reading.slot,
-        value=reading.value or None,
-        negative=reading.negative,
-        valid_until=until,
-    )
-
-
-def _find_subject(reading: Reading, clause: Clause | None) -> str | None:
-    """Whose fact it is: `user`, a name or relation, or None for a fact about the work or the agent."""
-    if clause is None:
-        return "user" if reading.kind in (Kind.IDENTITY, Kind.PREFERENCE) else None
-    subject = clause.subject
-    if subject.who is Who.USER:
-        return "user"
-    if subject.who is Who.GROUP:
-        return None if _is_of_team(reading, clause) else "user"
-    if subject.who is Who.PERSON:
-        names = [word for word in subject.text.split()[1:] if word[0].isupper()]
-        if reading.kind is Kind.RELATION and subject.is_own:
-            return "user"
-        return " ".join(names) if subject.is_own and names else subject.head
-    is_general = reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or subject.head in CONFIGURED | TOOLS
-    return "user" if subject.is_own and not is_general else None
-
-
 def read_turn(content: str, *, speaker: str | None = None, at: int | None = None) -> list[Statement]:
     """The facts in what a person said, in the third person, and what they take back.
 
     `speaker` is the name of the person, if it is known.
     """
+    if is_staged(content):
+        return []
     user = speaker or "The user"
     statements: list[Statement] = []
-    previous, start = "", 0
+    previous, start, last = "", 0, ""
     for sentence in split_sentences(content):
         if takes_all_back(sentence):
             del statements[start:]
@@ -191,11 +72,12 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
             continue
         if opens_supposition(sentence):
             break
-        if is_question(sentence) or has_quotation(sentence) or _CITES.match(sentence):
+        if has_quotation(sentence) or _CITES.match(sentence):
             continue
         start = len(statements)
-        statements += _read_sentence(sentence, previous, user, at)
-        previous = sentence
+        statements += _read_sentence(sentence, previous, user, at, last)
+        statements += _read_mentions(sentence, user, statements)
+        previous, last = f"{previous} {sentence}".strip(), find_mention(sentence) or last
     return list({(one.act, one.text): one for one in statements}.values())
 
 
@@ -206,7 +88,7 @@ _CITES = re.compile(
 )
 _SUPPOSITION = re.compile(
     r"^(?:now |so |ok,? )?(?:if|suppos|imagine|pretend|assum|let's (?:say|pretend|assume|imagine|role)"
-    r"|say (?:I|we|my|our)\b|what if|hypothetically)",
+    r"|say (?:I|we|my|our|someone|somebody|you|he|she|they|an?|the)\b|what if|hypothetically)",
     re.I,
 )
 
@@ -217,20 +99,24 @@ def opens_supposition(sentence: str) -> bool:
 
 def _is_only_a_remark(sentence: str) -> bool:
     return not re.search(
-        r":\s|novel|story|character|role-?play|pretend|diary|translat|exercise|act as", sentence, re.I
+        r":\s|\b(?:novel|story|character|role-?play|pretend|diary|translat|exercise|act as)", sentence, re.I
     )
 
 
-def _read_sentence(sentence: str, previous: str, user: str, at: int | None) -> Iterator[Statement]:
+def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last: str) -> Iterator[Statement]:
     is_denied = False
-    for part in split_clauses(sentence):
-        if is_retraction_alone(part):
-            target = _find_taken_back(part, previous)
+    parts = split_clauses(sentence)
+    for part in parts:
+        alone = find_retraction_alone(part)
+        if alone is not None:
+            after = find_retraction(part[alone.end() :].strip(" ,"), sentence)
+            target = after or _find_taken_back(part, f"{previous} {sentence.partition(part)[0]}".strip())
             if target:
                 yield Statement(Act.RETRACT, target)
-            return
+                return
+            continue
         is_denied = is_denied or is_denial(part)
-        line = expand(part)
+        line = restore_subject(name_pronoun(expand(part), last))
         clause = parse(line)
         target = find_retraction(part, sentence) or find_retraction(line, sentence)
         if target is None and (
@@ -240,18 +126,73 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None) -> I
         if target is not None:
             yield Statement(Act.RETRACT, target, _label_positive(line, at))
             continue
-        wish = is_wish(line)
-        if (
-            is_denied
-            or (is_unreal(part) and not wish)
-            or (is_unreal(line) and not wish)
-            or is_hearsay(part)
-            or is_question(part)
-        ):
+        last = find_mention(part) or last
+        if is_denied or is_question(part):
             continue
-        statement = _read_fact(line, clause, user, at)
+        advice = _ADVICE.match(part)
+        if advice is not None:
+            yield Statement(
+                Act.ASSERT, _write_advice(advice, user), Label(kind=Kind.CONSTRAINT, subject="user")
+            )
+        if not (is_wish(line) or is_real(part, line)):
+            if is_hearsay(part):
+                return  # what follows may be of the story, too
+            continue
+        statement = _read_fact(line, clause, user, at) or _read_ban(part, user, is_first=part is parts[0])
         if statement is not None:
             yield statement
+
+
+_ADVICE = re.compile(
+    r"^(?:my|our|the) (?P<who>doctor|gp|vet|physio\w*|dentist|midwife|consultant|cardiologist|surgeon"
+    r"|dietitian"
+    r"|dietician|therapist|oncologist|specialist|neurologist|nutritionist|optician|pharmacist|audiologist"
+    r"|psychiatrist)(?:,? (?P<name>[A-Z]\w+),?)?"
+    r" (?:(?:has |have )?(?:told|asked|advised|warned|wants|ordered) (?:me|us)|says|said|insists)(?: that)? "
+    r"(?P<what>(?=.*\b(?:not|no|never|must|mustn't|has to|have to|can't|should(?:n't)?|avoid|only|stop"
+    r"|need)).{6,})",
+    re.I,
+)
+
+
+def _write_advice(advice: re.Match[str], user: str) -> str:
+    """What a doctor or a vet says must be so: no hearsay, for somebody acts on it."""
+    what = re.sub(
+        r"\b(?:me|us|I|we)\b", "the user", re.sub(r"\b(?:my|our)\b", "their", advice["what"])
+    ).rstrip(" .!")
+    return f"{user}'s {advice['who'].lower()} {advice['name'] or ''} says: {what}.".replace(
+        "  ", " "
+    ).replace(" says", " says", 1)
+
+
+_BAN = re.compile(
+    r"^(?:but |and |so )?(?P<no>no|nothing with|nothing)\s+(?!idea|worries|problem|clue|thank|need|rush"
+    r"|way|doubt|chance"
+    r"|luck|difference|matter|one\b|longer|more|wonder|pressure|kidding|hurry|big|joke|offen[cs]e|comment$"
+    r"|else"
+    r"|sorry|it\b|that"
+    r"|I\b|i\b|we\b|not\b|you\b|he\b|she\b|they\b|there)(?P<what>[a-z][\w' -]{1,60})",
+    re.I,
+)
+
+
+def _read_ban(part: str, user: str, *, is_first: bool) -> Statement | None:
+    """What is ruled out beside a fact, or in a polite word: `no car`, `nothing with nuts please`."""
+    match = _BAN.match(part)
+    if match is None or (is_first and not re.search(r"\b(?:please|pls|for me|for us)\b", part, re.I)):
+        return None
+    what = re.sub(r",?\s*\b(?:please|pls|for me|for us)\b.*$", "", match["what"]).strip()
+    text = f"{user}: {match['no'].lower()} {what}."
+    return Statement(Act.ASSERT, text, Label(kind=Kind.CONSTRAINT, subject="user", value=what, negative=True))
+
+
+def _read_mentions(sentence: str, user: str, statements: list[Statement]) -> Iterator[Statement]:
+    """What a sentence takes for granted: the name of a relation, a condition, what somebody is."""
+    if not is_real(sentence, sentence):
+        return
+    for name, text in find_presuppositions(sentence, user):
+        if not any(name in one.text for one in statements):
+            yield Statement(Act.ASSERT, text, label_text(text))
 
 
 def _find_taken_back(part: str, previous: str) -> str | None:
@@ -260,21 +201,24 @@ def _find_taken_back(part: str, previous: str) -> str | None:
     clause = parse(expand(whole))
     if clause is not None:
         return describe_end(clause, whole)
-    return describe_end(parse(expand(previous)), previous) if previous else None
+    last = re.split(r"(?<=[.!?])\s+", previous)
+    return (
+        describe_end(parse(expand(previous)), previous) if len(last) == 1 and previous else previous or None
+    )
 
 
 def _read_fact(line: str, clause: Clause | None, user: str, at: int | None) -> Statement | None:
     if clause is not None:
         reading = read_clause(clause)
         if reading is not None:
-            text = write_fact(clause, user, is_team=_is_of_team(reading, clause))
+            text = write_fact(clause, user, is_team=is_of_team(reading, clause))
             text = _complete(text, reading, clause, user)
-            return Statement(Act.ASSERT, text, _build_label(reading, clause, text, at))
+            return Statement(Act.ASSERT, text, build_label(reading, clause, text, at))
     instruction = read_instruction(line)
     if instruction is None:
         return None
     reading, text = instruction
-    return Statement(Act.ASSERT, text.replace("The user", user), _build_label(reading, None, text, at))
+    return Statement(Act.ASSERT, text.replace("The user", user), build_label(reading, None, text, at))
 
 
 def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
@@ -286,22 +230,8 @@ def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
     return f"{text[:-1]} and lives there." if clause.lemma == "move" else text
 
 
-def _is_of_team(reading: Reading, clause: Clause) -> bool:
-    """Whether `we` are the people somebody works with."""
-    if clause.subject.who is not Who.GROUP:
-        return False
-    return reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or clause.lemma in _TEAM_WORK
-
-
-_TEAM_WORK = frozenset(
-    """
-    deploy release merge squash rebase review ship test lint format tag push log publish bill invoice
-    """.split()
-)
-
-
 def _label_positive(line: str, at: int | None) -> Label | None:
     """The label of the fact that a clause takes back, as it was when it was so."""
     text = re.sub(r"\b(?:no longer|not|any ?more|any longer|these days|after all)\b", "", line)
-    located = _read(re.sub(r"\b(?:do|does) (?= ?\w)", "", " ".join(text.split())))
-    return None if located is None else _build_label(*located, text, at)
+    place = read_text(re.sub(r"\b(?:do|does) (?= ?\w)", "", " ".join(text.split())))
+    return None if place is None else build_label(*place, text, at)

@@ -3,76 +3,108 @@
 import re
 
 from memorywire.facts.clauses import Clause, Voice, Who, bare
+from memorywire.facts.words import KIN
 
+_POLITE = (
+    r"^(?:please,? |ok,? |no,? |sorry,? |wait,? |oops,? |actually,? |you can |could you |can you |just "
+    r"|now )*"
+)
+_WHAT = (
+    r"(?:(?:(?:all|everything|anything|whatever|what)\s+(?:(?:I|you|we)\s+(?:\w+\s+){0,3}?)?(?:about|on"
+    r"|regarding|of))"
+    r"|(?:the|my|our|that)\s+(?:\w+\s+)?(?:thing|bit|part|fact|stuff|note|entry|memory|point|one|line|rule"
+    r"|message"
+    r"|remark|comment|statement|request|instruction)s?\s+(?:about|that|on|with|where|saying)"
+    r"|that(?=\s+\w+\s+\w)|about|my|our|the(?: whole| entire)?)\s+"
+)
 _COMMAND = re.compile(
-    r"^(?:please,? |you can |could you |can you |just |now )*(?:"
-    r"(?:forget|ignore|disregard|scrap|scratch|strike|discard|drop|remove|delete|erase|clear|wipe|undo"
-    r"|revert|withdraw|cancel|unlearn)\s+"
-    r"(?:(?:all|everything|anything|whatever|what)\s+(?:(?:I|you|we)\s+(?:\w+\s+){0,3}?(?:about|on"
-    r"|regarding|of)\s+|about\s+)"
-    r"|the\s+(?:thing|bit|part|fact|stuff|note|entry|memory|point|one|line)s?\s+(?:about|that|on|with"
-    r"|where|saying)\s+"
-    r"|(?:my|the|our)\s+(?:earlier|last|previous|old)?\s*(?:message|note|remark|comment|statement"
-    r"|request|instruction)s?\s+(?:about|that|on)\s+"
-    r"|that\s+(?=\w+\s+\w)|about\s+|(?:my|our)\s+(?=\w)|the\s+(?=[\w-]+(?: [\w-]+)? (?:rule|ban|limit"
-    r"|restriction|preference|allergy|diet|instruction)\b)))"
-    r"(?P<target>.+)",
+    rf"{_POLITE}(?:forget|ignore|disregard|scrap|scratch|strike|discard|drop|remove|delete|erase|clear"
+    rf"|wipe|undo"
+    rf"|revert|withdraw|unlearn|bin|never mind)\s+{_WHAT}(?P<target>.+)"
+    rf"|{_POLITE}(?:I |we )?(?:take|took|want to take|have to take|need to take) back {_WHAT}(?P<back>.+)"
+    rf"|{_POLITE}(?:I was|we were|I am|I'm) (?:wrong|mistaken|lying|joking|kidding) (?:about"
+    rf"|when I said)\s+(?P<wrong>.+)"
+    r"|^what I (?:told you|said) (?:about|on) (?P<past>.+?) (?:is|was|isn't|is not) (?:out of date|wrong"
+    r"|old|not|true|no)\b"
+    r"|^(?:please,? |you can |now )*(?:stop|no more|enough(?: with| of)?(?: the)?) (?P<stop>\w+.+)"
+    r"|^(?:there is |there's )?no (?:more )?need (?:to|for) (?P<need>.+?)(?: (?:any ?more|any longer"
+    r"|now)\b|[.!]*$)"
+    r"|^(?:I|we|you)(?: can| am| are|'m|'re)? (?:now )?(?:\w+)\s+(?P<again>.+?) again\b(?!st)",
     re.I,
 )
-_TAKE_BACK = re.compile(
-    r"^I (?:take|took|want to take|have to take|need to take) back (?:what I said |that |my (?:comment"
-    r"|remark|statement) )?(?:about |on )?(?P<target>.+)"
-    r"|^(?:I was|we were) (?:wrong|mistaken) (?:about|when I said)\s+(?P<wrong>.+)",
-    re.I,
-)
-_STOP = re.compile(r"^(?:please,? |you can |now )*stop (?P<target>\w+ing\b.+)", re.I)
-_NO_NEED = re.compile(
-    r"^(?:there is |there's )?no (?:more )?need (?:to|for) (?P<target>.+?)(?: (?:any ?more|any longer"
-    r"|now)\b|[.!]*$)",
-    re.I,
-)
+"""Commands to forget, and words that end an instruction."""
+
 _ALONE = re.compile(
-    r"^(?:please,? |ok,? |no,? |sorry,? |wait,? |actually,? )*(?:forget|ignore|scrap|scratch|disregard"
-    r"|delete|strike|cancel) (?:it|that|this|what I (?:just )?said(?! about| on)"
-    r"|my (?:last|previous) message)\b(?!\s+(?:I|we|my)\b)|\b(?:please )?(?:ignore|forget|scratch"
-    r"|scrap) that\b[.!]*$",
+    rf"{_POLITE}(?:(?:forget|ignore|scrap|scratch|disregard|delete|strike|cancel) (?:it|that|this"
+    rf"|what I (?:just )?"
+    r"said(?! about| on)|my (?:last|previous) message|I (?:ever )?(?:said|mentioned) (?:it|that"
+    r"|anything))\b(?!\s+(?:I|we|my)\b)"
+    r"|I take (?:it|that|what I said|all that) back|I take back (?:it|that|what I said)[.!]*$)"
+    r"|\b(?:ignore|forget|scratch|scrap) that\b[.!]*$"
+    r"|\bthat(?:'s| is| was)? (?:(?:no longer|not) (?:true|the case|so|right|valid)|not (?:true"
+    r"|so) any ?more|over now|done with)"
+    r"|\b(?:that|it) (?:doesn't|does not|no longer) (?:appl(?:y|ies)|holds?|counts?)\b",
     re.I,
 )
 _ENDED = re.compile(
     r"\b(?:any ?more(?! than)|any longer|no longer|no more|these days|after all|nowadays)\b", re.I
 )
 _DENIAL = re.compile(
-    r"^(?:no,? )?(?:that(?:'s| is| was) (?:wrong|not (?:true|right|so|correct)|incorrect|a mistake"
+    r"^(?:no,? |sorry,? )*(?:(?:it |this )?was a joke|that(?:'s| is| was) (?:a joke|a lie|made up|wrong"
+    r"|not (?:true|right|so|correct)"
+    r"|incorrect|a mistake"
     r"|false)|that isn't (?:true|right)|not true|you(?:'ve| have) got (?:that|it) wrong|wrong)\b",
     re.I,
 )
-_GONE = re.compile(
-    r"^(?P<target>(?:the|our|my|this)? ?[\w'./ -]{2,50}?)(?:'s| is| are| was| were| has been| have been"
-    r"| got)\s+(?:now |all )?(?:off(?=[.!]*$)|gone\b|cancelled|canceled|called off"
-    r"|not happening|no more(?=[.!]*$)|over(?=[.!]*$)|scrapped|dropped|discontinued|history(?=[.!]*$)"
-    r"|a thing of the past)",
-    re.I,
+_PAST_ENDS = (
+    r"sold|quit|cancell?ed|ditched|dropped|stopped|abandoned|scrapped|retired|resigned|withdrawn|withdrew"
+    r"|retracted"
+    r"|(?:got|gotten|get|getting) rid of|(?:given|gave) (?:up(?: on)?|away|back)|(?:broke|broken"
+    r"|split) up(?: with)?"
+    r"|(?:separated|divorced) from|called off|(?:pulled|backed|dropped|moved|opted|grown|grew|fallen"
+    r"|fell) out of"
+    r"|(?:moved|switched|migrated) (?:off|away from|on from)|phased out|cut out|let go of|lost interest in"
+    r"|(?:gone|went) (?:right |completely |really )?off"
+    r"|outgrown|outgrew|unsubscribed from|(?:come|came|been taken) off|left|lost|lied about|made up"
+    r"|used to|uninstalled|deleted|closed"
+    r"|returned"
+    r"|handed (?:back|in)|parted ways with|finished with|done with|done working (?:at|for|with)"
 )
-_STATES = frozenset("live work have own like love use play speak say".split())
-_QUIT = frozenset("stop quit drop".split())
 _DROPPED = re.compile(
-    r"^(?:I|we)(?: have|'ve)? (?:finally |just |recently |now |since )?(?:dropped|got rid of"
-    r"|gotten rid of|ditched|abandoned"
-    r"|scrapped|given up(?: on)?|gave up(?: on)?|stopped|quit|retired|phased out|cancelled|canceled"
-    r"|broke up with|broken up with"
-    r"|moved (?:off|away from|out of|on from)|lost interest in|sold|left|lost|given away|gave away"
-    r"|gone off|went off|grown out of"
-    r"|grew out of|outgrown|outgrew|switched away from|migrated away from|unsubscribed from|let go of"
-    r"|cut out|used to"
-    r"|lied about|was (?:joking|kidding|lying) about|made up|retract|withdraw|withdrew"
-    r"|retracted)\s+(?P<target>.+)",
-    re.I,
-)
-_OFF = re.compile(
-    r"^(?:I am|I'm|we are|we're) (?:now )?off (?:the )?(?P<target>\w[\w' -]{2,40}?)(?: now"
+    rf"^(?:I|we)(?: have|'ve| had)? (?:(?:finally|just|recently|now|since"
+    rf"|actually) )*(?:{_PAST_ENDS})\s+(?P<target>.+)"
+    r"|^(?:I|we)(?: have|'ve)? (?:was |were |been |got |am )(?:laid off|fired|sacked|dumped|evicted"
+    r"|kicked out|made"
+    r" redundant)(?: (?:from|by|at|of))?\s*(?P<job>.*)"
+    r"|^(?P<with>[\w' ]{2,40}?) and I(?: have|'ve| are)? (?:broke|broken|split|splitting|separated"
+    r"|divorced|getting divorced)\b"
+    r"|^(?:I|we)(?: have|'ve)? (?:shut|closed|wound|gave|given|threw|thrown|turned|switched|called|packed"
+    r"|handed) "
+    r"(?P<thing>(?:the|my|our|that|this) .+?) (?:down|away|out|off|in|up|back)\b"
+    r"|^(?:I am|I'm|we are|we're) (?:now )?(?:off|done with|out of"
+    r"|over) (?:the )?(?P<off>\w[\w' -]{2,40}?)(?: now"
     r"| these days)?[.!]*$",
     re.I,
 )
+"""What somebody gave up."""
+
+_GONE = re.compile(
+    r"^(?!that's|that (?:is|was)|that\b(?! \w+ \w)|this\b|it\b|there\b|I\b|we\b)(?P<target>(?:the|our|my"
+    r"|this|that)? ?[\w'./ -]{2,50}?)"
+    r"(?:'s| is| are| was| were| has been| have been| has| have| had| got)?\s+(?:now |all |finally |been )*"
+    r"(?:off(?=[.!,]|$)|moved out|died|gone\b(?! (?:up|down|to|cold))|cancell?ed|called off|not happening"
+    r"|no more(?=[.!]*$)|over(?=[.!]*$)"
+    r"|scrapped|dropped|discontinued|history(?=[.!]*$)|a thing of the past|lifted|abolished|revoked"
+    r"|finished(?! \w)"
+    r"|switched off|turned off|shut down|decommissioned|disbanded|torn down|demolished|closed down"
+    r"|wound up|dissolved"
+    r"|ended|expired|fell through|fallen through|ran out|run out|passed away|got sold|sold(?=[.!]*$)"
+    r"|(?:is|was|turned out to be) (?:a )?(?:mistake|misdiagnosis|false alarm|typo|joke|wrong|not true|untrue"
+    r"|fine (?:again|now)))(?! in \d)",
+    re.I,
+)
+"""What is over."""
+
 _GIVEN = re.compile(
     r"^(?:please,? )?(?:forget|ignore|disregard|scrap|delete|erase|remove|drop) (?:the|that"
     r"|all the) (?P<target>[\w' -]{2,40}?)"
@@ -80,24 +112,20 @@ _GIVEN = re.compile(
     r"|said)\b",
     re.I,
 )
-_AGAIN = re.compile(
-    r"^(?:I|we)(?: can| am| are|'m|'re)? (?:now )?(?:eat|drink|have|do|fly|drive|handle"
-    r"|eating|drinking)\s+(?P<target>.+?) again\b",
-    re.I,
-)
-_OVER = re.compile(
-    r"^(?!that|this|it\b|there)(?P<target>(?:the|our|my)? ?[\w'./ -]{2,50}?)(?: has| have"
-    r"| had)? (?:ended|expired"
-    r"|fell through|fallen through|ran out|run out|is over"
-    r"|is no more|(?:is|was|turned out to be) (?:a )?(?:mistake|misdiagnosis|false alarm|typo|joke|wrong"
-    r"|not true|untrue|fine (?:again|now)))\b(?! in \d)",
-    re.I,
-)
-_NO_MORE = re.compile(
-    r"^(?:please,? )?(?:no more|enough(?: with"
-    r"| of)?(?: the)?)\s+(?P<target>[\w' -]{3,40})",
-    re.I,
-)
+_STATES = frozenset("live work have own like love use play speak say".split())
+_QUIT = frozenset("stop quit drop".split())
+_SAME = {
+    "married": "wedding",
+    "engaged": "wedding",
+    "girlfriend": "partner",
+    "boyfriend": "partner",
+    "wife": "partner",
+    "husband": "partner",
+    "limit": "budget",
+    "flying": "flight",
+    "fly": "flight",
+}
+"""Words that mean the same fact."""
 
 _EMPTY = frozenset(
     """
@@ -110,7 +138,7 @@ _EMPTY = frozenset(
     might cannot after all earlier last previous preference instruction everything anything something
     trip plan idea these days stack gave give given calling notes records memory list profile longer
     actually else name call called team
-    whole right entirely
+    whole right entirely weekend yesterday morning today tonight btw good mix-up lab mind anyway now
     """.split()
 )
 
@@ -131,7 +159,11 @@ def stem(word: str) -> str:
 def find_key_words(text: str) -> frozenset[str]:
     """The words of a text that tell it from others, without their endings."""
     words = (bare(word) for word in re.split(r"[\s/]+|(?<=no)-", text.replace("’", "'")))
-    return frozenset(stem(word) for word in words if word and word not in _EMPTY)
+    stems = (stem(word) for word in words if word and word not in _EMPTY)
+    return frozenset(_ALIKE.get(one, one) for one in stems)
+
+
+_ALIKE = {stem(word): stem(other) for word, other in _SAME.items()}
 
 
 def is_about(text: str, target: str) -> bool:
@@ -140,26 +172,37 @@ def is_about(text: str, target: str) -> bool:
     return bool(words) and words <= find_key_words(text)
 
 
+def measure_match(text: str, target: str) -> float:
+    """How much of what somebody takes back is in a fact: the share of the key words of either."""
+    words, own = find_key_words(target), find_key_words(text)
+    common = frozenset(one for one in words if one in own or any(_is_part(one, other) for other in own))
+    if not common or common <= _COMMON:
+        return 0.0
+    return len(common) / min(len(words), len(own))
+
+
+def _is_part(word: str, other: str) -> bool:
+    """Whether one word is a part of the other: `gym` of `PureGym`."""
+    return min(len(word), len(other)) >= _SHORTEST and (word in other or other in word)
+
+
+_SHORTEST = 3
+_COMMON = frozenset(
+    "liv work go have get mak tak us want lik lov day week month year time new old hous".split()
+)
+
+
 def find_retraction(clause: str, sentence: str) -> str | None:
     """The words of what a clause takes back; None if it takes nothing back."""
-    for pattern in (
-        _GIVEN,
-        _OFF,
-        _COMMAND,
-        _TAKE_BACK,
-        _STOP,
-        _NO_NEED,
-        _DROPPED,
-        _AGAIN,
-        _OVER,
-        _NO_MORE,
-        _GONE,
-    ):
+    for pattern in (_GIVEN, _COMMAND, _DROPPED, _GONE):
         match = pattern.match(clause)
         if match is not None:
-            target = next(group for group in match.groups() if group)
-            return _trim(target)
+            target = next((group for group in match.groups() if group), "job")
+            return None if _KIN_LOST.search(clause) else _trim(target)
     return None
+
+
+_KIN_LOST = re.compile(rf"\blost (?:my|our) (?:{'|'.join(KIN)})\b|\b(?:{'|'.join(KIN)})\b.* died\b", re.I)
 
 
 def is_denial(clause: str) -> bool:
@@ -167,9 +210,9 @@ def is_denial(clause: str) -> bool:
     return _DENIAL.match(clause) is not None
 
 
-def is_retraction_alone(clause: str) -> bool:
-    """Whether a clause takes back what was said just before: `forget it`."""
-    return _ALONE.search(clause) is not None
+def find_retraction_alone(clause: str) -> re.Match[str] | None:
+    """Where a clause takes back what was said just before: `forget it`."""
+    return _ALONE.search(clause)
 
 
 def ends_fact(clause: Clause | None, text: str) -> bool:
@@ -180,10 +223,15 @@ def ends_fact(clause: Clause | None, text: str) -> bool:
         return True
     if clause.negative and (_ENDED.search(text) is not None or "actually" in clause.adverbs):
         return True
+    if clause.negative and (clause.modal == "will" or _NOW.search(text)):
+        return clause.subject.who is not Who.THING
     if "never" in clause.adverbs and clause.voice is Voice.PAST and clause.lemma in _STATES:
         return True
     is_over = clause.lemma in _QUIT and clause.voice in (Voice.PAST, Voice.PERFECT)
     return is_over and clause.subject.who is not Who.THING
+
+
+_NOW = re.compile(r"\bnow[.!]*$", re.I)
 
 
 def describe_end(clause: Clause | None, text: str) -> str:

@@ -3,7 +3,6 @@
 import re
 
 from memorywire.facts.clauses import Clause, Voice, Who, bare
-from memorywire.facts.limits import read_cannot
 from memorywire.facts.phrases import (
     ACCESS,
     DATED,
@@ -17,7 +16,6 @@ from memorywire.facts.phrases import (
     phrase,
     tool_slot,
 )
-from memorywire.facts.plans import read_plan
 from memorywire.facts.words import (
     CONFIGURED,
     EVENTS,
@@ -28,7 +26,6 @@ from memorywire.facts.words import (
     PAPERS,
     PEOPLE,
     PETS,
-    RULES_OF_FOOD,
     SLOT_OF_NOUN,
     TASTES,
     THINGS,
@@ -40,15 +37,9 @@ from memorywire.model.label import Kind
 
 _OUT = re.compile(
     r"(?:strictly |completely |all |both )?(?:out(?: of the question)?|off(?: the (?:table|menu)"
-    r"|[- ]limits)|a no-?go|a (?:hard|firm|big|definite) no|no good for me"
+    r"|[- ]limits)|a no-?go|a (?:hard|firm|big|definite) no|a no (?:from|for) me|no good for me"
     r"|not an option|not for me|banned|forbidden|prohibited|too much for me)(?=$|[.,;!]| (?:for|since"
     r"|because|until|while|to|me|these|on|in|at))"
-)
-
-
-_RUN = re.compile(
-    r"\b(?:script|tests?|program|command|query|job|build|server|errands?|risk|fever|diagnostic|report"
-    r"|code|app|into|out)\b"
 )
 
 
@@ -183,14 +174,9 @@ def read_have(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if words[0] in VAGUE or clause.modal in ("will", "must", "should"):
         return None
     if clause.modal == "can":
-        return read_cannot(clause, rest, words)
+        return None
     if clause.voice is Voice.PROGRESSIVE:
-        return (
-            read_plan(clause, rest, words)
-            if re.search(r"\b(?:redone|renovated|fitted|installed|painted|repaired|removed|replaced)\b", rest)
-            or find_word(words, MEETINGS | KIN)
-            else None
-        )
+        return None
     if clause.voice in (Voice.PAST, Voice.PERFECT):
         return (
             Reading(Kind.EVENT, "health", phrase(rest))
@@ -276,7 +262,7 @@ def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if is_vague(words) or clause.voice not in (Voice.PRESENT, Voice.PERFECT) or not is_person(clause):
         return None
     if clause.modal is not None:
-        return read_cannot(clause, rest, words)
+        return None
     if clause.lemma == "hold" and not find_word(words, PAPERS | THINGS, 7):
         return None
     if clause.lemma == "own" and clause.subject.who is Who.PERSON:
@@ -292,63 +278,6 @@ def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return Reading(Kind.POSSESSION, slot, phrase(rest), clause.negative)
 
 
-def read_code(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`write Java`, `code in Rust`, `write my tests with pytest`; a thing that is written in a language."""
-    is_written = clause.voice is Voice.PASSIVE and clause.subject.who is Who.THING and words[0] == "in"
-    is_tool = (
-        find_word(words, TOOLS, 6)
-        or (is_written and is_specific(rest))
-        or (clause.lemma in ("code", "program", "develop") and is_specific(rest))
-    )
-    if not is_tool or clause.voice is Voice.PAST:
-        return None
-    if clause.subject.who is Who.THING:
-        return (
-            Reading(Kind.CONFIGURATION, "language", phrase(rest.partition(" ")[2] or rest))
-            if clause.voice is Voice.PASSIVE
-            else None
-        )
-    return Reading(Kind.PREFERENCE, tool_slot(words) or "tool", phrase(rest), clause.negative)
-
-
-def read_keep(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        clause.voice is not Voice.PRESENT
-        or clause.modal is not None
-        or words[0].endswith("ing")
-        or not is_person(clause)
-        or words[0] in VAGUE
-    ):
-        return None
-    if find_word(words, RULES_OF_FOOD, 2):
-        return Reading(Kind.CONSTRAINT, "diet", words[0], clause.negative)
-    if find_word(words, PETS, 4):
-        return Reading(Kind.POSSESSION, "pet", phrase(rest), clause.negative)
-    if re.search(r"\s(?:in|at|with|under|on|behind|by)\s", rest) and not find_word(
-        words, PEOPLE | frozenset({"interns"}), 3
-    ):
-        return Reading(
-            Kind.PROCEDURE,
-            f"place_{bare(phrase(rest).split()[-1])}" if len(phrase(rest).split()) == 1 else "place",
-            phrase(rest),
-        )
-    return None
-
-
-def read_when(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """When a thing starts, ends, opens or runs out."""
-    if not (DATED.search(rest) or RECURRING.search(rest) or is_specific(rest)) or clause.negative:
-        return None
-    subject = clause.subject
-    if subject.who is Who.THING and (
-        subject.is_own or subject.head in CONFIGURED | MEETINGS | THINGS | PAPERS
-    ):
-        is_own_date = subject.head in MEETINGS | PAPERS or (subject.is_own and subject.head not in CONFIGURED)
-        kind = Kind.PLAN if is_own_date else Kind.CONFIGURATION
-        return Reading(kind, SLOT_OF_NOUN.get(subject.head, subject.head), phrase(rest))
-    return None
-
-
 def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """`CI runs on ARM`, `the server listens on 8443`, `dates are stored in UTC`."""
     subject = clause.subject
@@ -358,7 +287,7 @@ def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | No
             return Reading(Kind.PREFERENCE, "likes", phrase(rest[3:]), clause.negative) if is_taste else None
         if clause.lemma == "host" and clause.subject.who is Who.GROUP and is_specific(rest):
             return Reading(Kind.CONFIGURATION, "hosting", phrase(rest), clause.negative)
-        return _read_runner(clause, rest, words)
+        return None
     if clause.negative or clause.voice in (Voice.PAST, Voice.PERFECT, Voice.PROGRESSIVE):
         return None
     if clause.modal in ("should", "must"):
@@ -394,21 +323,6 @@ def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | No
     return None
 
 
-def _read_runner(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.lemma == "run" and clause.voice is Voice.PRESENT and not clause.modal:
-        if (
-            words[0] in ("a", "an", "my", "our", "the")
-            and not _RUN.search(rest)
-            and (words[0] != "the" or is_specific(rest))
-        ):
-            return Reading(Kind.IDENTITY, "job", phrase(rest), clause.negative)
-        if words[0] in ("marathons", "half", "ultras") or (RECURRING.search(rest)):
-            return Reading(Kind.PREFERENCE, "hobby", phrase(f"run {rest}"), clause.negative)
-        if clause.subject.who is Who.GROUP and find_word(words, TOOLS, 6):
-            return Reading(Kind.CONFIGURATION, tool_slot(words) or "tool", phrase(rest), clause.negative)
-    return read_plan(clause, rest, words)
-
-
 def _is_named(word: str) -> bool:
     return word[0].isupper() or any(char.isdigit() or char in '/`"' for char in word)
 
@@ -428,15 +342,3 @@ def read_call(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         if subject.is_own or subject.head in PETS | THINGS | CONFIGURED
         else None
     )
-
-
-def read_pay(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        clause.voice is Voice.PRESENT
-        and words[0] in ("by", "with", "in", "via", "monthly", "annually", "yearly")
-        and clause.modal is None
-    ):
-        return Reading(
-            Kind.CONFIGURATION, "currency" if words[0] == "in" else "payment", phrase(rest), clause.negative
-        )
-    return None

@@ -1,9 +1,9 @@
 """What people are, like, eat and can do: the frames of their traits."""
 
 import re
+from itertools import pairwise
 
 from memorywire.facts.clauses import Clause, Voice, Who
-from memorywire.facts.limits import read_cannot
 from memorywire.facts.phrases import (
     DATED,
     LIKES,
@@ -17,13 +17,10 @@ from memorywire.facts.phrases import (
     phrase,
     tool_slot,
 )
-from memorywire.facts.plans import read_plan
 from memorywire.facts.words import (
-    CLOTHES,
     CONDITIONS,
     JOB_ENDINGS,
     JOBS,
-    LANGUAGES,
     MONTHS,
     NATIONS,
     NOT_JOBS,
@@ -39,7 +36,7 @@ from memorywire.model.label import Kind
 
 _AGE = re.compile(
     r"(?:nearly |almost )?(?:1[0-9]|[2-9][0-9]|1[01][0-9]|[3-9])(?: years? old)?(?=$|[.,!;]| (?:on|in"
-    r"|and|now|next|today|years|this|yesterday))"
+    r"|and|now|next|today|years|this|yesterday|last))"
 )
 
 
@@ -70,7 +67,7 @@ def read_bare(clause: Clause) -> Reading | None:
     return Reading(kind, clause.lemma, clause.lemma, clause.negative)
 
 
-_HABITS = frozenset("drink smoke drive fly swim cook ski cycle".split())
+_HABITS = frozenset("rent drink smoke drive fly swim cook ski cycle".split())
 
 
 def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
@@ -80,10 +77,11 @@ def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         value = phrase(cause) if cause else "" if words[0] == allergic else words[0]
         vague = not value or value.split()[0].lower() in VAGUE
         return None if vague else Reading(Kind.CONSTRAINT, "allergy", value, clause.negative)
-    rule = find_word(words, RULES_OF_FOOD, 4)
+    words = [*words[:4], *map("-".join, pairwise(words[:4]))]
+    rule = find_word(words, RULES_OF_FOOD, 8)
     if rule is not None:
         return Reading(Kind.CONSTRAINT, "diet", rule, clause.negative)
-    condition = find_word(words, CONDITIONS, 4)
+    condition = find_word(words, CONDITIONS, 8)
     if condition is not None or rest.startswith("hard of hearing"):
         return Reading(Kind.CONSTRAINT, "health", phrase(rest), clause.negative)
     return None
@@ -156,7 +154,7 @@ def _read_role(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if words[0] in ("my", "our") and find_word(words, PEOPLE, 4) and clause.subject.who is Who.PERSON:
         relation = find_word(words, PEOPLE, 4) or ""
         return Reading(Kind.RELATION, SLOT_OF_NOUN.get(relation, relation), clause.subject.text, negative)
-    state = find_word(words, STATES, 2)
+    state = find_word([*words[:2], "-".join(words[:2])], STATES, 3)
     if (
         state is not None
         and (words[:2][-1] != "to" or is_specific(rest))
@@ -194,6 +192,7 @@ def _is_own_name(rest: str, words: list[str]) -> bool:
     name = phrase(rest)
     return (
         0 < len(name.split()) < 4
+        and rest[0].isupper()
         and all(part[0].isupper() and part.isalpha() for part in name.split())
         and words[0] not in NATIONS | MONTHS | WEEKDAYS | TOOLS | PASSING
         and not rest.isupper()
@@ -228,6 +227,8 @@ def read_schedule(clause: Clause, rest: str, words: list[str]) -> Reading | None
         return Reading(Kind.EVENT, "trip", phrase(rest[3:]), clause.negative)
     if words[0] == "due" and DATED.search(rest):
         return Reading(Kind.PLAN, "due", phrase(rest), clause.negative)
+    if words[0] in ("free", "available", "busy") and "this" in words[1:3]:
+        return None
     if words[0] in ("out", "off", "away", "free", "available", "busy", "unavailable", "on", "in", "at"):
         if RECURRING.search(rest) and words[0] != "in":
             return Reading(Kind.PROCEDURE, "schedule", phrase(rest), clause.negative)
@@ -276,113 +277,4 @@ def read_stand(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return Reading(Kind.IDENTITY, slot, phrase(rest.partition(" ")[2]))
     if clause.modal == "can" and clause.negative and not is_vague(words):
         return Reading(Kind.PREFERENCE, "dislikes", phrase(rest), True)
-    return None
-
-
-def read_food(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        not is_person(clause)
-        or clause.voice is not Voice.PRESENT
-        or words[0] in ("this", "that", "it", "here")
-    ):
-        return None
-    if clause.modal == "can":
-        return read_cannot(clause, rest, words)
-    if clause.modal is not None:
-        return None
-    kind = Kind.CONSTRAINT if clause.negative or "only" in clause.adverbs else Kind.PREFERENCE
-    return Reading(kind, "diet" if clause.negative else "food", phrase(rest), clause.negative)
-
-
-def read_wear(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.voice is Voice.PRESENT and find_word(words, CLOTHES, 5) and is_person(clause):
-        return Reading(
-            Kind.IDENTITY,
-            "size"
-            if "size" in words
-            else "sight"
-            if words[0] in ("glasses", "contacts", "contact")
-            else "clothes",
-            phrase(rest),
-            clause.negative,
-        )
-    return None
-
-
-def read_hobby(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.voice is not Voice.PRESENT or is_vague(words) or not is_person(clause):
-        return None
-    if clause.modal is not None:
-        return read_cannot(clause, rest, words)
-    return Reading(Kind.PREFERENCE, "hobby", phrase(f"{clause.lemma} {rest}"), clause.negative)
-
-
-def read_speak(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        find_word(words, LANGUAGES, 5)
-        and clause.voice in (Voice.PRESENT, Voice.PERFECT)
-        and is_person(clause)
-    ):
-        return Reading(Kind.IDENTITY, "languages", phrase(rest), clause.negative)
-    return read_plan(clause, rest, words)
-
-
-def read_learn(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        is_vague(words)
-        or not is_person(clause)
-        or clause.voice is Voice.PAST
-        or words[0] in ("about", "that", "from")
-    ):
-        return None
-    return Reading(Kind.IDENTITY, "skill", phrase(rest), clause.negative)
-
-
-def read_stick(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] != "to" or is_vague(words[1:] or ["it"]) or clause.voice is not Voice.PRESENT:
-        return None
-    return Reading(Kind.PREFERENCE, "likes", phrase(rest[3:]), clause.negative)
-
-
-def read_lead(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`I manage a team of six`, `I teach maths`, `I am studying law`."""
-    if clause.negative or clause.modal is not None or not is_person(clause) or is_vague(words):
-        return None
-    is_present = clause.voice is Voice.PRESENT
-    if clause.lemma == "study":
-        is_fact = is_present or words[0] not in ("for", "the", "this")
-        return Reading(Kind.IDENTITY, "education", phrase(rest)) if is_fact else None
-    if is_present and (clause.lemma == "teach" or _TEAM.search(rest)):
-        return Reading(Kind.IDENTITY, "job", phrase(f"{clause.lemma} {rest}"))
-    return None
-
-
-_TEAM = re.compile(r"\b(?:team|department|group|office|branch|shop|project|unit|division|people)\b")
-
-
-def read_turn_age(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if is_person(clause) and words[0].isdigit() and _AGE.match(rest):
-        return (
-            Reading(Kind.IDENTITY, "age", words[0])
-            if clause.subject.who is Who.USER
-            else Reading(Kind.RELATION, "birthday", phrase(rest))
-        )
-    return None
-
-
-def read_give(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if rest.startswith("birth") and is_person(clause):
-        return Reading(Kind.EVENT, "birth", phrase(rest))
-    return None
-
-
-def read_diagnosis(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.voice is Voice.PASSIVE and words[0] in ("with", "as") and is_person(clause):
-        return Reading(Kind.CONSTRAINT, "health", phrase(rest.partition(" ")[2]), clause.negative)
-    return None
-
-
-def read_death(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.subject.who is Who.PERSON and clause.voice in (Voice.PAST, Voice.PERFECT):
-        return Reading(Kind.EVENT, "death", phrase(f"died {rest}"))
     return None

@@ -2,7 +2,7 @@
 
 import re
 
-from memorywire.facts.clauses import Clause, Form, Voice, Who, bare, singular, verb_forms
+from memorywire.facts.clauses import Clause, Form, Voice, Who, bare, guess_form, singular
 from memorywire.facts.words import KIN
 
 _USER = "The user"
@@ -45,6 +45,7 @@ def write_fact(clause: Clause, user: str = _USER, *, is_team: bool = False) -> s
     else:
         subject = _own(clause.subject.text, user)
         return close(" ".join((subject, *verbs, _name_user(rest, user))).replace("can not", "cannot"))
+    rest = rest.replace(" and have ", " and has ").replace(" and am ", " and is ")
     text = " ".join((subject, *verbs, _INSIDE_WORD.sub(_swap, rest)))
     return close(_AM.sub("they are", text).replace("can not", "cannot"))
 
@@ -92,7 +93,7 @@ def _inflect(verbs: list[str], clause: Clause) -> list[str]:
             "shall",
         ):
             return verbs
-        known = verb_forms().get(lower)
+        known = guess_form(lower)
         if known is not None and at == len(verbs) - 1 and clause.voice is Voice.PRESENT:
             return (
                 [*verbs[:at], singular(lower)]

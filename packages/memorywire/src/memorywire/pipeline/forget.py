@@ -10,9 +10,11 @@ from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Standing
 from memorywire.model.requests import Action, Expire, Forget
 from memorywire.model.text import counted
-from memorywire.pipeline.commit import commit_one
+from memorywire.pipeline.commit import build_case, commit_one, hold
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import Plan, build_untouched
+from memorywire.policy.judge import Judgement
+from memorywire.policy.rules import Verdict
 
 _EVER = 0  # alive at the epoch: expired memories are forgotten like any other
 
@@ -34,6 +36,24 @@ async def forget(request: Forget, context: Context) -> Forgotten:
         **receipt,
         would_forget_ids=waiting if result.is_staged or request.dry_run else None,
     )
+
+
+async def propose_forget(request: Forget, context: Context) -> str | None:
+    """Let a person decide whether these memories are to be forgotten: the id of the proposal.
+
+    None without a journal to keep it in, and for memories that are gone.
+    """
+    plan = await plan_forget(request, context)
+    if context.governance is None or not plan.change.end:
+        return None
+    policy = await context.governance.rulebook.policy(request.scope.tenant)
+    doubt = Judgement(verdict=Verdict.HOLD, rule=DOUBT, reason="it is not certain that this was meant")
+    result = await hold(plan, await build_case(plan, context, policy), doubt, policy, context)
+    return result.proposal_id
+
+
+DOUBT = "doubtful-retraction"
+"""The rule that a proposal names when it is not certain which memory somebody takes back."""
 
 
 async def plan_forget(request: Forget, context: Context) -> Plan:

@@ -41,7 +41,7 @@ from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Forget, MinRelevance, Owners, Recall, Remember
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.extract import Extractor
-from memorywire.pipeline.forget import forget
+from memorywire.pipeline.forget import forget, propose_forget
 from memorywire.pipeline.reconcile import drop_unsupported, find_meant, find_place
 from memorywire.pipeline.remember import build_duplicate_receipt, draft_record, remember
 from memorywire.stores.contract import SupportsHistory
@@ -117,10 +117,14 @@ async def keep_facts(requests: Sequence[tuple[Fact, Remember]], tally: Tally, co
 
 
 async def _take_back(fact: Fact, scope: Scope, tally: Tally, context: Context) -> None:
-    ids = tuple(await find_meant(scope, fact.text, context))
-    if not ids:
+    meant = await find_meant(scope, fact.text, context)
+    if meant.doubtful_ids:
+        doubt = Forget(scope=scope, ids=meant.doubtful_ids, reason="may be taken back in a conversation")
+        proposal_id = await propose_forget(doubt, context)
+        tally.held += [proposal_id] if proposal_id is not None else []
+    if not meant.ids:
         return
-    receipt = await forget(Forget(scope=scope, ids=ids, reason="taken back in a conversation"), context)
+    receipt = await forget(Forget(scope=scope, ids=meant.ids, reason="taken back in a conversation"), context)
     tally.forgotten += receipt.forgotten_ids
     tally.memories = [id for id in tally.memories if id not in receipt.forgotten_ids]
     if receipt.pending_approval and receipt.proposal_id is not None:

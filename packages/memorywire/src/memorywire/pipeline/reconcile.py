@@ -5,11 +5,14 @@ with one value supersedes the older one; what somebody takes back is forgotten.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from memorywire.facts import MARK, Label, is_about, label_text, read_label, replaces
+from memorywire.facts import MARK, Label, is_about, label_text, measure_match, read_label, replaces
+from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Conversation, Fact
+from memorywire.model.layer import Kind as LayerKind
 from memorywire.model.query import Compare, Filter, Operator, Or, Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Remember
@@ -17,6 +20,8 @@ from memorywire.pipeline.context import Context
 
 _PAGE = 500
 _MOST_CHARS = 300
+_CLEAR_SHARE = 0.5
+_LEAST_SHARE = 0.3
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -52,14 +57,36 @@ async def find_place(request: Remember, context: Context) -> Remember | Record:
     return replace(request, supersedes=tuple(older))
 
 
-async def find_meant(scope: Scope, target: str, context: Context) -> list[str]:
-    """The ids of the facts that somebody takes back with these words."""
-    is_fact = Compare(("metadata", MARK, "kind"), Operator.EXISTS, True)
-    return [
-        record.id
-        async for record in _list_facts(scope, is_fact, context)
-        if len(record.words) <= _MOST_CHARS and is_about(record.words, target)
-    ]
+class Meant(NamedTuple):
+    """The facts that somebody takes back, and those of which one may be meant."""
+
+    ids: tuple[str, ...] = ()
+    doubtful_ids: tuple[str, ...] = ()
+
+
+async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
+    """The facts that somebody takes back with these words.
+
+    A fact with all of the words is meant, else the one that shares most of them. Where several share as many,
+    or one shares few, a person decides.
+    """
+    is_fact = Or(
+        (
+            Compare(("metadata", MARK, "kind"), Operator.EXISTS, True),
+            Compare(("metadata", LAYER, "kind"), Operator.EQ, LayerKind.FACT.value),
+        )
+    )
+    facts = [one async for one in _list_facts(scope, is_fact, context) if len(one.words) <= _MOST_CHARS]
+    ids = tuple(record.id for record in facts if is_about(record.words, target))
+    if ids:
+        return Meant(ids)
+    shares = [(measure_match(record.words, target), record.id) for record in facts]
+    best = max((share for share, _ in shares), default=0.0)
+    alike = tuple(id for share, id in shares if share == best)
+    if best < _LEAST_SHARE:
+        return Meant()
+    is_clear = best >= _CLEAR_SHARE and len(alike) == 1
+    return Meant(ids=alike) if is_clear else Meant(doubtful_ids=alike)
 
 
 async def _list_facts(scope: Scope, condition: Filter, context: Context) -> AsyncIterator[Record]:
