@@ -7,7 +7,13 @@ from tests.vendors.inside.judge import claims
 
 pytestmark = pytest.mark.products
 
-ADAPTERS = ("adapter_anthropic", "adapter_langgraph", "adapter_openai_agents", "adapter_pydantic_ai")
+ADAPTERS = (
+    "adapter_anthropic",
+    "adapter_langchain",
+    "adapter_langgraph",
+    "adapter_openai_agents",
+    "adapter_pydantic_ai",
+)
 
 
 @pytest.mark.parametrize(("adapter", "claim"), [(name, claim) for name in ADAPTERS for claim in claims(name)])

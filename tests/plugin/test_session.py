@@ -21,7 +21,7 @@ def test_what_one_session_said_is_known_in_the_next(shell: Shell, tmp_path: Path
     host.until_kept("The user prefers tabs to spaces.")
 
     assert "memorywire keeps 3 memories" in context(host.fire("SessionStart", "two", source="startup"))
-    asked = {"prompt": "does the user prefer tabs or spaces?"}
+    asked = {"prompt": "which indent does the user prefer, tabs or spaces?"}
     assert "The user prefers tabs to spaces." in context(host.fire("UserPromptSubmit", "two", **asked))
     assert context(host.fire("UserPromptSubmit", "two", **asked)) == ""  # it has been shown
 
@@ -43,6 +43,38 @@ def test_pinned_memories_open_a_session_and_are_not_shown_again(shell: Shell, tm
     assert "green build" not in asked
     other = context(host.fire("UserPromptSubmit", "other", prompt="what do deploys to production need?"))
     assert "green build" in other
+
+
+def test_a_prompt_brings_what_a_good_answer_depends_on(shell: Shell, tmp_path: Path) -> None:
+    """A recall finds none of these: they do not answer the prompt."""
+    host = Host(shell, CLAUDE, tmp_path)
+    shell.remember("I am allergic to peanuts.")
+    shell.remember("We use Postgres 16 for all services.")
+    snacks = context(host.fire("UserPromptSubmit", "one", prompt="Which snacks can I eat?"))
+    assert "allergic to peanuts" in snacks
+    assert "Postgres" not in snacks
+    database = context(host.fire("UserPromptSubmit", "one", prompt="Set up a new database"))
+    assert "Postgres 16" in database
+    assert "peanuts" not in database
+    assert context(host.fire("UserPromptSubmit", "one", prompt="/compact now please")) == ""
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_session_sees_its_user_and_the_agent_and_no_other_user(event: str, shell: Shell) -> None:
+    for user, word in (("ana", "tabs"), ("ben", "spaces")):
+        shell.remember(f"The code of {user} is written with {word}", "--tag", "pinned", "--user", user)
+    shell.remember("Code needs a licence header", "--tag", "pinned")
+
+    def told(session: str, **variables: str) -> str:
+        asked = {"prompt": "how should I format the code, with tabs or spaces?", "source": "startup"}
+        call = {"hook_event_name": event, "session_id": session, **asked}
+        done = shell("hook", stdin=json.dumps(call).encode(), **variables)
+        assert (done.code, done.err) == (0, "")
+        return context(done.json)
+
+    nobody, hers = told("one"), told("two", MEMORYWIRE_USER="ana")
+    assert [word in nobody for word in ("tabs", "spaces", "licence")] == [False, False, True]
+    assert [word in hers for word in ("tabs", "spaces", "licence")] == [True, False, True]
 
 
 def test_what_a_session_was_told_to_do_and_never_do_opens_the_next_one(shell: Shell, tmp_path: Path) -> None:

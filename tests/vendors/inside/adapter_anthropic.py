@@ -192,3 +192,21 @@ async def a_secret_is_refused_and_the_model_is_told(folder: Path) -> None:
 
 async def the_example_runs(folder: Path) -> None:
     assert "Ana likes green tea." in await example("anthropic_memory_tool")
+
+
+async def a_request_has_the_memories_that_an_answer_depends_on(folder: Path) -> None:
+    from memorywire import sync
+    from memorywire_frameworks.anthropic import blocking_memory_system, memory_system
+
+    asked = [{"role": "user", "content": [{"type": "text", "text": "Which snacks can I eat?"}]}]
+    block = "<memory data>\n- Ana is allergic to peanuts.\n</memory>"
+    async with Memory("files", ["memory://"], user_id="ana") as memory:
+        await memory.remember("Ana is allergic to peanuts.")
+        await memory.remember("Ben is allergic to peanuts.", user_id="ben")
+        assert await memory_system(memory, asked, system="Be brief.") == f"Be brief.\n\n{block}"
+        assert await memory_system(memory, asked, budget=0) == ""
+        image = [{"role": "user", "content": [{"type": "image", "source": {}}]}]
+        assert await memory_system(memory, image) == ""
+    with sync.Memory("files", ["memory://"]) as blocking:
+        blocking.remember("Ana is allergic to peanuts.")
+        assert blocking_memory_system(blocking, asked) == block

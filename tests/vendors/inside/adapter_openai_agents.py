@@ -282,3 +282,35 @@ async def a_session_inside_another_is_refused(folder: Path) -> None:
 
 async def the_example_runs(folder: Path) -> None:
     assert "My input has 3 items" in await example("openai_agents_session")
+
+
+async def a_model_is_shown_the_memories_that_an_answer_depends_on(folder: Path) -> None:
+    from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
+    from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+    from memorywire_frameworks.openai_agents import memory_filter
+
+    class Echo(Model):
+        """Answers with its instructions."""
+
+        async def get_response(self, system_instructions: Any, input: Any, *rest: Any, **named: Any) -> Any:
+            text = ResponseOutputText(text=system_instructions or "", type="output_text", annotations=[])
+            message = ResponseOutputMessage(
+                id="m", content=[text], role="assistant", status="completed", type="message"
+            )
+            return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+        def stream_response(self, *rest: Any, **named: Any) -> Any:
+            raise NotImplementedError
+
+    async with Memory("sessions", ["memory://"], user_id="ana") as memory:
+        await memory.remember("Ana is allergic to peanuts.")
+        await memory.remember("Ben is allergic to peanuts.", user_id="ben")
+        config = RunConfig(tracing_disabled=True, call_model_input_filter=memory_filter(memory))
+        agent = Agent(name="assistant", model=Echo(), instructions="Be brief.")
+        said = (await Runner.run(agent, "Which snacks can I eat?", run_config=config)).final_output
+        assert said == "Be brief.\n\n<memory data>\n- Ana is allergic to peanuts.\n</memory>"
+        said = (await Runner.run(agent, "What is 17 times 23?", run_config=config)).final_output
+        assert said == "Be brief."
+        parts = [{"role": "user", "content": [{"type": "input_text", "text": "Which snacks can I eat?"}]}]
+        assert "peanuts" in (await Runner.run(agent, parts, run_config=config)).final_output

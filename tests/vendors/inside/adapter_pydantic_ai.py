@@ -98,5 +98,37 @@ async def the_tools_and_when_to_use_them_are_told_to_the_model(folder: Path) -> 
         assert INSTRUCTIONS in str(told.instruction_parts)
 
 
+async def a_prompt_brings_the_memories_that_an_answer_depends_on(folder: Path) -> None:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.test import TestModel
+
+    from memorywire_frameworks.pydantic_ai import memory_toolset
+
+    async def told(memory: Any, prompt: str, **options: Any) -> str:
+        model = TestModel(call_tools=[])
+        await Agent(model, toolsets=[memory_toolset(memory, **options)]).run(prompt)
+        assert model.last_model_request_parameters is not None
+        return str(model.last_model_request_parameters.instruction_parts)
+
+    async with Memory("tools", ["memory://"], user_id="ana") as memory:
+        await memory.remember("Ana is allergic to peanuts.")
+        await memory.remember("Ben is allergic to peanuts.", user_id="ben")
+        block = await told(memory, "Which snacks can I eat?")
+        assert "- Ana is allergic to peanuts." in block
+        assert "Ben" not in block
+        assert "peanuts" not in await told(memory, "What is 17 times 23?")
+        assert "peanuts" not in await told(memory, "Which snacks can I eat?", budget=0)
+    with sync.Memory("tools", ["memory://"]) as blocking:
+        blocking.remember("I am allergic to peanuts.")
+        assert "peanuts" in await told(blocking, "Which snacks can I eat?")
+
+
+async def a_memory_that_cannot_be_read_does_not_end_a_run(folder: Path) -> None:
+    policy = folder / "policy.toml"
+    policy.write_text('[[rule]]\nname = "no"\nverdict = "refuse"\noperation = ["recall"]\n')
+    async with Memory("tools", ["memory://"], policy=str(policy)) as memory:
+        assert await _played(memory) == []
+
+
 async def the_example_runs(folder: Path) -> None:
     assert "| Ana prefers green tea to coffee." in await example("pydantic_ai_toolset")

@@ -6,16 +6,26 @@ read and taken back. A folder is there as long as it has files.
 """
 
 import posixpath
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from memorywire.client.kv import KeyValue
 from memorywire.client.sync import Memory as BlockingMemory
+from memorywire.client.sync import asynchronous
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError
 from memorywire.model.kv import Deleted, Entry, Kept, Limits, size_of
-from memorywire_frameworks.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller, entries_of
+from memorywire_frameworks.calling import (
+    ADAPTER_LIMITS,
+    CONTEXT_TOKENS,
+    INDEXED_BYTES,
+    AnyMemory,
+    Caller,
+    build_context,
+    entries_of,
+    join_texts,
+)
 
 ROOT = "/memories"
 
@@ -80,6 +90,28 @@ class BlockingMemoryFiles(BetaAbstractMemoryTool):
 
     def clear_all_memory(self) -> str:
         return self._caller.wait(_explain_errors(self._files.clear()))
+
+
+async def memory_system(
+    memory: AnyMemory,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    system: str = "",
+    budget: int = CONTEXT_TOKENS,
+) -> str:
+    """The `system` of a request: yours, then the memories that a good answer to the messages depends on."""
+    return join_texts(system, await build_context(Caller(memory), messages, budget))
+
+
+def blocking_memory_system(
+    memory: BlockingMemory,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    system: str = "",
+    budget: int = CONTEXT_TOKENS,
+) -> str:
+    """As `memory_system`, for callers without an event loop."""
+    return Caller(memory).wait(memory_system(asynchronous(memory), messages, system=system, budget=budget))
 
 
 class _Files:

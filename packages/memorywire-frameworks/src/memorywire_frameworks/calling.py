@@ -1,14 +1,14 @@
 """Runs the calls of an adapter where its memory lives, whichever event loop or thread the framework uses."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from memorywire.client.kv import KeyValue
 from memorywire.client.memory import Memory, run_bound
 from memorywire.client.sync import Memory as BlockingMemory
 from memorywire.client.sync import asynchronous, run, send
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import Entry, Limits
 
 A = TypeVar("A")
@@ -51,6 +51,43 @@ class Caller:
     def prefix(self, prefix: str) -> str:
         """The prefix of an adapter's keys. Agents share the keys of a user, so there it names the agent."""
         return prefix if self.memory.user_id is None else f"{self.memory.agent_id}:{prefix}"
+
+
+CONTEXT_TOKENS = 512
+"""What an adapter puts before a model costs at most so many tokens, unless it is told otherwise."""
+
+
+async def build_context(caller: Caller, messages: Sequence[Mapping[str, Any]], budget: int) -> str:
+    """The memories that a good answer to these messages depends on, as a block of text; empty without any.
+
+    A problem is part of the text: a memory that cannot be read must not end the run of an agent.
+    """
+    words = [{**one, "content": read_text(one.get("content"))} for one in messages]
+    if budget <= 0 or not any(one["role"] == "user" and one["content"].strip() for one in words):
+        return ""
+    try:
+        return (await caller.run(caller.memory.context(words, budget=budget))).text
+    except MemorywireError as problem:
+        return f"Memory could not be read: {problem.detail}"
+
+
+def read_text(content: Any) -> str:
+    """The text of a message whose content may be in parts, of which some may be images or calls."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    texts = [part if isinstance(part, str) else _read_part(part) for part in parts]
+    return "\n".join(text for text in texts if text)
+
+
+def _read_part(part: Any) -> str:
+    text = part.get("text") if isinstance(part, Mapping) else getattr(part, "text", None)
+    return text if isinstance(text, str) else ""
+
+
+def join_texts(*texts: str | None) -> str:
+    """The texts that say something, each a paragraph."""
+    return "\n\n".join(text for text in texts if text)
 
 
 _PAGE = 1_000

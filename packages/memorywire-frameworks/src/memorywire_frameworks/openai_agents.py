@@ -1,5 +1,7 @@
 """A session of the OpenAI Agents SDK, kept by memorywire: `MemorywireSession(memory, "a session")`.
 
+`memory_filter(memory)` puts the memories that bear on the prompt into the instructions of the model.
+
 Each item is an entry of the agent's keys. Its key begins with the moment it was added, so that writers need
 not agree on a number: however many add at once, in however many processes, every item is kept.
 """
@@ -12,6 +14,7 @@ from typing import Any
 
 from agents import SessionABC
 from agents.memory import SessionSettings
+from agents.run import CallModelData, CallModelInputFilter, ModelInputData
 from msgspec.structs import replace
 
 from memorywire.client.kv import KeyValue, setting
@@ -25,7 +28,16 @@ from memorywire.model.errors import (
 from memorywire.model.kv import Entry, Kept, Limits, Setting, size_of
 from memorywire.model.record import Json
 from memorywire.model.text import storable
-from memorywire_frameworks.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller, entries_of
+from memorywire_frameworks.calling import (
+    ADAPTER_LIMITS,
+    CONTEXT_TOKENS,
+    INDEXED_BYTES,
+    AnyMemory,
+    Caller,
+    build_context,
+    entries_of,
+    join_texts,
+)
 
 SESSION_LIMITS = replace(ADAPTER_LIMITS, quota_bytes=256 * 1024 * 1024)
 """For one session: sessions do not share a quota."""
@@ -136,6 +148,19 @@ class MemorywireSession(SessionABC):
     @property
     def _keys(self) -> KeyValue:
         return self._caller.keys(self._prefix, self._limits)
+
+
+def memory_filter(memory: AnyMemory, *, budget: int = CONTEXT_TOKENS) -> CallModelInputFilter:
+    """A `call_model_input_filter`: memories that a good answer depends on, at the end of the instructions."""
+    caller = Caller(memory)
+
+    async def show_context(data: CallModelData[Any]) -> ModelInputData:
+        items: list[Any] = data.model_data.input
+        messages = [item for item in items if isinstance(item, Mapping) and "role" in item]
+        block = await build_context(caller, messages, budget)
+        return ModelInputData(input=items, instructions=join_texts(data.model_data.instructions, block))
+
+    return show_context
 
 
 def _setting(key: str, item: Mapping[str, Json]) -> Setting:

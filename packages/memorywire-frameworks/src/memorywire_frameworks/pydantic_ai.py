@@ -3,11 +3,13 @@
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from pydantic_ai import RunContext
+from pydantic_ai.messages import TextPart, UserPromptPart
 from pydantic_ai.toolsets import FunctionToolset
 
 from memorywire.model.errors import MemorywireError
 from memorywire.search.render import render
-from memorywire_frameworks.calling import AnyMemory, Caller
+from memorywire_frameworks.calling import CONTEXT_TOKENS, AnyMemory, Caller, build_context, read_text
 
 A = TypeVar("A")
 
@@ -68,7 +70,32 @@ class _Tools:
             return problem
 
 
-def memory_toolset(memory: AnyMemory, *, id: str = "memorywire") -> FunctionToolset[Any]:
-    """The tools remember, recall and forget on this memory, with instructions when to use them."""
-    tools = _Tools(memory)
-    return FunctionToolset([tools.remember, tools.recall, tools.forget], id=id, instructions=INSTRUCTIONS)
+def memory_toolset(
+    memory: AnyMemory, *, id: str = "memorywire", budget: int = CONTEXT_TOKENS
+) -> FunctionToolset[Any]:
+    """The tools remember, recall and forget on this memory, with instructions when to use them.
+
+    The instructions also have the memories that a good answer to the prompt depends on, within `budget`
+    tokens; with 0 they do not.
+    """
+    tools, caller = _Tools(memory), Caller(memory)
+
+    async def show_context(run: RunContext[Any]) -> str:
+        return await build_context(caller, _read_messages(run), budget)
+
+    return FunctionToolset(
+        [tools.remember, tools.recall, tools.forget], id=id, instructions=[INSTRUCTIONS, show_context]
+    )
+
+
+def _read_messages(run: RunContext[Any]) -> list[dict[str, str]]:
+    """What the user and the model said so far, the prompt last."""
+    messages: list[dict[str, str]] = []
+    for message in run.messages:
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                messages.append({"role": "user", "content": read_text(part.content)})
+            elif isinstance(part, TextPart):
+                messages.append({"role": "assistant", "content": part.content})
+    prompt = {"role": "user", "content": read_text(run.prompt)}
+    return messages if prompt in messages else [*messages, prompt]

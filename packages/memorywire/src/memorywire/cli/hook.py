@@ -26,11 +26,11 @@ from memorywire.hooks.hosts import (
 )
 from memorywire.model.clock import DAY_MS, system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, Refused, SecretLeakage
+from memorywire.model.record import Scope
 
 if TYPE_CHECKING:  # a hook that only copies a log does not load the engine
     from memorywire.client.sync import Memory
 
-_HITS = 5
 _PINNED_MOST = 50
 _QUERY_CHARS = 2_000
 _KEPT_DAYS = 30
@@ -43,9 +43,9 @@ def hook_command(cli: CliContext, work: bool) -> None:
     """Answer a hook of Claude Code, Codex or Cursor.
 
     The event is one JSON object on standard input. At the start of a session the answer has pinned memories
-    and counts; at a prompt, matching memories. At the end of a turn and before a compaction the new lines of
-    the session log are copied for `--work`. Errors go to standard error and the exit code is 0, so that the
-    agent continues.
+    and counts; at a prompt, the memories that a good answer depends on. At the end of a turn and before a
+    compaction the new lines of the session log are copied for `--work`. Errors go to standard error and the
+    exit code is 0, so that the agent continues.
     """
     try:
         sessions = Sessions.at_home(os.environ)
@@ -78,9 +78,14 @@ def _answer_call(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
 def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.app.settings import CONFIG_NAME
     from memorywire.hooks.transcripts import PINNED, opening
+    from memorywire.wire.codec import decode_record
 
     memory = cli.memory(caller=_caller(cli))
-    memories = memory.list(filter=PINNED, limit=_PINNED_MOST).items
+    # As a context: the memories of the user and those without a user, never those of another user.
+    owners = {"user_id": {"in": [None] if cli.settings.user is None else [cli.settings.user, None]}}
+    request = {"agent_id": cli.settings.agent, "filter": {"and": [PINNED, owners]}, "limit": _PINNED_MOST}
+    items = memory.call("list", request)["items"]
+    memories = [decode_record(one, Scope(agent=cli.settings.agent)) for one in items]
     waiting = memory.proposals(states=["pending"], limit=1).total
     briefing = opening(memories, total=memory.list(limit=1).total, waiting=waiting)
     settings = cli.settings
@@ -101,10 +106,10 @@ def _answer_prompt(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Br
     query = prompt[:_QUERY_CHARS]
     if not query.strip() or query.startswith("/"):  # a command to the host, not a question
         return Briefing()
-    from memorywire.hooks.transcripts import answering
+    from memorywire.hooks.transcripts import PROMPT_TOKENS, answering
 
     memory = cli.memory(caller=_caller(cli))
-    return answering(memory.recall(query, k=_HITS).hits, already=already)
+    return answering(memory.context(query, budget=PROMPT_TOKENS).lines, already=already)
 
 
 def _take_in(cli: CliContext, sessions: Sessions) -> Answer:

@@ -177,14 +177,8 @@ class Harness:
         context = await self._context("recall")
         # With a rank more candidates are looked at than are shown.
         owners = Owners.AGENT if self.scope.user is None else Owners.USER
-        request = Recall(
-            scope=self.scope,
-            query=query,
-            k=k,
-            min_relevance="off",
-            rank=self.ranking.weights,
-            owners=owners,
-        )
+        weights = self.ranking.weights
+        request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=weights, owners=owners)
         now = context.clock()
         answer = await recall(request, context, self.ranking.choose)
         return [

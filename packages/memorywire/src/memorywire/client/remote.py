@@ -53,6 +53,7 @@ from memorywire.runtime.portal import Portal
 from memorywire.stores.remote.client import Link, locate
 from memorywire.stores.remote.protocol import error_of
 from memorywire.wire import validate
+from memorywire.wire.codec import decode_record
 
 if TYPE_CHECKING:
     from memorywire.journal.audit import Examination
@@ -95,9 +96,6 @@ async def refuse_local() -> NoReturn:
     raise CapabilityUnsupported(detail, field="store", fix="run it where the store is")
 
 
-_RECORD = frozenset(Record.__struct_fields__)
-
-
 def _owner(document: Mapping[str, Json], scope: Scope) -> Scope:
     agent = document.get("agent_id", scope.agent)
     return Scope(agent=agent, user=document.get("user_id"), tenant=scope.tenant)
@@ -109,16 +107,10 @@ def _read_owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> 
     return replace(load(kind, {**fields, "scope": {"agent": ""}}), scope=_owner(document, scope))
 
 
-def _read_record(document: Mapping[str, Json], scope: Scope) -> Record:
-    fields = {name: value for name, value in document.items() if name in _RECORD}
-    record: Record = load(Record, {"updated_at": document["created_at"], **fields, "scope": {"agent": ""}})
-    return replace(record, scope=_owner(document, scope))
-
-
 def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
     hits = tuple(
         Hit(
-            record=_read_record(hit, scope),
+            record=decode_record(hit, scope),
             score=hit["score"],
             stores=tuple(hit["stores"]),
             supporting=tuple(hit["supporting"]),
@@ -132,7 +124,7 @@ def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
 
 
 def _read_page(answer: Mapping[str, Json], scope: Scope) -> Page:
-    items = tuple(_read_record(item, scope) for item in answer["items"])
+    items = tuple(decode_record(item, scope) for item in answer["items"])
     notes = tuple(answer["notes"]) if "notes" in answer else None
     return Page(items=items, total=answer["total"], next=answer.get("next"), notes=notes)
 
@@ -142,7 +134,7 @@ def _read_version(id: str, document: Mapping[str, Json], scope: Scope) -> Versio
     fields = {**document, "id": id, "began": 0, "record": None}
     record = document.get("record")
     version: Version = load(Version, fields)
-    return version if record is None else replace(version, record=_read_record(record, scope))
+    return version if record is None else replace(version, record=decode_record(record, scope))
 
 
 def _read_reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
@@ -150,7 +142,7 @@ def _read_reasons(answer: Mapping[str, Json], scope: Scope) -> Reasons:
     for document in answer["results"]:
         hit: Given = load(Given, {**document, "memory": None})
         memory = document.get("memory")
-        hits.append(hit if memory is None else replace(hit, memory=_read_record(memory, scope)))
+        hits.append(hit if memory is None else replace(hit, memory=decode_record(memory, scope)))
     reasons: Reasons = _read_owned(Reasons, {**answer, "results": []}, scope)
     return replace(reasons, results=tuple(hits))
 
@@ -167,7 +159,7 @@ def _read_capabilities(answer: Mapping[str, Json], scope: Scope) -> Capabilities
 
 
 _READERS: Mapping[type, Callable[[Mapping[str, Json], Scope], Any]] = {
-    Record: _read_record,
+    Record: decode_record,
     Capabilities: _read_capabilities,
     Page: _read_page,
     Recalled: _read_recalled,

@@ -4,16 +4,17 @@ Claude Code, Codex and Cursor each write one JSON object a line. Results of tool
 blocks that hosts put around a prompt are no part of what was said.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from memorywire.hooks.hosts import Briefing
-from memorywire.model.answers import Hit
+from memorywire.model.answers import ContextLine, Hit
 from memorywire.model.codec import parse_json
 from memorywire.model.record import Json, Record, Trust
 from memorywire.model.text import storable
-from memorywire.search.render import render
+from memorywire.search.render import render, render_lines
 from memorywire.search.token_budget import cost
 
 MOST_CHARS = 16_000
@@ -92,22 +93,20 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
         key=lambda one: next((rank for rank, tag in enumerate(_FIRST) if tag in one.tags), len(_FIRST))
     )
     hits = [Hit(record=record, score=1.0, stores=()) for record in trusted]
-    block, ids = _fitting(hits, START_TOKENS - cost(counts))
+    block = render(hits, max_tokens=START_TOKENS - cost(counts))
+    ids = tuple(hit.id for hit in hits if f'<memory id="{hit.id}"' in block)  # others did not fit
     verb = "awaits" if waiting == 1 else "await"
     notice = f"{_count_memories(waiting)} {verb} review: memorywire review" if waiting else ""
     return Briefing(context="\n".join(part for part in (counts, block) if part), shown=ids, notice=notice)
 
 
-def answering(hits: Sequence[Hit], *, already: Collection[str]) -> Briefing:
-    """Those of the hits that the model has not been shown, within the budget."""
-    block, ids = _fitting([hit for hit in hits if hit.id not in already], PROMPT_TOKENS)
-    return Briefing(context=block, shown=ids)
-
-
-def _fitting(hits: Sequence[Hit], budget: int) -> tuple[str, tuple[str, ...]]:
-    """The block, and which of the hits are in it: each that did not fit was left out whole."""
-    block = render(hits, max_tokens=budget)
-    return block, tuple(hit.id for hit in hits if f'<memory id="{hit.id}"' in block)
+def answering(lines: Sequence[ContextLine], *, already: Collection[str]) -> Briefing:
+    """Those of the lines of a context that the model has not been shown, within the budget."""
+    news = [line for line in lines if line.id not in already]
+    contents = [one.content for one in news]
+    texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in contents]
+    places, block = render_lines(texts, PROMPT_TOKENS)
+    return Briefing(context=block, shown=tuple(news[place].id for place in places))
 
 
 def _count_memories(number: int) -> str:

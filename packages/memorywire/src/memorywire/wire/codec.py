@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from memorywire.model.answers import (
     Chain,
@@ -22,6 +23,7 @@ from memorywire.model.answers import (
 )
 from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
+from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.label import Kind
@@ -337,6 +339,17 @@ def encode_record(record: Record) -> dict[str, Json]:
     """A record as the wire shows it: the scope as `agent_id` and `user_id`."""
     document = _encode_owned(record)
     return {"id": document.pop("id"), **document}
+
+
+_RECORD = frozenset(Record.__struct_fields__)
+
+
+def decode_record(document: Mapping[str, Json], scope: Scope) -> Record:
+    """A record from what the wire shows of it; `scope` has the tenant, and the agent if it is left out."""
+    fields = {name: value for name, value in document.items() if name in _RECORD}
+    record: Record = load(Record, {"updated_at": document["created_at"], **fields, "scope": {"agent": ""}})
+    agent = document.get("agent_id", scope.agent)
+    return replace(record, scope=Scope(agent=agent, user=document.get("user_id"), tenant=scope.tenant))
 
 
 def _encode_owned(value: Any) -> dict[str, Json]:
