@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option(
         "--part",
-        type=click.Choice(["dev", "test"]),
+        type=click.Choice(["train", "dev", "test"]),
         default="test",
         show_default=True,
         help="Tune on dev, report test.",

@@ -55,68 +55,24 @@ _LEMMAS = """
     owe change expect look shut
     """.split()
 
-_IRREGULAR = {
-    "begin": "began begun",
-    "bring": "brought",
-    "build": "built",
-    "buy": "bought",
-    "choose": "chose chosen",
-    "come": "came",
-    "do": "did done",
-    "draw": "drew drawn",
-    "drink": "drank drunk",
-    "drive": "drove driven",
-    "eat": "ate eaten",
-    "fly": "flew flown",
-    "get": "got gotten",
-    "give": "gave given",
-    "go": "went gone",
-    "grow": "grew grown",
-    "have": "had",
-    "hold": "held",
-    "keep": "kept",
-    "know": "knew known",
-    "lead": "led",
-    "leave": "left",
-    "lose": "lost",
-    "make": "made",
-    "meet": "met",
-    "pay": "paid",
-    "put": "put",
-    "quit": "quit",
-    "read": "read",
-    "ride": "rode ridden",
-    "run": "ran",
-    "sell": "sold",
-    "sing": "sang sung",
-    "sit": "sat",
-    "sleep": "slept",
-    "speak": "spoke spoken",
-    "spend": "spent",
-    "split": "split",
-    "stand": "stood",
-    "stick": "stuck",
-    "swear": "swore sworn",
-    "swim": "swam swum",
-    "take": "took taken",
-    "teach": "taught",
-    "throw": "threw thrown",
-    "wake": "woke woken",
-    "wear": "wore worn",
-    "win": "won",
-    "write": "wrote written",
-    "bear": "bore born borne",
-    "break": "broke broken",
-    **dict(
-        pair.split(":")
-        for pair in (
-            "think:thought,say:said,tell:told,find:found,feel:felt,see:saw seen,hear:heard,catch:caught,"
-            "fall:fell fallen,send:sent,lend:lent,hang:hung,dig:dug,feed:fed,shoot:shot,hide:hid hidden,"
-            "bite:bit bitten,lay:laid,rise:rose risen,shake:shook shaken,steal:stole stolen,tear:tore torn,"
-            "freeze:froze frozen,shut:shut,forget:forgot forgotten,mean:meant,let:let"
-        ).split(",")
-    ),
-}
+_IRREGULAR = dict(
+    entry.split(":")
+    for entry in " ".join(
+        """
+    begin:began begun, bring:brought, build:built, buy:bought, choose:chose chosen, come:came, do:did done,
+    draw:drew drawn, drink:drank drunk, drive:drove driven, eat:ate eaten, fly:flew flown, get:got gotten,
+    give:gave given, go:went gone, grow:grew grown, have:had, hold:held, keep:kept, know:knew known,
+    lead:led, leave:left, lose:lost, make:made, meet:met, pay:paid, put:put, quit:quit, read:read, ride:rode
+    ridden, run:ran, sell:sold, sing:sang sung, sit:sat, sleep:slept, speak:spoke spoken, spend:spent,
+    split:split, stand:stood, stick:stuck, swear:swore sworn, swim:swam swum, take:took taken, teach:taught,
+    throw:threw thrown, wake:woke woken, wear:wore worn, win:won, write:wrote written, bear:bore born borne,
+    break:broke broken, think:thought, say:said, tell:told, find:found, feel:felt, see:saw seen, hear:heard,
+    catch:caught, fall:fell fallen, send:sent, lend:lent, hang:hung, dig:dug, feed:fed, shoot:shot, hide:hid
+    hidden, bite:bit bitten, lay:laid, rise:rose risen, shake:shook shaken, steal:stole stolen, tear:tore
+    torn, freeze:froze frozen, shut:shut, forget:forgot forgotten, mean:meant, let:let
+    """.split()
+    ).split(", ")
+)
 _DOUBLED = frozenset(
     """
     plan stop run swim put get quit sit drop ship log tag jog commit split pin win skip shop travel
@@ -343,7 +299,7 @@ def _find_subject(words: list[str]) -> tuple[Subject, int] | None:
 def _find_verb(words: list[str]) -> int | None:
     """Where the verb group of a noun phrase begins; a short `'s` is written out on the way."""
     forms = verb_forms()
-    for at in range(len(words[:_NP_MAX])):
+    for at in range(min(len(words), _NP_MAX)):
         word = words[at].lower()
         if at and (word in _BE or word in _MODALS or word in ("has", "have", "had", "do", "does", "did")):
             return at
@@ -411,7 +367,7 @@ def _find_head(phrase: list[str]) -> str:
 def _is_name(phrase: list[str]) -> bool:
     return all(word[0].isupper() or word == "and" for word in phrase) and not any(
         bare(word) in _ORDINARY
-        or bare(word) in _PRONOUNS | _ADVERBS | _NEGATIONS
+        or bare(word) in _PRONOUNS_OR_ADVERBS_ETC
         or bare(word) in verb_forms()
         or word.endswith("ly")
         for word in phrase
@@ -504,3 +460,6 @@ def _parse_verb(subject: Subject, words: list[str], verb_at: int) -> Clause | No
     return Clause(
         subject, lemma, voice, group.negative, group.modal, frozenset(group.adverbs), words, verb_at, rest_at
     )
+
+
+_PRONOUNS_OR_ADVERBS_ETC = _PRONOUNS | _ADVERBS | _NEGATIONS

@@ -61,6 +61,8 @@ def read_live(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """Where somebody lives and with whom; where a thing is kept."""
     if words[0] not in _NEAR or is_vague(words[1:] or ["x"]):
         return None
+    if words[0] == "on" and not ((words[1:2] and words[1] in ("the", "a", "an")) or is_specific(rest)):
+        return None
     if words[0] == "with" and find_word(words[1:], ILLNESSES, 3):
         return Reading(Kind.CONSTRAINT, "health", phrase(rest[5:]), clause.negative)
     place = phrase(_PLACE_END.split(rest.partition(" ")[2])[0])
@@ -154,11 +156,11 @@ def read_get(clause: Clause, rest: str, words: list[str]) -> Reading | None:
             return Reading(Kind.PLAN, "wedding" if words[0] == "married" else words[0], phrase(rest))
         slot = {"promoted": "job", "hired": "employer", "diagnosed": "health"}.get(words[0], "marital_status")
         return Reading(Kind.EVENT, slot, phrase(rest), clause.negative)
-    if clause.voice is Voice.PRESENT and (find_word(words, ILLNESSES | CONDITIONS, 4)) and not clause.modal:
+    if clause.voice is Voice.PRESENT and (find_word(words, _ILLNESSES_OR_CONDITIONS, 4)) and not clause.modal:
         return Reading(Kind.CONSTRAINT, "health", phrase(rest), clause.negative)
     if (
         clause.voice in (Voice.PAST, Voice.PERFECT)
-        and find_word(words, PETS | THINGS, 5)
+        and find_word(words, _PETS_OR_THINGS, 5)
         and words[0] in ("a", "an", "my", "our", "two", "three")
     ):
         return Reading(
@@ -167,8 +169,8 @@ def read_get(clause: Clause, rest: str, words: list[str]) -> Reading | None:
             phrase(rest),
             clause.negative,
         )
-    if clause.voice is Voice.PROGRESSIVE and find_word(words, PETS | THINGS | KIN, 5) and DATED.search(rest):
-        return Reading(Kind.PLAN, find_word(words, PETS | THINGS | KIN, 5), phrase(rest))
+    if clause.voice is Voice.PROGRESSIVE and find_word(words, _PETS_OR_THINGS_ETC, 5) and DATED.search(rest):
+        return Reading(Kind.PLAN, find_word(words, _PETS_OR_THINGS_ETC, 5), phrase(rest))
     if clause.voice in (Voice.PAST, Voice.PERFECT) and re.match(
         r"(?:a|an|my|the) (?:new )?(?:job|role|position|degree|offer|place)\b", rest
     ):
@@ -258,9 +260,9 @@ def _read_done(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     kind, slot = DEEDS[clause.lemma]
     if clause.lemma in _RISKY:
         is_own = words[0] in ("my", "our", "a", "an")
-        if not is_own or not find_word(words, _MATTERS | _BODY, 5):
+        if not is_own or not find_word(words, _MATTERS_OR_BODY, 5):
             return None
-    thing = find_word(words, PETS | THINGS, 6)
+    thing = find_word(words, _PETS_OR_THINGS, 6)
     if clause.lemma == "adopt" and thing not in PETS:
         if find_word(words, TOOLS, 4):
             return Reading(Kind.DECISION, tool_slot(words), phrase(rest))
@@ -376,3 +378,8 @@ _FRAMES: dict[str, Frame] = {
     "go": read_go,
     **dict.fromkeys(DEEDS, read_deed),
 }
+
+_ILLNESSES_OR_CONDITIONS = ILLNESSES | CONDITIONS
+_PETS_OR_THINGS = PETS | THINGS
+_PETS_OR_THINGS_ETC = PETS | THINGS | KIN
+_MATTERS_OR_BODY = _MATTERS | _BODY

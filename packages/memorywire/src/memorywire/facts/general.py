@@ -60,12 +60,16 @@ _AMOUNTS = frozenset("a an two three four five six one no".split())
 
 def read_general(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     """What the clause states about the speaker, their people or their things."""
+    if not _is_real(clause, words):
+        return None
+    is_about_user = clause.subject.who is not Who.THING or clause.subject.is_own
+    reading = (_read_own if is_about_user else _read_work)(clause, rest, words)
+    return None if reading is None or _MOMENT.search(rest) else reading
+
+
+def _read_own(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     subject = clause.subject
     is_person = subject.who is not Who.THING
-    if not _is_lasting(clause, rest, words):
-        return None
-    if not (is_person or subject.is_own):
-        return _read_work(clause, rest, words)
     is_barred = clause.modal == "can" and clause.negative and words[0] == "anything"
     if words[0] in VAGUE and not is_barred and not (words[0] in _OPEN and has_substance(rest, words)):
         return None
@@ -80,7 +84,7 @@ def read_general(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     is_diet = clause.negative and is_person and FOODS.intersection(words[:4])
     if is_diet and clause.voice is Voice.PRESENT and clause.lemma not in ("be", "want", "like"):
         return Reading(Kind.CONSTRAINT, "diet", phrase(rest), True)
-    if ACCESS.search(rest) and is_person and clause.voice is Voice.PRESENT:
+    if is_person and clause.voice is Voice.PRESENT and ACCESS.search(rest):
         return Reading(Kind.CONSTRAINT, "access", phrase(rest), clause.negative)
     if clause.lemma in ("be", "have"):
         return _read_state(clause, rest, words)
@@ -92,9 +96,9 @@ def read_general(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return _read_deed(clause, rest, words)
 
 
-def _is_lasting(clause: Clause, rest: str, words: list[str]) -> bool:
-    """Whether the clause is about more than this moment, and says that something is so."""
-    if _MOMENT.search(rest) or clause.adverbs & {"almost", "nearly"}:
+def _is_real(clause: Clause, words: list[str]) -> bool:
+    """Whether the clause says that something is so, was so or will be so."""
+    if clause.adverbs & {"almost", "nearly"}:
         return False
     is_barred = clause.negative and clause.modal == "may"
     if clause.modal not in (None, "will", "can", "must") and not is_barred:
@@ -183,7 +187,7 @@ def _read_state(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return None
     if clause.adverbs & {"already", "just", "still"} or (is_person and PASSING.intersection(words[:2])):
         return None
-    is_named = is_specific(rest) and words[0] not in ("the", "not", "in", "so", "at")
+    is_named = words[0] not in ("the", "not", "in", "so", "at") and is_specific(rest)
     if clause.lemma == "have":
         is_thing = (words[0] in _AMOUNTS or words[0].isdigit()) and is_person and " to " not in rest
         is_named = is_named and " to " not in rest
@@ -195,7 +199,7 @@ def _read_state(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.subject.who is Who.THING:
         is_place = words[0] in _PLACES or _NUMBERS.match(rest) or clause.subject.head in CONFIGURED
         is_attribute = is_named or is_place or RECURRING.search(rest) or _NOUNS.intersection(words[:4])
-        if not is_attribute or words[0] in PASSING | _FAULTS:
+        if not is_attribute or words[0] in _PASSING_OR_FAULTS:
             return None
         return Reading(Kind.IDENTITY, None, phrase(rest), clause.negative)
     is_named = is_named or (words[:2] == ["in", "my"] and _NUMBERS.search(rest) is not None)
@@ -255,8 +259,16 @@ def _read_other_time(clause: Clause, rest: str, words: list[str]) -> Reading | N
     return Reading(Kind.RELATION, None, phrase(rest)) if is_role else None
 
 
-_WEAK = frozenset("bit mess fan fool idiot moron wreck failure genius loser joke pain".split())
+_WEAK = frozenset(
+    """
+    bit mess fan fool disaster legend monster zombie saint angel
+    god goddess hero idiot moron wreck failure genius loser joke pain
+    """.split()
+)
 
 
 def _has_noun(words: list[str]) -> bool:
     return not _WEAK.intersection(words[:5])
+
+
+_PASSING_OR_FAULTS = PASSING | _FAULTS

@@ -212,13 +212,11 @@ def label_text(text: str, *, at: int | None = None) -> Label | None:
     if len(head) < _SHORTEST or head[0] in "{[<" or head.rstrip().endswith("?"):
         return None
     place = read_text(head)
-    if place is None or (
-        not _DOUBTS.isdisjoint(_WORDS.findall(head.lower()))
-        and (is_unreal(head) or is_hearsay(head) or is_unserious(head))
-    ):
+    is_doubtful = place is not None and not _DOUBTS.isdisjoint(_WORDS.findall(head.lower()))
+    if place is None or (is_doubtful and (is_unreal(head) or is_hearsay(head) or is_unserious(head))):
         return Label(kind=Kind.CONSTRAINT) if is_constraint(head) else None
     reading, clause = place
-    if reading.kind is not Kind.CONSTRAINT and reading.slot not in SINGLE | _TASTES and is_constraint(head):
+    if reading.kind is not Kind.CONSTRAINT and reading.slot not in _SINGLE_OR_TASTES and is_constraint(head):
         reading = reading._replace(kind=Kind.CONSTRAINT)
     return build_label(reading, clause, head, at)
 
@@ -268,7 +266,7 @@ def _find_subject(reading: Reading, clause: Clause | None) -> str | None:
         if reading.kind is Kind.RELATION and subject.is_own:
             return "user"
         return " ".join(names) if subject.is_own and names else subject.head
-    is_general = reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or subject.head in CONFIGURED | TOOLS
+    is_general = reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or subject.head in _CONFIGURED_OR_TOOLS
     return "user" if subject.is_own and not is_general else None
 
 
@@ -308,9 +306,14 @@ def load_table() -> dict[str, float]:
 
 def is_constraint(text: str) -> bool:
     """Whether the words of the text weigh enough."""
-    table = load_table()
-    weight, total, previous = table.get, table[""], "^"
-    for stem in list_stems(text):
+    weight, stems = load_table().get, list_stems(text)
+    total: float = weight("", 0.0)
+    previous = "^"
+    for stem in stems:
         total += weight(stem, 0.0) + weight(f"{previous} {stem}", 0.0)
         previous = stem
     return total > THRESHOLD
+
+
+_SINGLE_OR_TASTES = SINGLE | _TASTES
+_CONFIGURED_OR_TOOLS = CONFIGURED | TOOLS

@@ -83,11 +83,13 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
 
 _CITES = re.compile(
     r"^(?:and |but |so )?(?:according to|apparently|reportedly|supposedly|allegedly|rumou?r has it"
-    r"|as .{2,30} put it)\b",
+    r"|as .{2,30} (?:put it|sang|wrote))\b|^(?:and |so |then )*\w+ (?:goes|went|(?:was|were|is) (?:all "
+    r"|just )?like),",
     re.I,
 )
 _SUPPOSITION = re.compile(
-    r"^(?:now |so |ok,? )?(?:if|suppos|imagine|pretend|assum|let's (?:say|pretend|assume|imagine|role)"
+    r"^(?:now |so |ok,? )?(?:if|suppos|consider an?|picture|take an?|given an?|let \w+ (?:be|have)|imagine"
+    r"|pretend|assum|let's (?:say|pretend|assume|imagine|role)"
     r"|say (?:I|we|my|our|someone|somebody|you|he|she|they|an?|the)\b|what if|hypothetically)",
     re.I,
 )
@@ -120,7 +122,8 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last
         clause = parse(line)
         target = find_retraction(part, sentence) or find_retraction(line, sentence)
         if target is None and (
-            ends_fact(clause, line) or (is_denied and clause is not None and clause.negative)
+            ends_fact(clause, line)
+            or (clause is not None and clause.negative and (is_denied or _TURNS_OUT.match(sentence)))
         ):
             target = describe_end(clause, line)
         if target is not None:
@@ -143,6 +146,7 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last
             yield statement
 
 
+_TURNS_OUT = re.compile(r"(?:it |so |and )?turn(?:s|ed) out\b", re.I)
 _ADVICE = re.compile(
     r"^(?:my|our|the) (?P<who>doctor|gp|vet|physio\w*|dentist|midwife|consultant|cardiologist|surgeon"
     r"|dietitian"

@@ -79,11 +79,13 @@ _UNREAL = re.compile(
     r"|were (?:I|we) |not sure|unsure"
     r"|thinking (?:of|about)|considering|toying with|tempted|wondering|i guess|i suppose|i think"
     r"|i believe|i doubt|i assume"
-    r"|dream(?:ed|t|s)? (?:of|about|that|job)|one day|someday|as if|unless|whether|in another life"
+    r"|dream(?:ed|t)|dreams? (?:of|about|that|job)|in (?:my|a) dream|once (?:owned|had|lived|worked|was)"
+    r"|one day|someday|as if|unless|whether|in another life"
     r"|in case (?:I|we)"
     r"|for the sake of argument|kind of feel|feels? like|seems? (?:like|to)|sort of|unlikely|in my head"
     r"|would've|i'd (?:love|like) to"
-    r"|used to be|almost (?:bought|moved|got)|nearly (?:bought|moved|got)|meant to|supposed to)\b",
+    r"|used to be|almost (?:bought|moved|got)|nearly (?:bought|moved|got)|meant to|supposed to|(?:was"
+    r"|were) (?:going|about|due|planning) to)\b",
     re.I,
 )
 _SPOKEN = re.compile(
@@ -95,14 +97,18 @@ _SPOKEN = re.compile(
     r"|(?:article|post|review"
     r"|report|sign|poster|label|manual|website|ad|book|email|message|letter|note) (?:says|said|reads"
     r"|states|claims)|quote"
-    r"|quoting|as .{2,30} put it|goes \"|or so|people (?:say|think)|they say|word is|asks? (?:me )?(?:if"
+    r"|quoting|as .{2,30} put it|goes \"|(?:goes|went|(?:was|were|is|'s) (?:all |just )?like),|or so"
+    r"|people (?:say|think)|they say|word is|asks? (?:me )?(?:if"
     r"|whether)|asked)\b",
     re.I,
 )
 _JOKE = re.compile(
     r"^(?:naturally|obviously|clearly|surely|oh (?:yes|great|wonderful|sure|joy)|yes,? because"
     r"|because clearly|wow"
-    r"|thrilled to|lucky me|nothing like)\b|\b(?:pet rock|jk|just kidding|kidding|joking|only joking"
+    r"|thrilled to|lucky me|nothing like|(?:oh|ah),? (?:brilliant|lovely|fantastic|perfect|super|nice"
+    r"|good)|(?:great|lovely|brilliant|fantastic|wonderful|perfect|super),? (?:I|my|we|our|another|just"
+    r"|now))\b|\bor so (?:he|she|they|the|I'm told)\b|\b(?:pet rock|jk|just kidding|kidding|joking"
+    r"|only joking"
     r"|practically|literally|of course (?:I|we)|yeah right"
     r"|oh sure|sure thing|as usual|fight me\?"
     r"|blame (?:her|him|it)"
@@ -325,7 +331,7 @@ def name_pronoun(line: str, last: str) -> str:
     match = _PRONOUN.match(line) if last else None
     if match is None:
         return line
-    is_person = last.split()[1] in KIN | PETS | PEOPLE
+    is_person = last.split()[1] in _KIN_OR_PETS_ETC
     return line if is_person == (match["who"].lower() == "it") else f"{last}{line[match.end() :]}"
 
 
@@ -387,7 +393,7 @@ _CONDITION = re.compile(
 def find_presuppositions(sentence: str, user: str) -> Iterator[tuple[str, str]]:
     """Facts that a sentence takes for granted, each with the word that tells whether it is new."""
     for match in _MENTION.finditer(sentence):
-        if match["name"] is not None and bare(match["name"]) not in WEEKDAYS | MONTHS:
+        if match["name"] is not None and bare(match["name"]) not in _WEEKDAYS_OR_MONTHS:
             verb = "are" if " and " in match["name"] else "is"
             yield match["name"].split()[-1], f"{user}'s {match['noun']} {verb} {match['name']}."
     role = _AS.search(sentence)
@@ -396,3 +402,7 @@ def find_presuppositions(sentence: str, user: str) -> Iterator[tuple[str, str]]:
     for match in _CONDITION.finditer(sentence):
         owner = f"{user}'s {match['owner'].removesuffix(chr(39) + 's ')}" if match["owner"] else user
         yield match["what"].split()[-1], f"{owner} has {match['what']}."
+
+
+_KIN_OR_PETS_ETC = KIN | PETS | PEOPLE
+_WEEKDAYS_OR_MONTHS = WEEKDAYS | MONTHS

@@ -97,7 +97,7 @@ def _read_attribute(clause: Clause, rest: str, words: list[str]) -> Reading | No
     is_attribute = slot in ("pronouns", "language", "religion", "job", "diet", "size") and subject.is_own
     if head in _PASSING_THINGS or "%" in rest:
         return None
-    if not is_specific(rest) and not (is_attribute and words[0] not in VAGUE | PASSING):
+    if not is_specific(rest) and not (is_attribute and words[0] not in _VAGUE_OR_PASSING):
         return None
     owner = next((word for word in map(_genitive, subject.text.split()) if word in PEOPLE), None)
     if owner is not None:
@@ -152,7 +152,7 @@ def _read_rule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     subject = clause.subject
     if subject.who is not Who.THING or is_vague(words):
         return None
-    is_rule = subject.head in CONFIGURED | TASTES | MEETINGS and subject.head.endswith("s")
+    is_rule = subject.head in _CONFIGURED_OR_TASTES_ETC and subject.head.endswith("s")
     if is_rule or subject.is_own or subject.head == "address":
         slot = SLOT_OF_NOUN.get(subject.head, "address" if subject.head == "address" else subject.head)
         kind = Kind.IDENTITY if slot == "address" else Kind.CONSTRAINT
@@ -164,7 +164,7 @@ def read_have(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if words[0] == "to":
         if (
             clause.subject.who is Who.THING
-            and clause.subject.head in CONFIGURED | TASTES
+            and clause.subject.head in _CONFIGURED_OR_TASTES
             and is_specific(rest)
         ):
             return Reading(Kind.PROCEDURE, clause.subject.head, phrase(rest))
@@ -178,15 +178,13 @@ def read_have(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.voice is Voice.PROGRESSIVE:
         return None
     if clause.voice in (Voice.PAST, Voice.PERFECT):
-        return (
-            Reading(Kind.EVENT, "health", phrase(rest))
-            if find_word(words, EVENTS | ILLNESSES - {"back", "knee", "knees", "heart", "hip", "shoulder"})
-            else None
-        )
+        return Reading(Kind.EVENT, "health", phrase(rest)) if find_word(words, _HEALTH_EVENTS) else None
     return _read_owned(clause, rest, words)
 
 
 def _read_owned(clause: Clause, rest: str, words: list[str]) -> Reading | None:
+    if words[0] == "the" and not is_specific(rest):
+        return None
     negative = clause.negative or words[0] == "no"
     value = phrase(rest)
     head_words = [
@@ -222,7 +220,7 @@ def _read_owned(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return Reading(kind, SLOT_OF_NOUN.get(thing, thing), value, negative)
     if (
         clause.subject.who is Who.THING
-        and clause.subject.head in THINGS | CONFIGURED
+        and clause.subject.head in _THINGS_OR_CONFIGURED
         and (clause.subject.is_own or is_specific(rest))
     ):
         return Reading(Kind.POSSESSION, clause.subject.head, value, negative)
@@ -263,7 +261,7 @@ def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return None
     if clause.modal is not None:
         return None
-    if clause.lemma == "hold" and not find_word(words, PAPERS | THINGS, 7):
+    if clause.lemma == "hold" and not find_word(words, _PAPERS_OR_THINGS, 7):
         return None
     if clause.lemma == "own" and clause.subject.who is Who.PERSON:
         return Reading(Kind.DECISION, "owner", phrase(rest), clause.negative)
@@ -273,7 +271,7 @@ def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
             if RECURRING.search(rest) or words[:2] == ["to", "work"]
             else None
         )
-    thing = find_word(words, THINGS | PETS | PAPERS, 5)
+    thing = find_word(words, _THINGS_OR_PETS_ETC, 5)
     slot = "car" if clause.lemma == "drive" else SLOT_OF_NOUN.get(thing or "", thing)
     return Reading(Kind.POSSESSION, slot, phrase(rest), clause.negative)
 
@@ -336,9 +334,18 @@ def read_call(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     slot = SLOT_OF_NOUN.get(subject.head, subject.head)
     if subject.who is Who.PERSON:
         return Reading(Kind.RELATION, slot, phrase(rest))
-    kind = Kind.POSSESSION if subject.head in PETS | THINGS else Kind.CONFIGURATION
+    kind = Kind.POSSESSION if subject.head in _PETS_OR_THINGS else Kind.CONFIGURATION
     return (
-        Reading(kind, slot, phrase(rest))
-        if subject.is_own or subject.head in PETS | THINGS | CONFIGURED
-        else None
+        Reading(kind, slot, phrase(rest)) if subject.is_own or subject.head in _PETS_OR_THINGS_ETC else None
     )
+
+
+_VAGUE_OR_PASSING = VAGUE | PASSING
+_CONFIGURED_OR_TASTES_ETC = CONFIGURED | TASTES | MEETINGS
+_CONFIGURED_OR_TASTES = CONFIGURED | TASTES
+_THINGS_OR_CONFIGURED = THINGS | CONFIGURED
+_PAPERS_OR_THINGS = PAPERS | THINGS
+_THINGS_OR_PETS_ETC = THINGS | PETS | PAPERS
+_PETS_OR_THINGS = PETS | THINGS
+_PETS_OR_THINGS_ETC = PETS | THINGS | CONFIGURED
+_HEALTH_EVENTS = EVENTS | ILLNESSES - {"back", "knee", "knees", "heart", "hip", "shoulder"}

@@ -194,7 +194,7 @@ def _is_own_name(rest: str, words: list[str]) -> bool:
         0 < len(name.split()) < 4
         and rest[0].isupper()
         and all(part[0].isupper() and part.isalpha() for part in name.split())
-        and words[0] not in NATIONS | MONTHS | WEEKDAYS | TOOLS | PASSING
+        and words[0] not in _NATIONS_OR_MONTHS_ETC
         and not rest.isupper()
     )
 
@@ -278,3 +278,6 @@ def read_stand(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     if clause.modal == "can" and clause.negative and not is_vague(words):
         return Reading(Kind.PREFERENCE, "dislikes", phrase(rest), True)
     return None
+
+
+_NATIONS_OR_MONTHS_ETC = NATIONS | MONTHS | WEEKDAYS | TOOLS | PASSING

@@ -169,17 +169,7 @@ NOT_JOBS = _words(
     """
 )
 
-JOB_ENDINGS = (
-    "ologist",
-    "ographer",
-    "ician",
-    "grapher",
-    "keeper",
-    "smith",
-    "wright",
-    "engineer",
-    "developer",
-)
+JOB_ENDINGS = tuple("ologist ographer ician grapher keeper smith wright engineer developer".split())
 
 LANGUAGES = _words(
     """
@@ -309,50 +299,28 @@ VAGUE = _words(
     """
 )
 
-NOUN_SLOTS = {
-    "home": _words("home house flat apartment"),
-    "address": _words("address postcode"),
-    "phone": _words("phone mobile telephone cell landline"),
-    "email": _words("email e-mail mail"),
-    "employer": _words("employer company firm workplace"),
-    "job": _words("job title role position profession occupation"),
-    "birthday": _words("birthday birthdate"),
-    "name": _words("name surname nickname firstname"),
-    "pronouns": _words("pronouns pronoun"),
-    "blood_type": _words("blood"),
-    "timezone": _words("timezone zone"),
-    "plan": _words("plan tier subscription tariff package"),
-    "order": _words("order"),
-    "account": _words("account username login handle"),
-    "partner": _words("wife husband partner spouse girlfriend boyfriend fiancé fiancée fiance fiancee"),
-    "manager": _words("boss manager supervisor"),
-    "landlord": _words("landlord landlady"),
-    "children": _words("kids kid children child sons daughters boys girls twins"),
-    "doctor": _words("doctor gp"),
-    "car": _words("car van truck"),
-    "budget": _words("budget"),
-    "size": _words("size"),
-    "height": _words("height"),
-    "weight": _words("weight"),
-    "passport": _words("passport"),
-    "visa": _words("visa"),
-    "language": _words("language tongue"),
-    "diet": _words("diet"),
-    "allergy": _words("allergy allergies intolerance"),
-    "religion": _words("religion faith"),
-    "school": _words("school university college"),
-    "database": _words("database db"),
-    "editor": _words("editor ide"),
-    "system": _words("os"),
-    "branch": _words("branch"),
-    "port": _words("port"),
-    "pet": _words("dog cat puppy kitten pet parrot rabbit hamster horse"),
-    "anniversary": _words("anniversary"),
-    "currency": _words("currency"),
+SLOT_OF_NOUN = {
+    noun: slot.strip()
+    for slot, _, nouns in (
+        entry.partition(":")
+        for entry in """
+    home: home house flat apartment; address: address postcode; phone: phone mobile telephone cell landline;
+    email: email e-mail mail; employer: employer company firm workplace; job: job title role position
+    profession occupation; birthday: birthday birthdate; name: name surname nickname firstname; pronouns:
+    pronouns pronoun; blood_type: blood; timezone: timezone zone; plan: plan tier subscription tariff
+    package; order: order; account: account username login handle; partner: wife husband partner spouse
+    girlfriend boyfriend fiancé fiancée fiance fiancee; manager: boss manager supervisor; landlord: landlord
+    landlady; children: kids kid children child sons daughters boys girls twins; doctor: doctor gp; car: car
+    van truck; budget: budget; size: size; height: height; weight: weight; passport: passport; visa: visa;
+    language: language tongue; diet: diet; allergy: allergy allergies intolerance; religion: religion faith;
+    school: school university college; database: database db; editor: editor ide; system: os; branch:
+    branch; port: port; pet: dog cat puppy kitten pet parrot rabbit hamster horse; anniversary: anniversary;
+    currency: currency
+    """.replace("\n", " ").split("; ")
+    )
+    for noun in nouns.split()
 }
 """The slot of a thing that somebody has, by the noun."""
-
-SLOT_OF_NOUN = {noun: slot for slot, nouns in NOUN_SLOTS.items() for noun in nouns}
 
 SINGLE = frozenset(
     """
