@@ -74,6 +74,48 @@ def test_every_kernel_gives_the_bytes_of_this_revision(kernel):
     assert (memorywire_minilm.REVISION, sha256(b"".join(vectors)).hexdigest()) == ("int8-1", DIGEST)
 
 
+@pytest.mark.parametrize("kernel", memorywire_minilm.kernels())
+def test_every_kernel_reads_tasks_alike(kernel):
+    best = memorywire_minilm.load(tasks=True).embed(TEXTS)
+    assert memorywire_minilm.load(kernel, tasks=True).embed(TEXTS) == best
+    assert best != loaded().embed(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("task", "helpful", "other"),
+    [
+        (
+            "Suggest a dinner for tonight",
+            "The user is vegetarian.",
+            "The user's dinner jacket is at the tailor.",
+        ),
+        (
+            "What should I pack?",
+            "The flight to Oslo leaves on 3 January.",
+            "The user packs parcels at a depot.",
+        ),
+    ],
+)
+def test_a_task_is_nearer_to_what_helps_than_the_same_words(task, helpful, other):
+    [read] = memorywire_minilm.load(tasks=True).embed([task])
+    [plain] = loaded().embed([task])
+    near, far = vectors([helpful, other])
+
+    def lead(vector: bytes) -> float:
+        direction = np.frombuffer(vector, "<f4")
+        return float(direction @ near - direction @ far)
+
+    assert lead(read) > lead(plain)
+
+
+def test_layers_for_tasks_of_another_size_are_refused(tmp_path, monkeypatch):
+    wrong = tmp_path / "tasks.bin"
+    wrong.write_bytes(b"short")
+    monkeypatch.setattr(model_module, "TASKS", wrong)
+    with pytest.raises(memorywire_minilm.ModelDamaged, match="does not belong"):
+        memorywire_minilm.load(tasks=True)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.text())
 def test_kernels_agree_on_any_text(text):

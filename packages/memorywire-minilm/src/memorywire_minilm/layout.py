@@ -12,6 +12,7 @@ POSITIONS = 256
 HIDDEN = 384
 INNER = 1_536
 LAYERS = 6
+TASK_LAYER = 4  # the first layer that differs when a text is read as a task
 HEADS = 12
 
 # A kernel reads 16 output channels of 4 inputs each as one 64-byte line.
@@ -65,6 +66,11 @@ def file_size() -> int:
 def layers_offset() -> int:
     """Where the layers begin; the vectors of the tokens lie before them."""
     return next(section.offset for section in sections() if section.name == "0.qkv")
+
+
+def task_offset() -> int:
+    """Where the layers begin that differ when a text is read as a task; they end with the file."""
+    return next(section.offset for section in sections() if section.name == f"{TASK_LAYER}.qkv")
 
 
 def _aligned(offset: int) -> int:

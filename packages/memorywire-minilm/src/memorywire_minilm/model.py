@@ -9,7 +9,7 @@ from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import Protocol
 
-from memorywire_minilm.layout import HEADER, POSITIONS, file_size
+from memorywire_minilm.layout import HEADER, POSITIONS, file_size, task_offset
 from memorywire_minilm.native import NativeKernel, find_library, levels, processors
 from memorywire_minilm.tokenizer import Tokenizer
 from memorywire_minilm.vocabulary import Vocabulary
@@ -25,10 +25,12 @@ DATA = Path(__file__).parent / "data"
 WEIGHTS = DATA / "weights.bin"
 VOCABULARY = DATA / "vocab.txt"
 TABLE = DATA / "vocab.bin"
+TASKS = DATA / "tasks.bin"
 DIGESTS = {
     WEIGHTS: "f7391fa2f6e45ae351ed86a893414c8088bb2055f6a58c0eaa3b4a732ea88eae",
     VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     TABLE: "5729391a7fcb34b718c6f84cfc73232ca940fa28d05a532fe91ef2a6fab47166",
+    TASKS: "8b111e5d8c2148e19756982a3b421204ca9eb04fa21b0b2b89c1bf4c1b0ef461",
 }
 
 
@@ -98,8 +100,11 @@ def _fill_unreadable(readable: Sequence[bool], vectors: Iterable[bytes]) -> list
     return [next(remaining) if is_readable else bytes(4 * DIMENSION) for is_readable in readable]
 
 
-def load(kernel: str | None = None, *, threads: int | None = None) -> Model:
+def load(kernel: str | None = None, *, threads: int | None = None, tasks: bool = False) -> Model:
     """The model, ready to embed; `kernel` names one of `kernels()` instead of the best.
+
+    With `tasks` it reads a text as a task: its vector lies near the vectors that the plain model gives to
+    what helps with the task. Texts to be found are always embedded by the plain model.
 
     When few texts are embedded by a compiled kernel, and a processor is free, a second thread takes part;
     with `threads` 1 it never does.
@@ -107,7 +112,7 @@ def load(kernel: str | None = None, *, threads: int | None = None) -> Model:
     Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
     """
     tokenizer = Tokenizer(load_vocabulary(), POSITIONS)
-    return Model(tokenizer, open_kernel(kernel or kernels()[0], threads))
+    return Model(tokenizer, open_kernel(kernel or kernels()[0], threads, tasks=tasks))
 
 
 def kernels() -> tuple[str, ...]:
@@ -136,18 +141,19 @@ def load_vocabulary() -> Vocabulary:
         raise ModelDamaged(f"{VOCABULARY.name} and {TABLE.name} cannot be read: {error}") from error
 
 
-def open_kernel(name: str, threads: int | None = None) -> Kernel:
+def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False) -> Kernel:
     """The kernel of this name, with the weights mapped into memory."""
+    weights = map_task_weights() if tasks else map_weights()
     library = find_library()
     if library and name in levels(library):
         most = processors()
-        return NativeKernel(library, name, map_weights(), min(threads or most, most))
+        return NativeKernel(library, name, weights, min(threads or most, most))
     if name != "numpy":
         raise KernelUnavailable(f"kernel {name!r} cannot run here, only {', '.join(kernels())}")
     # Imported here, so that the C kernel needs no numpy.
     from memorywire_minilm.portable import PortableKernel
 
-    return PortableKernel(memoryview(map_weights()))
+    return PortableKernel(memoryview(weights))
 
 
 def map_weights() -> mmap:
@@ -159,4 +165,17 @@ def map_weights() -> mmap:
         raise ModelDamaged(f"{WEIGHTS.name} cannot be read: {error}") from error
     if len(weights) != file_size() or weights[: len(HEADER)] != HEADER:
         raise ModelDamaged(f"{WEIGHTS.name} is not a weights file of this version")
+    return weights
+
+
+def map_task_weights() -> mmap:
+    """As `map_weights`, with the last layers of the encoder of tasks; the other pages stay shared."""
+    weights, start = map_weights(), task_offset()
+    try:
+        layers = TASKS.read_bytes()
+    except OSError as error:
+        raise ModelDamaged(f"{TASKS.name} cannot be read: {error}") from error
+    if len(layers) != file_size() - start:
+        raise ModelDamaged(f"{TASKS.name} does not belong to {WEIGHTS.name}")
+    weights[start:] = layers
     return weights

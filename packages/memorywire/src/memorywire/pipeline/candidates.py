@@ -189,7 +189,13 @@ class QuestionEmbedding:
 
     async def embed_query(self, question: Query) -> Query:
         """The question with its vectors."""
-        return self._add_vectors(question, await self._embedder.embed(self._texts))
+        self._completed = self._add_vectors(question, await self._embedder.embed(self._texts))
+        return self._completed
+
+    @property
+    def vector(self) -> bytes | None:
+        """The vector of the question, once it is made."""
+        return None if self._completed is None else self._completed.vector
 
     def search_deferred(
         self, question: Query, limit: int, store: SupportsDeferredQuery, enough: Enough | None
@@ -266,7 +272,14 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 def begin_embedding(request: Recall, context: Context) -> QuestionEmbedding:
     """The wording of the query; embedding has begun where the store can start before it is done."""
-    embedding = QuestionEmbedding(request.query, context.embedder, context.nameless_vectors)
+    return begin_embedding_with(context.embedder, context.nameless_vectors, request, context)
+
+
+def begin_embedding_with(
+    embedder: Embedder, nameless_vectors: NamelessVectors, request: Recall, context: Context
+) -> QuestionEmbedding:
+    """As `begin_embedding`, by another embedder of the same space."""
+    embedding = QuestionEmbedding(request.query, embedder, nameless_vectors)
     if _find_deferred_store(request, context) is not None:
         embedding.begin()
     return embedding

@@ -334,7 +334,8 @@ class Context(Struct, frozen=True, kw_only=True):
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
     `watching` is told how long stores take for `operation`, the one that this context was made for. `placing`
-    knows which scopes are kept in another store, `rests` the vectors of recent questions.
+    knows which scopes are kept in another store; `nameless_vectors` and `nameless_tasks` hold the vectors of
+    recent questions and tasks.
     """
 
     store: Store
@@ -348,6 +349,7 @@ class Context(Struct, frozen=True, kw_only=True):
     watching: Watching | None = None
     placing: Placing = nowhere_else
     nameless_vectors: NamelessVectors = field(default_factory=NamelessVectors)
+    nameless_tasks: NamelessVectors = field(default_factory=NamelessVectors)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from memorywire.facts import is_pinned, read_label
 from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
 from memorywire.model.capabilities import Feature
-from memorywire.model.query import STANDING, And, Compare, Filter, Operator, Scored, Where, owned_by
+from memorywire.model.query import STANDING, And, Compare, Filter, Operator, Where, owned_by
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import BuildContext, Owners, Recall
-from memorywire.pipeline.candidates import SearchResult, begin_embedding, search_stores
+from memorywire.pipeline.candidates import SearchResult, begin_embedding, begin_embedding_with, search_stores
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.prompt_context.choose import Candidate, Choice, choose_lines, weigh
-from memorywire.pipeline.prompt_context.topics import Task, read_task
+from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice, build_candidate, choose_lines
+from memorywire.pipeline.prompt_context.score import find_reader, is_related, score_memories
+from memorywire.pipeline.prompt_context.task import Task, read_task
 from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
 from memorywire.search.render import render_lines
 from memorywire.search.token_budget import cost, wording
@@ -34,9 +35,6 @@ MOST_STANDING = 200
 UNRELATED = 40
 """The tokens of a block when no memory is likely to help with the prompt."""
 
-RELATED = 0.25
-"""The score of a memory from which the prompt has something to do with it."""
-
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
 
 
@@ -49,14 +47,17 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     where = build_where(request.scope, context.clock())
     reading = asyncio.ensure_future(_find(where, STANDING, context))
     try:
-        result = await _search(task, recall, where, context)
+        result, vector = await _search(task, recall, where, context)
+        task = replace(task, is_related=is_related(vector))
     finally:
         standing = await reading
     labelled = await _find(where, _LABELLED, context) if task.is_about_person else []
     recent = await _find_recent(request, where, context) if request.recent else []
-    candidates = _weigh_all(task, result.candidates, (*standing, *labelled), request.scope)
+    records = _keep_own([*(hit.record for hit in result.candidates), *standing, *labelled], request.scope)
+    candidates = await _score(task, vector, records, context)
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
-    places, text = render_lines([wording(one.record) for one in choices], _choose_budget(request, choices))
+    budget = _choose_budget(request, choices, task)
+    places, text = render_lines([wording(one.record) for one in choices], budget)
     block = _build_block(request, context.mint(), [choices[place] for place in places], text)
     await _record(block, recall, [choices[place] for place in places], context)
     return replace(block, left_out=len(choices) - len(places), degraded=result.degraded)
@@ -72,10 +73,25 @@ def build_where(scope: Scope, now: int) -> Where:
     )
 
 
-async def _search(task: Task, recall: Recall, where: Where, context: Context) -> SearchResult:
-    embedding = begin_embedding(recall, context)
+async def _search(task: Task, recall: Recall, where: Where, context: Context) -> tuple[SearchResult, bytes]:
+    """What is near the prompt, and the vector of the prompt, read as a task.
+
+    The reader of tasks serves the search as well if the store has vectors of its space. If not, the store is
+    searched with a vector of its own embedder.
+    """
+    reader = find_reader(context)
+    is_own = reader is context.embedder
+    embedding = (
+        begin_embedding_with(reader.tasks, context.nameless_tasks, recall, context)
+        if is_own
+        else begin_embedding(recall, context)
+    )
     query = replace(build_query(recall, where.alive_at), where=where)
-    return await search_stores(query, embedding, POOL, recall, context)
+    result = await search_stores(query, embedding, POOL, recall, context)
+    if is_own and embedding.vector is not None:
+        return result, embedding.vector
+    [vector] = await asyncio.to_thread(reader.tasks.embed_here, [task.query])
+    return result, vector
 
 
 async def _find(where: Where, condition: Filter, context: Context) -> list[Record]:
@@ -98,12 +114,14 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
     return turns[::-1]
 
 
-def _weigh_all(task: Task, hits: Sequence[Scored], others: Sequence[Record], scope: Scope) -> list[Candidate]:
-    """Every memory once, with its score for the task."""
-    by_id = {hit.record.id: hit for hit in hits}
-    records = {record.id: record for record in (*(hit.record for hit in hits), *others)}
-    own = _keep_own(list(records.values()), scope)
-    return weigh(task, [(record, read_label(record)) for record in own], by_id)
+async def _score(task: Task, vector: bytes, records: Sequence[Record], context: Context) -> list[Candidate]:
+    """Every memory once, with its scores for the task."""
+    distinct = list({record.id: record for record in records}.values())
+    scores = await score_memories(task.query, vector, distinct, context)
+    return [
+        build_candidate(record, read_label(record), score)
+        for record, score in zip(distinct, scores, strict=True)
+    ]
 
 
 def _keep_own(records: Sequence[Record], scope: Scope) -> list[Record]:
@@ -112,16 +130,13 @@ def _keep_own(records: Sequence[Record], scope: Scope) -> list[Record]:
     return [one for one in records if agent.covers(one.scope) and one.scope.user in (None, scope.user)]
 
 
-def _choose_budget(request: BuildContext, choices: Sequence[Choice]) -> int:
-    """All of it, unless nothing is likely to help, several constraints bear, or something was asked for."""
-    is_related = any(
-        one.section in (Section.PROFILE, Section.RECENT)
-        or (one.score >= RELATED and (one.is_bound or one.section is Section.MEMORY))
-        or is_pinned(one.record)
+def _choose_budget(request: BuildContext, choices: Sequence[Choice], task: Task) -> int:
+    """All of it, unless memory has nothing to do with the prompt and nothing was asked for by name."""
+    is_asked_for = any(
+        one.section in (Section.PROFILE, Section.RECENT) or is_pinned(one.record) or one.score >= LIKELY
         for one in choices
     )
-    bound = sum(one.is_bound for one in choices)
-    return request.budget if is_related or bound > 1 else min(request.budget, UNRELATED)
+    return request.budget if is_asked_for or task.is_related else min(request.budget, UNRELATED)
 
 
 def _build_block(request: BuildContext, id: str, choices: Sequence[Choice], text: str) -> ContextBlock:

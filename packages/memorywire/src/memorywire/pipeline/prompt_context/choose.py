@@ -1,42 +1,26 @@
 """Chooses the lines of a context block: what constrains the answer, and what helps with the task.
 
-A recall asks whether a memory answers a question. Here the question is whether it helps: "is vegetarian" does
-not answer "suggest a dinner", but a good answer depends on it. So the floor of a recall does not apply. The
-score joins what the vectors and the words say with the topics that the prompt and the memory share; it is the
-probability that the memory helps, fitted on the development part of the task set.
+A recall asks whether a memory answers a question. Here the question is whether it helps: "is vegetarian"
+does not answer "suggest a dinner", but a good answer depends on it. So the floor of a recall does not
+apply, and the scores are probabilities of helping and of constraining (`score`).
 """
 
-import math
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.facts import SINGLE, Kind, Label, is_pinned, replaces
 from memorywire.model.answers import Section
-from memorywire.model.query import Scored
 from memorywire.model.record import Record, Trust
-from memorywire.pipeline.prompt_context.constraints import (
-    EVERYWHERE,
-    find_bearing,
-    holds_everywhere,
-    is_constraint,
-)
-from memorywire.pipeline.prompt_context.topics import Task, find_topics
-from memorywire.search.question import find_names
+from memorywire.pipeline.prompt_context.score import Score
+from memorywire.pipeline.prompt_context.task import Task
 from memorywire.search.text import terms
 
-COSINE, SHARE, TOPIC, TOPICS, NAME, BIAS = 6.5, 1.3, 1.0, 1.1, 1.0, 3.75
-"""Weights of the evidence: cosine, share of the prompt's words, best and all shared topics, a shared name."""
-
-HELPS = 0.05
-"""The score from which a memory may have a line."""
-
-DISTANT, UNRELATED = 0.05, 0.16
-"""The same for a memory that shares no topic with the prompt: for a prompt about somebody ("my", "we"), and
-for any other."""
+HELPS, HELPS_ANYWAY = 0.1, 0.15
+"""The score from which a memory may have a line: for a task, and for a prompt that seems to be none."""
 
 CERTAIN = 0.3
 """Lines are added until the chance that none of them helps is down to this; after that only likely ones."""
@@ -44,13 +28,21 @@ CERTAIN = 0.3
 LIKELY = 0.4
 """The score of a memory that has a line in any case."""
 
-MOST = 4
+MOST = 3
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
-BEARS, BEARS_AFAR = 0.035, 0.08
-"""The score from which a constraint bears on the prompt, whatever its class: on a prompt about somebody or of
-the same topic, and on any other. A constraint by its label needs none for the first: to leave one out does
-harm, and people have few of them."""
+BEARS, BEARS_ANYWAY = 0.04, 0.25
+"""The same for a constraint. It is low: a missing constraint does harm, a needless one costs some tokens."""
+
+SURELY_BEARS = 0.3
+"""The score from which a constraint is said to bear on the prompt; below, it may bear."""
+
+MOST_CONSTRAINTS = 6
+"""At most so many lines are of constraints that may bear; those that surely do come on top."""
+
+EVERYWHERE = "holds for every answer"
+
+_ALWAYS_SLOTS = frozenset({"answer_language", "answer_format", "answer_length", "tone", "units", "pronouns"})
 
 _SAME = 0.8
 """Two lines say the same when they share this much of their terms, and all of their numbers."""
@@ -74,12 +66,12 @@ _QUESTION = re.compile(r"\?\s*$")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A memory with its label and the probability that it helps with the task."""
+    """A memory with its label, and how probable it is that it helps with the task or constrains it."""
 
     record: Record
     label: Label | None
     score: float
-    shared: str | None = None  # the topic that joins it to the task most
+    bearing: float
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -104,65 +96,20 @@ def _build_choice(one: Candidate, section: Section, reason: str, *, is_bound: bo
     )
 
 
-def weigh(
-    task: Task, records: Sequence[tuple[Record, Label | None]], hits: Mapping[str, Scored]
-) -> list[Candidate]:
-    """The memories with their scores; `hits` has what the search says of those that it found.
+def build_candidate(record: Record, label: Label | None, score: Score) -> Candidate:
+    """The memory as a candidate for a line.
 
-    A topic that many of the memories share says little about each of them.
+    A label decides whether it is a constraint, its vector where there is none. What an untrusted source says
+    never constrains, and no turn of a conversation does.
     """
-    topics = [find_topics(record.words) for record, _ in records]
-    counts = Counter(topic for each in topics for topic in each)
-    rarity = {
-        topic: math.log((len(records) + 1) / (count + 0.5)) / math.log(len(records) + 1)
-        for topic, count in counts.items()
-        if topic in task.topics
-    }
-    names = find_names(task.query)
-    return [
-        _weigh(task, record, label, each, rarity, names, hits.get(record.id))
-        for (record, label), each in zip(records, topics, strict=True)
-    ]
-
-
-def _weigh(
-    task: Task,
-    record: Record,
-    label: Label | None,
-    topics: Mapping[str, float],
-    rarity: Mapping[str, float],
-    names: Sequence[str],
-    hit: Scored | None,
-) -> Candidate:
-    shared = {
-        topic: min(1.0, task.topics[topic]) * min(1.0, weight) * rarity[topic]
-        for topic, weight in topics.items()
-        if topic in task.topics
-    }
-    cosine, share = _read_evidence(hit)
-    weight = (
-        COSINE * cosine
-        + SHARE * share
-        + TOPIC * max(shared.values(), default=0.0)
-        + TOPICS * min(2.0, sum(shared.values()))
-        + NAME * any(name in record.words for name in names)
-        - BIAS
-    )
-    return Candidate(
-        record=record,
-        label=label,
-        score=1 / (1 + math.exp(-weight)),
-        shared=max(shared, key=lambda topic: (shared[topic], topic)) if shared else None,
-    )
-
-
-def _read_evidence(hit: Scored | None) -> tuple[float, float]:
-    """The cosine and the share of the words; a store without signals has only its score."""
-    if hit is None:
-        return 0.0, 0.0
-    if "vector" not in hit.signals and "text" not in hit.signals:
-        return hit.score, 0.0
-    return hit.signals.get("vector", 0.0), hit.signals.get("text", 0.0)
+    is_rule = not _BINDING.isdisjoint(record.tags)
+    if record.trust is Trust.UNTRUSTED or record.speaker is not None:
+        constraint = 0.0
+    elif is_rule or (label is not None and (label.given or label.kind is Kind.CONSTRAINT)):
+        constraint = float(is_rule or (label is not None and label.kind is Kind.CONSTRAINT))
+    else:
+        constraint = score.constraint
+    return Candidate(record=record, label=label, score=score.useful, bearing=constraint * score.bears)
 
 
 def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[Record]) -> list[Choice]:
@@ -175,7 +122,7 @@ def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[R
         _build_choice(
             one,
             Section.MEMORY,
-            "is near the prompt" if one.shared is None else f"helps with the prompt: {one.shared}",
+            "helps with the prompt" if one.score >= LIKELY else "may help with the prompt",
         )
         for one in choose_helpful(_without(live, lines), task)
     ]
@@ -202,30 +149,35 @@ def _choose_pinned(candidates: Sequence[Candidate]) -> list[Choice]:
 
 
 def _choose_constraints(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
-    """The constraints that bear on the task: first those of its topics, then those of every answer."""
+    """The constraints that bear on the task: first those of this prompt, then those of every answer."""
     lines = [
-        _build_choice(one, Section.CONSTRAINT, reason, is_bound=reason != EVERYWHERE)
+        replace(
+            _build_choice(one, Section.CONSTRAINT, reason, is_bound=reason != EVERYWHERE), score=one.bearing
+        )
         for one in candidates
-        if is_constraint(one.record, one.label) and (reason := find_reason_to_bear(one, task)) is not None
+        if _BINDING.isdisjoint(one.record.tags) and (reason := _find_reason_to_bear(one, task)) is not None
     ]
-    return sorted(lines, key=lambda line: (not line.is_bound, -line.score, line.record.id))
+    lines.sort(key=lambda line: (not line.is_bound, -line.score, line.record.id))
+    doubtful = [line for line in lines if line.reason == _MAY_BEAR][MOST_CONSTRAINTS:]
+    return [line for line in lines if line not in doubtful]
 
 
-def find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
-    """Why a constraint bears on the task; None if it does not."""
-    words = candidate.record.words
-    if holds_everywhere(words, candidate.label):
-        return EVERYWHERE
-    if task.is_about_person and _is_own(candidate):
-        return "is part of the person's profile"
-    bearing = find_bearing(words, task.query)
-    if bearing is not None:
-        return f"bears on the prompt: {bearing}"
-    floor = BEARS_AFAR
-    if task.is_personal or candidate.shared is not None:
-        is_labelled = candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT
-        floor = 0.0 if is_labelled else BEARS
-    return "may bear on the prompt" if candidate.score >= floor else None
+_MAY_BEAR = "may bear on the prompt"
+
+
+def _find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
+    """Why a constraint bears on the task; None if it does not, or is no constraint."""
+    if not candidate.bearing:
+        return None
+    label = candidate.label
+    if label is not None and label.kind is Kind.CONSTRAINT:
+        if label.slot in _ALWAYS_SLOTS:
+            return EVERYWHERE
+        if task.is_about_person and _is_own(candidate):
+            return "is part of the person's profile"
+    if candidate.bearing >= SURELY_BEARS:
+        return "bears on the prompt"
+    return _MAY_BEAR if candidate.bearing >= (BEARS if task.is_related else BEARS_ANYWAY) else None
 
 
 def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
@@ -251,9 +203,9 @@ def _rank_in_profile(candidate: Candidate) -> tuple[int, int, str]:
 def _choose_rules(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
     """What sessions left to do and never to do, where it bears on the task."""
     rules = [
-        (one, find_reason_to_bear(one, task))
+        (one, _find_reason_to_bear(one, task))
         for one in candidates
-        if not _BINDING.isdisjoint(one.record.tags) and one.record.trust is not Trust.UNTRUSTED
+        if not _BINDING.isdisjoint(one.record.tags)
     ]
     return [_build_choice(one, Section.RULE, reason) for one, reason in rules if reason is not None]
 
@@ -263,7 +215,8 @@ def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidat
     fit = [
         one
         for one in candidates
-        if one.score >= _find_floor(one, task)
+        if one.score >= (HELPS if task.is_related else HELPS_ANYWAY)
+        and not _is_constraint(one)
         and _BINDING.isdisjoint(one.record.tags)
         and not _only_asks(one.record, task)
     ]
@@ -277,16 +230,9 @@ def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidat
     return lines
 
 
-def _find_floor(candidate: Candidate, task: Task) -> float:
-    """The score that a memory needs: more if nothing joins it to the prompt but the vectors.
-
-    A constraint that does not bear on the prompt has no line at all.
-    """
-    if candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT:
-        return 1.0
-    if candidate.shared is None:
-        return DISTANT if task.is_personal else UNRELATED
-    return HELPS
+def _is_constraint(candidate: Candidate) -> bool:
+    """Whether it is labelled as one; if it does not bear on the prompt, it has no line at all."""
+    return candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT
 
 
 def _only_asks(record: Record, task: Task) -> bool:

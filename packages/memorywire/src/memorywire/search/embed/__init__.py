@@ -1,5 +1,12 @@
 """Turning text into vectors, by the model that comes along or by an endpoint."""
 
-from memorywire.search.embed.embedder import BeginsHere, Embedder, EmbedsHere, open_embedder
+from memorywire.search.embed.embedder import (
+    SPACE,
+    BeginsHere,
+    Embedder,
+    EmbedsHere,
+    MiniLmEmbedder,
+    open_embedder,
+)
 
-__all__ = ["BeginsHere", "Embedder", "EmbedsHere", "open_embedder"]
+__all__ = ["SPACE", "BeginsHere", "Embedder", "EmbedsHere", "MiniLmEmbedder", "open_embedder"]

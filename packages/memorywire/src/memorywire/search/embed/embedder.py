@@ -22,6 +22,14 @@ DEFAULT_THREADS = 4
 SHARE = 16
 
 
+SPACE = Space(
+    model=memorywire_minilm.MODEL,
+    revision=memorywire_minilm.REVISION,
+    dimension=memorywire_minilm.DIMENSION,
+)
+"""The space of the model that comes along."""
+
+
 class MiniLmEmbedder:
     """Embeds on threads of its own; the model is loaded when first needed.
 
@@ -29,13 +37,11 @@ class MiniLmEmbedder:
     who ask are shared out evenly among the threads.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, *, reads_tasks: bool = False) -> None:
         """Of `threads`, or of as many as the machine has processors, up to four."""
-        self.space = Space(
-            model=memorywire_minilm.MODEL,
-            revision=memorywire_minilm.REVISION,
-            dimension=memorywire_minilm.DIMENSION,
-        )
+        self.space = SPACE
+        self._reads_tasks = reads_tasks
+        self._tasks: MiniLmEmbedder | None = None
         self._model: memorywire_minilm.Model | None = None
         self._pool: ThreadPool | None = None
         self._loading = Lock()
@@ -60,7 +66,7 @@ class MiniLmEmbedder:
         """As `embed`, on this thread."""
         with self._loading:
             if self._model is None:
-                self._model = _open_model(self._threads)
+                self._model = _open_model(self._threads, self._reads_tasks)
             model = self._model
         return model.embed(texts)
 
@@ -70,15 +76,24 @@ class MiniLmEmbedder:
         # Nobody who only begins should have to wait until it is loaded.
         return partial(self.embed_here, texts) if model is None else model.begin(texts)
 
+    @property
+    def tasks(self) -> "MiniLmEmbedder":
+        """Reads a text as a task: its vector lies near those of the memories that help with it."""
+        if self._tasks is None:
+            self._tasks = MiniLmEmbedder(self._threads, reads_tasks=True)
+        return self._tasks
+
     async def close(self) -> None:
+        if self._tasks is not None:
+            await self._tasks.close()
         thread_pool, self._pool, self._model = self._pool, None, None
         if thread_pool is not None:
             await asyncio.to_thread(thread_pool.dismiss)
 
 
-def _open_model(threads: int) -> memorywire_minilm.Model:
+def _open_model(threads: int, reads_tasks: bool) -> memorywire_minilm.Model:
     try:
-        return memorywire_minilm.load(threads=threads)
+        return memorywire_minilm.load(threads=threads, tasks=reads_tasks)
     except memorywire_minilm.ModelDamaged as error:
         raise EmbedderFailed(
             f"the built-in model cannot be loaded: {error}",

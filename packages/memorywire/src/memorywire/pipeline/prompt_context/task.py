@@ -1,48 +1,13 @@
-"""Reads a prompt for what its task is about, and memories for what they are about, as sets of topics.
-
-"Suggest a dinner" and "is vegetarian" share no word and are far apart for an embedder, but both are about
-food. The topics and their words are in `topics.txt`. They are English; a text in another language has no
-topics, and only its vector counts.
-"""
+"""Reads the task from a prompt or from messages."""
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
-from pathlib import Path
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import BuildContext, Message
 from memorywire.search.text import terms
-
-_WORDS = Path(__file__).with_name("topics.txt")
-
-
-@cache
-def _find_topics_by_term() -> Mapping[str, frozenset[str]]:
-    topics: dict[str, set[str]] = {}
-    topic = ""
-    for line in _WORDS.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            topic = line[1:-1]
-        elif not line.startswith("#"):
-            for term in terms(line):
-                topics.setdefault(term, set()).add(topic)
-    return {term: frozenset(names) for term, names in topics.items()}
-
-
-@lru_cache(maxsize=8192)
-def find_topics(text: str) -> Mapping[str, float]:
-    """How much a text is about each topic: a word of one topic says more than a word of several."""
-    table = _find_topics_by_term()
-    weights: dict[str, float] = {}
-    for term in terms(text):
-        names = table.get(term, ())
-        for name in names:
-            weights[name] = weights.get(name, 0.0) + len(names) ** -0.5
-    return weights
-
 
 _LONGEST = 1_000
 """An embedder reads little more. Of a longer prompt the beginning and the end are taken: between them people
@@ -61,19 +26,13 @@ _ABOUT_PERSON = re.compile(
 )
 
 
-_PERSONAL = re.compile(
-    r"\b(?:i|i'm|i've|i'd|me|my|mine|we|we're|us|our|ours|he|him|his|she|her)\b", re.IGNORECASE
-)
-
-
 class Task(Struct, frozen=True, kw_only=True):
     """What a prompt asks for. `query` is what memory is searched for, `words` the index terms of it."""
 
     query: str
     words: frozenset[str]
-    topics: Mapping[str, float]
     is_about_person: bool
-    is_personal: bool
+    is_related: bool = True  # whether memory could matter for it at all
 
 
 def read_task(request: BuildContext) -> Task:
@@ -87,9 +46,7 @@ def read_task(request: BuildContext) -> Task:
     return Task(
         query=query,
         words=words,
-        topics=find_topics(query),
         is_about_person=_ABOUT_PERSON.search(query) is not None,
-        is_personal=_PERSONAL.search(query) is not None,
     )
 
 
