@@ -21,7 +21,7 @@ def test_what_one_session_said_is_known_in_the_next(shell: Shell, tmp_path: Path
     host.until_kept("The user prefers tabs to spaces.")
 
     assert "memorywire keeps 3 memories" in context(host.fire("SessionStart", "two", source="startup"))
-    asked = {"prompt": "which indent does the user prefer, tabs or spaces?"}
+    asked = {"prompt": "does the user prefer tabs or spaces?"}
     assert "The user prefers tabs to spaces." in context(host.fire("UserPromptSubmit", "two", **asked))
     assert context(host.fire("UserPromptSubmit", "two", **asked)) == ""  # it has been shown
 

@@ -58,7 +58,7 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
     budget = _choose_budget(request, choices, task)
     places, text = render_lines([wording(one.record) for one in choices], budget)
-    block = _build_block(request, context.mint(), [choices[place] for place in places], text)
+    block = _build_block(request, context.mint(), [choices[place] for place in places], text, task)
     await _record(block, recall, [choices[place] for place in places], context)
     return replace(block, left_out=len(choices) - len(places), degraded=result.degraded)
 
@@ -139,8 +139,13 @@ def _choose_budget(request: BuildContext, choices: Sequence[Choice], task: Task)
     return request.budget if is_asked_for or task.is_related else min(request.budget, UNRELATED)
 
 
-def _build_block(request: BuildContext, id: str, choices: Sequence[Choice], text: str) -> ContextBlock:
-    helps = any(one.section in (Section.MEMORY, Section.PROFILE) or one.is_bound for one in choices)
+def _build_block(
+    request: BuildContext, id: str, choices: Sequence[Choice], text: str, task: Task
+) -> ContextBlock:
+    helps = any(
+        one.section in (Section.MEMORY, Section.PROFILE) or (one.is_bound and task.is_related)
+        for one in choices
+    )
     return ContextBlock(
         recall_id=id,
         text=text,

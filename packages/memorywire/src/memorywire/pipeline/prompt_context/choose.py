@@ -239,7 +239,7 @@ def _only_asks(record: Record, task: Task) -> bool:
     """Whether it is a turn that asks, one of the assistant, or the prompt itself, kept a moment ago."""
     if record.speaker == "assistant":
         return True
-    is_turn = record.session_id is not None or record.speaker is not None
+    is_turn = record.conversation is not None or record.speaker is not None
     return is_turn and (
         _QUESTION.search(record.words) is not None or frozenset(terms(record.words)) == task.words
     )
