@@ -98,6 +98,22 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     assert {"own", "exact", "older_state"} <= seen
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_few_facts_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed: int) -> None:
+    scope, dice = a_scope(), random.Random(seed)
+
+    def fact(number: int) -> Put:
+        words = " ".join(dice.choices([*_WORDS, "now", "moved", "son"], k=dice.choice([1, 2, 3, 5])))
+        owner = replace(scope, user=dice.choice([None, "u"]))
+        record = a_record(owner, words, id=f"m{number:04}", occurred_at=NOW - dice.randint(0, 20))
+        vector = None if number % 9 == 0 else _random_vector(dice)
+        return beginning(record, vector)
+
+    puts = [fact(number) for number in range((8, 20, 60, 200)[seed])]
+    queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(60)]
+    assert {"revised", "newest"} <= _agreed(tmp_path / "m.db", scope, puts, queries)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_what_a_session_covers_counts_as_it_does_for_the_oracle(tmp_path: Path, seed: int) -> None:
     scope, dice = a_scope(), random.Random(seed)

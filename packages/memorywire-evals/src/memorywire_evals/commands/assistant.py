@@ -21,7 +21,7 @@ _OPTIONS = (
         type=click.Choice(["train", "dev", "test"]),
         default="test",
         show_default=True,
-        help="Tune on dev, report test.",
+        help="Tune on train (facts only) and dev, report test.",
     ),
     click.option(
         "--json",
@@ -30,7 +30,7 @@ _OPTIONS = (
         metavar="FILE",
         help="Write figures and rows to a file.",
     ),
-    click.option("--misses", is_flag=True, help="Print what went wrong; of the part dev only."),
+    click.option("--misses", is_flag=True, help="Print what went wrong; not of the part test."),
     click.option("--store", default="memory://", show_default=True, metavar="URL", help="An empty store."),
     click.option("--embedder", default="minilm", show_default=True, help="An embedder by name or URL."),
     click.option(
@@ -77,7 +77,7 @@ def _measure(
     from memorywire_evals.assistant.run import Run
 
     with problems(as_json=False):
-        if misses and part != "dev":
+        if misses and part == "test":
             raise InvalidRequest(
                 "the rows of the part test are not for looking at while you tune",
                 field="misses",

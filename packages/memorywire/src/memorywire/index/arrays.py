@@ -11,6 +11,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from memorywire.search.relevance import BRIEF, LENGTHY
+
 Rows: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -234,3 +236,8 @@ def is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> M
     for start, end in times:
         inside |= (moments >= start) & (moments < end)
     return inside
+
+
+def compute_brevities(lengths: NDArray[Any]) -> Floats:
+    """What memories of so many index terms count, as `relevance.brevity` defines it."""
+    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))

@@ -45,6 +45,7 @@ from memorywire.index.arrays import (
     Offsets,
     Rows,
     Selection,
+    compute_brevities,
     find_largest,
     find_sorted,
     has_repeats,
@@ -55,7 +56,7 @@ from memorywire.index.arrays import (
 )
 from memorywire.index.postings import match_terms
 from memorywire.index.sessions import STEPS, TOTAL_LENT
-from memorywire.index.ties import break_ties
+from memorywire.index.ties import FewFacts, break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query, asks_only_whose
 from memorywire.model.record import DEMOTED_FACTOR
@@ -68,7 +69,6 @@ from memorywire.search.relevance import (
     EXACT_MARGIN,
     IN_TIME,
     K1,
-    LENGTHY,
     MACHINE_LENDS,
     MACHINE_SAID,
     REVISABLE,
@@ -143,6 +143,7 @@ class Candidate(Struct):
     demoted: bool = False
     newest: bool = False
     older_state: bool = False
+    revised: float = 0.0  # the chance that a newer candidate is its new value
     fuller: bool = False
     _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
 
@@ -229,7 +230,7 @@ class _Ranking:
         demoted = index.find_demoted(selection)
         self._demoted = demoted if demoted is not None and demoted.any() else None
         self._share, self._speakers = self._score_text(query, statistics)
-        self._changes = self._find_changes() if selection.size <= REVISABLE and not statistics else None
+        self._are_few = selection.size <= REVISABLE and not statistics and not query.settled
         self._neighbours = index.sessions.find_neighbours(
             selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
         )
@@ -237,7 +238,7 @@ class _Ranking:
         self._uncontested = False  # whether too few rows contain enough of the terms for any tie
         if selection.size <= SMALL_SELECTION:  # then do all that needs no vectors now
             self._covering = self._covers(self._share, selection.align(index.lengths))
-            is_plain = not self._neighbours and index.states is None and self._changes is None
+            is_plain = not self._neighbours and index.states is None and not self._are_few
             self._uncontested = is_plain and int(np.count_nonzero(self._covering)) < 2
             self._all = self._collect(selection.offsets)
 
@@ -348,7 +349,7 @@ class _Ranking:
             lent[self._index.machine_said[rows]] = 0.0
             own = weights[here]
             weights = own + lent
-        factor = _brevities(self._index.lengths[rows]) if self._index.longest > BRIEF else None
+        factor = compute_brevities(self._index.lengths[rows]) if self._index.longest > BRIEF else None
         if self._asks is not None:
             telling = 1 - ASKING * take(self._asks, offsets)
             factor = telling if factor is None else factor * telling
@@ -374,8 +375,7 @@ class _Ranking:
 
     def explain(self, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
         """The signals that the weight of each candidate was computed from, by the names `explain` shows."""
-        rows = [candidate.row for candidate in candidates]
-        offsets = [candidate.offset for candidate in candidates]
+        rows, offsets = [one.row for one in candidates], [one.offset for one in candidates]
         shares = self._share[offsets].tolist()
         signals = [
             {"vector": candidate.cosine, "text": share} | self.among
@@ -388,14 +388,14 @@ class _Ranking:
             for own, length in zip(signals, self._index.lengths[rows].tolist(), strict=True):
                 if length > BRIEF:
                     own["brevity"] = brevity(length)
-        if self._asks is not None:
-            for own, asks in zip(signals, self._asks[offsets].tolist(), strict=True):
-                if asks:
-                    own["asks"] = asks
-        if self._neighbours:
-            for own, candidate in zip(signals, candidates, strict=True):
-                if candidate.borrowed:
-                    own |= {"neighbours": candidate.borrowed, "own": relevance(candidate.own)}
+        asks = [] if self._asks is None else self._asks[offsets].tolist()
+        for own, share in zip(compress(signals, asks), filter(None, asks), strict=True):
+            own["asks"] = share
+        for own, candidate in zip(signals, candidates, strict=True):
+            if candidate.borrowed:
+                own |= {"neighbours": candidate.borrowed, "own": relevance(candidate.own)}
+            if candidate.revised:
+                own["revised"] = candidate.revised
         return signals
 
     def compare_nameless(self, candidates: Sequence[Candidate], signals: Sequence[dict[str, float]]) -> None:
@@ -469,7 +469,7 @@ class _Ranking:
         if self._index.longest > BRIEF:
             lengths = self._selection.align(self._index.lengths)
             long = np.flatnonzero(lengths > BRIEF)
-            weights[long] *= _brevities(lengths[long])
+            weights[long] *= compute_brevities(lengths[long])
         if self._asks is not None:
             weights *= 1 - ASKING * self._asks
         return weights, 2 * steepest * error + _SLACK
@@ -493,8 +493,8 @@ class _Ranking:
     def break_ties(self, top: Sequence[Candidate]) -> None:
         rows = np.array([candidate.row for candidate in top], np.int32)
         sessions = self._index.sessions.numbers.values[rows]
-        states, changes = self._states_of(rows), self._changes_at([candidate.offset for candidate in top])
-        if sessions.max() < 0 and not has_repeats(states) and changes is None:
+        states, few = self._states_of(rows), self._describe_few(top, rows) if self._are_few else None
+        if sessions.max() < 0 and not has_repeats(states) and few is None:
             # Then only those count that contain enough of the terms.
             some = self._find_covering([candidate.offset for candidate in top], rows)
             top, rows, sessions, states = [top[at] for at in some], rows[some], sessions[some], None
@@ -505,8 +505,7 @@ class _Ranking:
             terms=[(weight, is_in_sorted(rows, containing)) for weight, containing in self._term_rows],
             sessions=sessions.astype(np.int64),
             states=states,
-            changes=None if self._settled else changes,
-            users=self._index.users[rows],
+            few=few,
             coverage=self._measure_coverage,
             settled=self._settled,
             telling=self._telling,
@@ -526,18 +525,14 @@ class _Ranking:
     def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         """Whether one of these could pass another; mostly none contains enough of the terms."""
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
-        may_change = in_session or has_repeats(self._states_of(rows)) or self._changes_at(offsets) is not None
+        has_newer = self._are_few and int(np.argmax(self._index.moments[rows])) > 0
+        may_change = in_session or has_newer or has_repeats(self._states_of(rows))
         return may_change or len(self._find_covering(offsets, rows)) > 1
 
-    def _find_changes(self) -> Floats | None:
-        """How clearly each selected row tells of a change; None where none does."""
-        changes = match_terms(self._index.postings, self._selection, [self._index.key(CHANGED)])
-        return scatter(changes.offsets, changes.counts / 1, self._selection.width)
-
-    def _changes_at(self, offsets: Offsets | list[int]) -> Floats | None:
-        """How clearly each of these tells of a change; None where none does."""
-        changes = None if self._changes is None else self._changes[offsets]
-        return changes if changes is not None and changes.any() else None
+    def _describe_few(self, top: Sequence[Candidate], rows: Rows) -> FewFacts:
+        changes = match_terms(self._index.postings, self._selection, [self._index.key(CHANGED)]).offsets
+        changed = np.isin([candidate.offset for candidate in top], changes)
+        return FewFacts(changed, self._index.lengths[rows], self._index.users[rows])
 
     def _states_of(self, rows: Rows | list[int]) -> NDArray[np.int32] | None:
         return None if self._index.states is None else self._index.states[rows]
@@ -590,10 +585,6 @@ def _build_candidates(
         for candidate, is_demoted in zip(candidates, demoted, strict=True):
             candidate.demoted = is_demoted
     return candidates
-
-
-def _brevities(lengths: NDArray[Any]) -> Floats:
-    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
 
 
 def _to_floats(vector: bytes | None) -> NDArray[np.float32] | None:

@@ -8,24 +8,28 @@ weight that the turns of a session contain together.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.search.relevance import (
     ALIKE,
+    CENTRE,
+    DIGITS,
     FULLER,
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
     NEAR_TIE,
-    REVISED,
-    REVISES,
     REWORDED,
     SAME_TERMS,
+    SHORT,
     TERMS_COVERED,
     TIE_MARGIN,
+    Fact,
+    find_new_value,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -42,10 +46,19 @@ class TopCandidate(Protocol):
     weight: float
     newest: bool
     older_state: bool
+    revised: float
     fuller: bool
 
     @property
     def sort_key(self) -> tuple[float, float, str]: ...
+
+
+class FewFacts(Struct, frozen=True):
+    """Of each candidate among few memories: whether it tells of a change, its index terms, its user."""
+
+    changes: Mask
+    lengths: NDArray[np.int32]
+    users: NDArray[np.int32]
 
 
 def break_ties(
@@ -56,8 +69,7 @@ def break_ties(
     terms: Terms,
     sessions: Ints,
     states: NDArray[np.int32] | None,
-    changes: NDArray[Any] | None,
-    users: NDArray[np.int32],
+    few: FewFacts | None,
     coverage: Coverage,
     settled: bool,
     telling: Sequence[bool],
@@ -76,12 +88,8 @@ def break_ties(
     _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions, lacks))
     if states is not None:
         _prefer_newest_states(top, moments, states, in_time, settled=settled)
-    if changes is not None:
-        later = (moments[:, None] > moments[None, :]) & (users[:, None] == users[None, :])
-        lacks_any = lacks.copy()
-        for _, contains in terms:
-            lacks_any |= contains[None, :] & ~contains[:, None]
-        _prefer_revisions(top, sessions < 0, later, changes.astype(np.int64), read_vectors, lacks, lacks_any)
+    if few is not None:
+        _prefer_new_value(top, sessions < 0, moments, few, read_vectors, lacks, terms)
     if not (leaders := _find_leaders(top, sessions)):
         return
     first, second = leaders
@@ -109,37 +117,43 @@ def _prefer_newest_states(
                 top[newest].newest = True
 
 
-def _prefer_revisions(
+def _prefer_new_value(
     top: Sequence[TopCandidate],
     facts: Mask,
-    later: Mask,
-    changes: Ints,
+    moments: Ints,
+    few: FewFacts,
     read_vectors: Callable[[], Floats],
     lacks: Mask,
-    lacks_any: Mask,
+    terms: Terms,
 ) -> None:
-    """Let a fact that tells of a change pass the older fact whose new value it seems to be."""
-    later = later & facts[:, None] & facts[None, :]
-    later_changes = later & (changes[:, None] > changes[None, :])
-    best = sorted(np.flatnonzero(facts).tolist(), key=lambda index: top[index].sort_key)[:REVISED]
-    if any(top[index].newest for index in best) or not later_changes[:, best].any():
+    """Let the fact that seems to be the new value of the first fact pass it, and mark that one."""
+    indexes = sorted(np.flatnonzero(facts).tolist(), key=lambda index: top[index].sort_key)
+    if not indexes or top[older := indexes[0]].newest or top[older].weight <= 0:
         return
     vectors = read_vectors()
-    near = np.round(vectors @ vectors.T, 5)
-    for older in best:
-        after = np.flatnonzero(later_changes[:, older]).tolist()
-        if not after:
-            continue
-        newer = max(after, key=lambda index: (near[index, older], top[index].id))
-        is_other = later[newer].copy()
-        is_other[older] = False
-        least = max(REVISES[changes[newer]], near[newer][is_other].max(initial=-1.0))
-        is_reworded = near[newer, older] >= REWORDED
-        if near[newer, older] < least or (lacks_any if is_reworded else lacks)[newer, older]:
-            continue
-        if top[newer].weight < top[older].weight + TIE_MARGIN:
-            top[newer].weight = top[older].weight + TIE_MARGIN
-            top[newer].newest = True
+    is_reworded = np.round(vectors @ vectors[older], DIGITS) >= REWORDED
+    follows = (moments > moments[older]) & (few.users == few.users[older])
+    follows &= ~lacks[:, older]
+    for _, contains in terms:
+        if contains[older]:
+            follows &= contains | ~is_reworded
+    columns = (_weights(top), few.lengths, few.changes, follows)
+    values = [_compare(vectors[indexes]).tolist(), *[column[indexes].tolist() for column in columns]]
+    value = find_new_value([*map(Fact, [top[index].id for index in indexes], *values)])
+    if value is not None and top[newer := indexes[value[0]]].weight < top[older].weight + TIE_MARGIN:
+        top[newer].weight = top[older].weight + TIE_MARGIN
+        top[newer].newest, top[older].revised = True, value[1]
+
+
+def _compare(vectors: Floats) -> Floats:
+    """The cosine of each vector with the first one, from the mean of all; 0 where there is no direction."""
+    known = vectors.any(axis=1)
+    steps = vectors - vectors.sum(axis=0) / (np.count_nonzero(known) + CENTRE)
+    steps[~known] = 0.0
+    lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+    lengths *= lengths[0]
+    cosines: Floats = np.divide(steps @ steps[0], lengths, out=np.zeros(len(steps)), where=lengths > SHORT)
+    return np.round(cosines, DIGITS)
 
 
 def _prefer_fuller_session(

@@ -16,9 +16,9 @@ The steps, each in the order in which the array ranker repeats it:
 3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
 4. Length and questions. Long texts and turns that only ask count less.
 5. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
-   labelled state passes the others; among few memories, a fact that tells of a change passes the one it is
-   nearest to. Of the two best sessions the one that covers more of the query passes, then the newer one,
-   unless the question is about something settled. What is worded as the query passes all.
+   labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
+   (`relevance.NEW_VALUE`). Of the two best sessions the one that covers more of the query passes, then the
+   newer one, unless the question is about something settled. What is worded as the query passes all.
 
 Only turns have a session here (`Record.conversation`): a fact neither lends nor borrows.
 
@@ -27,9 +27,11 @@ and 32). Tried and dropped: rank fusion of text and vectors, which gives the bes
 the score of a perfect answer (decision 6); FTS5, whose statistics cross tenants.
 """
 
+import math
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import mul, sub
 
 from msgspec import Struct
 
@@ -41,6 +43,8 @@ from memorywire.search.relevance import (
     ALIKE,
     ASKING,
     BRIEF,
+    CENTRE,
+    DIGITS,
     EXACT_MARGIN,
     FULLER,
     IN_TIME,
@@ -52,16 +56,17 @@ from memorywire.search.relevance import (
     NEAR_TIE,
     NEIGHBOURS,
     REVISABLE,
-    REVISED,
-    REVISES,
     REWORDED,
     SAME_TERMS,
+    SHORT,
     SPOKE,
     TERMS_COVERED,
     TIE_MARGIN,
     TOP,
+    Fact,
     brevity,
     evidence,
+    find_new_value,
     idf,
     relevance,
     saturation,
@@ -161,7 +166,7 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     _prefer_newest_states(top, settled=query.settled)
     top.sort(key=lambda entry: entry.sort_key)
     if not query.settled and len(candidates) <= REVISABLE:
-        _prefer_revisions(top, terms)
+        _prefer_new_value(top, terms)
         top.sort(key=lambda entry: entry.sort_key)
     _prefer_fuller_session(top, entries, terms)
     top.sort(key=lambda entry: entry.sort_key)
@@ -331,37 +336,55 @@ def _prefer_newest_states(top: Sequence[_Entry], *, settled: bool) -> None:
                 newest.signals["newest"] = 1.0
 
 
-def _prefer_revisions(top: Sequence[_Entry], terms: _Terms) -> None:
-    """Let a fact that tells of a change pass the older fact whose new value it seems to be.
+def _prefer_new_value(top: Sequence[_Entry], terms: _Terms) -> None:
+    """Let the fact that seems to be the new value of the first fact pass it.
 
-    The two are nearest to each other: of the facts before it, and of the changes after it. There is nothing
-    to guess where one of the best has passed another by its words or its slot.
+    There is nothing to guess where the first one has passed another by its words or its slot.
     """
     facts = [entry for entry in top if entry.session is None]
-    changes = [entry for entry in facts if entry.change]
-    if any("newest" in entry.signals for entry in facts[:REVISED]):
+    if not facts or "newest" in facts[0].signals or facts[0].weight <= 0:
         return
-    for older in facts[:REVISED]:
-        later = [entry for entry in changes if _is_later(entry, older) and entry.change > older.change]
-        if not later:
-            continue
-        newer = max(later, key=lambda entry: (_near(entry, older), entry.record.id))
-        near = _near(newer, older)
-        others = [_near(newer, entry) for entry in facts if entry is not older and _is_later(newer, entry)]
-        if near < max([REVISES[newer.change], *others]) or _lacks(newer, older, terms, near):
-            continue
-        if newer.weight < older.weight + TIE_MARGIN:
-            newer.weight = older.weight + TIE_MARGIN
-            newer.signals["newest"] = 1.0
+    older, cosines = facts[0], compare_facts([entry.candidate.vector for entry in facts])
+    value = find_new_value(
+        [
+            Fact(
+                entry.record.id,
+                near,
+                entry.weight,
+                entry.candidate.terms.total(),
+                entry.change > 0,
+                _may_follow(entry, older, terms),
+            )
+            for entry, near in zip(facts, cosines, strict=True)
+        ]
+    )
+    if value is not None and facts[value[0]].weight < older.weight + TIE_MARGIN:
+        facts[value[0]].weight = older.weight + TIE_MARGIN
+        facts[value[0]].signals["newest"] = 1.0
+        older.signals["revised"] = value[1]
 
 
-def _is_later(newer: _Entry, older: _Entry) -> bool:
-    return newer.record.moment > older.record.moment and newer.record.scope.user == older.record.scope.user
+def _may_follow(newer: _Entry, older: _Entry, terms: _Terms) -> bool:
+    """Whether a fact is of the same owner as another, later, and lacks nothing that tells them apart."""
+    near = round(cosine(newer.candidate.vector, older.candidate.vector), DIGITS)
+    is_later = (
+        newer.record.moment > older.record.moment and newer.record.scope.user == older.record.scope.user
+    )
+    return is_later and not _lacks(newer, older, terms, near)
 
 
-def _near(one: _Entry, other: _Entry) -> float:
-    """The cosine of two, to so many digits that every store has the same."""
-    return round(cosine(one.candidate.vector, other.candidate.vector), 5)
+def compare_facts(vectors: Sequence[Vector | None]) -> list[float]:
+    """The cosine of each vector with the first one, from the mean of all; 0 where there is no direction."""
+    known = [vector for vector in vectors if vector is not None and any(vector)]
+    centre = [sum(numbers) / (len(known) + CENTRE) for numbers in zip(*known, strict=True)]
+    steps = [[*map(sub, vector, centre)] if vector is not None and any(vector) else [] for vector in vectors]
+    lengths = [math.hypot(*step) for step in steps]
+    return [
+        round(sum(map(mul, steps[0], step)) / (lengths[0] * length), DIGITS)
+        if lengths[0] * length > SHORT
+        else 0.0
+        for step, length in zip(steps, lengths, strict=True)
+    ]
 
 
 def _lacks(newer: _Entry, older: _Entry, terms: _Terms, near: float = 0.0) -> bool:

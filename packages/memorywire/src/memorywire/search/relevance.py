@@ -6,6 +6,10 @@ over the whole store, so a tenant's scores do not depend on who shares the file.
 """
 
 import math
+from collections.abc import Sequence
+from operator import mul
+
+from msgspec import Struct
 
 K1 = 0.9
 B = 0.6
@@ -71,18 +75,28 @@ the words of a question are spread over a conversation."""
 TIE_MARGIN = 1e-9
 """The margin by which the newer of two such memories is put ahead."""
 
-REVISES = (1.0, 0.4, 0.3)
-"""From which cosine on a newer fact may be the new value of an older one: by how clearly it tells of a change
-(not at all, somehow, that something holds now), which has to be clearer than the older one does. Both have
-to be nearest to each other."""
-
 REWORDED = 0.76
 """From this cosine on, two facts are worded alike rather than one the new value of the other."""
 
-REVISED = 5
 REVISABLE = 256
-"""How many of the best facts may get a new value that is ranked before them; and among how many memories at
-most: of more, the best few do not show what is nearest to what."""
+CENTRE = 10
+NEAR = 0.2
+SHORT = 1e-4
+DIGITS = 5
+"""A new value is guessed among so many memories at most: of more, the best few do not show what is nearest to
+what. Facts are compared by cosines from their mean, which counts half with `CENTRE` facts; what is so `SHORT`
+has no direction. A fact and its new value are at least so `NEAR`. `DIGITS` are alike in all stores."""
+
+NEW_VALUE = {
+    "bias": -2.464,
+    "crowd": 4.393,  # how much nearer to the older one another fact is, as a negative number: many are alike
+    "answers": 2.921,  # root of the share of the older one's evidence that the newer one has
+    "changes": 1.533,  # whether the newer one tells of a change
+    "changed": -0.56,  # whether the older one does
+    "longer": 2.663,  # logarithm of the ratio of their lengths
+}
+"""What each input counts in the logarithm of the odds that a newer fact is the new value of an older one;
+`tools/fit_revisions.py` prints the numbers."""
 
 EXACT_MARGIN = 0.05
 """The margin by which a memory that is worded as the query is put ahead of all others."""
@@ -101,6 +115,39 @@ def saturation(count: float, length: float, average: float) -> float:
 def evidence(cosine: float, share: float) -> float:
     """What vector and text say for a memory, together."""
     return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER)
+
+
+class Fact(Struct, frozen=True):
+    """One of the facts that are compared with the first, how `near` it is to that, and its index terms."""
+
+    id: str
+    near: float
+    weight: float
+    length: int
+    changes: bool
+    may_follow: bool  # it is later, of the same owner, and lacks nothing that tells them apart
+
+
+def measure_new_values(facts: Sequence[Fact]) -> dict[int, tuple[float, ...]]:
+    """The inputs of `NEW_VALUE` for the first fact and each one that may follow it, by its index."""
+    older, pairs = facts[0], dict[int, tuple[float, ...]]()
+    nearest = max([fact.near for fact in facts[1:]], default=0.0)
+    for index, fact in enumerate(facts):
+        if fact.may_follow and fact.near >= NEAR:
+            answers = math.sqrt(min(max(fact.weight / older.weight, 0.0), 1.0))
+            longer = math.log((fact.length + 1) / (older.length + 1))
+            pairs[index] = (1.0, fact.near - nearest, answers, fact.changes, older.changes, longer)
+    return pairs
+
+
+def find_new_value(facts: Sequence[Fact]) -> tuple[int, float] | None:
+    """The index of the fact that is most likely the new value of the first, and the chance that it is; None
+    if that is less than a half."""
+    best: tuple[float, str, int] = (0.0, "", -1)
+    for index, inputs in measure_new_values(facts).items():
+        score = round(sum(map(mul, NEW_VALUE.values(), inputs)), DIGITS)
+        best = max(best, (score, facts[index].id, index))
+    return (best[2], 1 / (1 + math.exp(-best[0]))) if best[0] > 0 else None
 
 
 def brevity(length: float) -> float:
