@@ -21,7 +21,7 @@ _OPTIONS = (
         type=click.Choice(["train", "dev", "test"]),
         default="test",
         show_default=True,
-        help="Tune on train (facts only) and dev, report test.",
+        help="Tune on train and dev, report test.",
     ),
     click.option(
         "--json",
