@@ -31,11 +31,14 @@ LIKELY = 0.4
 MOST = 3
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
-BEARS, BEARS_ANYWAY = 0.04, 0.25
+BEARS, BEARS_ANYWAY = 0.03, 0.25
 """The same for a constraint. It is low: a missing constraint does harm, a needless one costs some tokens."""
 
 SURELY_BEARS = 0.3
 """The score from which a constraint is said to bear on the prompt; below, it may bear."""
+
+BESIDE_BEST = 0.06
+"""The share of the best constraint's score that every other needs."""
 
 MOST_CONSTRAINTS = 6
 """At most so many lines are of constraints that may bear; those that surely do come on top."""
@@ -99,14 +102,15 @@ def _build_choice(one: Candidate, section: Section, reason: str, *, is_bound: bo
 def build_candidate(record: Record, label: Label | None, score: Score) -> Candidate:
     """The memory as a candidate for a line.
 
-    A label decides whether it is a constraint, its vector where there is none. What an untrusted source says
-    never constrains, and no turn of a conversation does.
+    A label that was given, or that names the slot of a constraint, decides whether the memory is one; else
+    its vector does. What an untrusted source says never constrains, and no turn of a conversation does.
     """
-    is_rule = not _BINDING.isdisjoint(record.tags)
     if record.trust is Trust.UNTRUSTED or record.speaker is not None:
         constraint = 0.0
-    elif is_rule or (label is not None and (label.given or label.kind is Kind.CONSTRAINT)):
-        constraint = float(is_rule or (label is not None and label.kind is Kind.CONSTRAINT))
+    elif not _BINDING.isdisjoint(record.tags):
+        constraint = 1.0
+    elif label is not None and (label.given or (label.kind is Kind.CONSTRAINT and label.slot is not None)):
+        constraint = float(label.kind is Kind.CONSTRAINT)
     else:
         constraint = score.constraint
     return Candidate(record=record, label=label, score=score.useful, bearing=constraint * score.bears)
@@ -158,8 +162,10 @@ def _choose_constraints(task: Task, candidates: Sequence[Candidate]) -> list[Cho
         if _BINDING.isdisjoint(one.record.tags) and (reason := _find_reason_to_bear(one, task)) is not None
     ]
     lines.sort(key=lambda line: (not line.is_bound, -line.score, line.record.id))
-    doubtful = [line for line in lines if line.reason == _MAY_BEAR][MOST_CONSTRAINTS:]
-    return [line for line in lines if line not in doubtful]
+    sure = [line for line in lines if line.reason != _MAY_BEAR]
+    floor = BESIDE_BEST * max((line.score for line in lines if line.is_bound), default=0.0)
+    doubtful = [line for line in lines if line.reason == _MAY_BEAR and line.score >= floor]
+    return sure + doubtful[:MOST_CONSTRAINTS]
 
 
 _MAY_BEAR = "may bear on the prompt"
@@ -216,7 +222,6 @@ def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidat
         one
         for one in candidates
         if one.score >= (HELPS if task.is_related else HELPS_ANYWAY)
-        and not _is_constraint(one)
         and _BINDING.isdisjoint(one.record.tags)
         and not _only_asks(one.record, task)
     ]
@@ -228,11 +233,6 @@ def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidat
         lines.append(one)
         missing *= 1 - one.score
     return lines
-
-
-def _is_constraint(candidate: Candidate) -> bool:
-    """Whether it is labelled as one; if it does not bear on the prompt, it has no line at all."""
-    return candidate.label is not None and candidate.label.kind is Kind.CONSTRAINT
 
 
 def _only_asks(record: Record, task: Task) -> bool:
