@@ -49,6 +49,7 @@ class Note(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     outdated: bool = False
     shared: bool = False
+    constraint: bool = False  # marked in the part train
 
 
 class Prompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

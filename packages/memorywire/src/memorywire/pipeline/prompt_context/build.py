@@ -19,17 +19,18 @@ from memorywire.model.requests import BuildContext, Owners, Recall
 from memorywire.pipeline.candidates import SearchResult, begin_embedding, begin_embedding_with, search_stores
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice, build_candidate, choose_lines
-from memorywire.pipeline.prompt_context.score import find_reader, is_related, score_memories
+from memorywire.pipeline.prompt_context.score import find_reader, find_vectors, is_related, score_memories
 from memorywire.pipeline.prompt_context.task import Task, read_task
 from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
 from memorywire.search.render import render_lines
+from memorywire.search.text import terms
 from memorywire.search.token_budget import cost, wording
 from memorywire.stores.contract import SupportsListing, Tracker
 
 POOL = 24
 """How many candidates a search gives."""
 
-MOST_STANDING = 200
+MOST_STANDING = 100
 """How many constraints, pins and rules are read at most, the oldest first."""
 
 UNRELATED = 40
@@ -46,15 +47,17 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     await check_permission(recall, context)
     where = build_where(request.scope, context.clock())
     reading = asyncio.ensure_future(_find(where, STANDING, context))
+    await asyncio.sleep(0)  # it begins on a thread of the store; a short search runs on this one
     try:
         result, vector = await _search(task, recall, where, context)
         task = replace(task, is_related=is_related(vector))
     finally:
         standing = await reading
-    labelled = await _find(where, _LABELLED, context) if task.is_about_person else []
+    if task.is_about_person:
+        standing += await _find(where, _LABELLED, context)
     recent = await _find_recent(request, where, context) if request.recent else []
-    records = _keep_own([*(hit.record for hit in result.candidates), *standing, *labelled], request.scope)
-    candidates = await _score(task, vector, records, context)
+    hits = _keep_own([hit.record for hit in result.candidates], request.scope)
+    candidates = await _score(task, vector, hits, _keep_own(standing, request.scope), context)
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
     budget = _choose_budget(request, choices, task)
     places, text = render_lines([wording(one.record) for one in choices], budget)
@@ -114,13 +117,20 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
     return turns[::-1]
 
 
-async def _score(task: Task, vector: bytes, records: Sequence[Record], context: Context) -> list[Candidate]:
-    """Every memory once, with its scores for the task."""
-    distinct = list({record.id: record for record in records}.values())
-    scores = await score_memories(task.query, vector, distinct, context)
+async def _score(
+    task: Task, vector: bytes, hits: Sequence[Record], others: Sequence[Record], context: Context
+) -> list[Candidate]:
+    """Every memory once, with its scores; what the search did not find shares no words with the prompt."""
+    records = list({record.id: record for record in (*hits, *others)}.values())
+    vectors = await find_vectors(records, context)
+    near, words = {record.id for record in hits}, max(1, len(task.words))
+    shares = [
+        len(task.words.intersection(terms(record.words))) / words if record.id in near else 0.0
+        for record in records
+    ]
     return [
         build_candidate(record, read_label(record), score)
-        for record, score in zip(distinct, scores, strict=True)
+        for record, score in zip(records, score_memories(vector, vectors, shares), strict=True)
     ]
 
 

@@ -40,8 +40,8 @@ SURELY_BEARS = 0.3
 BESIDE_BEST = 0.06
 """The share of the best constraint's score that every other needs."""
 
-MOST_CONSTRAINTS = 6
-"""At most so many lines are of constraints that may bear; those that surely do come on top."""
+MOST_CONSTRAINTS, MOST_DOUBTFUL = 12, 6
+"""At most so many lines are of constraints, and of constraints that only may bear."""
 
 EVERYWHERE = "holds for every answer"
 
@@ -165,7 +165,7 @@ def _choose_constraints(task: Task, candidates: Sequence[Candidate]) -> list[Cho
     sure = [line for line in lines if line.reason != _MAY_BEAR]
     floor = BESIDE_BEST * max((line.score for line in lines if line.is_bound), default=0.0)
     doubtful = [line for line in lines if line.reason == _MAY_BEAR and line.score >= floor]
-    return sure + doubtful[:MOST_CONSTRAINTS]
+    return (sure + doubtful[:MOST_DOUBTFUL])[:MOST_CONSTRAINTS]
 
 
 _MAY_BEAR = "may bear on the prompt"

@@ -7,24 +7,16 @@ They are for vectors of MiniLM. A memory that was embedded by another model is e
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from memorywire.model.record import Record
 from memorywire.pipeline.context import Context
 from memorywire.search.embed import SPACE, MiniLmEmbedder
-from memorywire.search.text import terms
 from memorywire.stores.contract import SupportsChangeLog
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
 
 RELATED = 0.5
 """The logit from which a prompt counts as a task, chosen on the development part: higher loses help there."""
@@ -40,12 +32,25 @@ class Score(Struct, frozen=True):
     bears: float
 
 
-@cache
-def _load_heads() -> Mapping[str, "Floats"]:
-    import numpy as np
+class _Heads:
+    """The weights of the heads, joined so that one product with the memories serves all of them."""
 
-    with np.load(_HEADS) as file:
-        return {name: file[name] for name in file.files}
+    def __init__(self) -> None:
+        import numpy as np
+
+        with np.load(_HEADS) as file:
+            arrays = {name: file[name] for name in file.files}
+        self.related = arrays["related_memory"]
+        self.related_bias = float(arrays["related_bias"])
+        rows = [arrays[f"{name}_memory"] for name in ("useful", "constraint", "bears")]
+        self.memory = np.vstack([*rows, arrays["bears_right"]]).T.copy()
+        self.left = arrays["bears_left"]
+        self.prompt = np.vstack([arrays["useful_prompt"], arrays["bears_prompt"]])
+        self.weights = np.vstack([arrays["useful_weights"], arrays["bears_weights"]])
+        self.bias = np.array([arrays[f"{name}_bias"] for name in ("useful", "constraint", "bears")])
+
+
+_load_heads = cache(_Heads)
 
 
 def is_related(vector: bytes) -> bool:
@@ -53,44 +58,33 @@ def is_related(vector: bytes) -> bool:
     import numpy as np
 
     heads = _load_heads()
-    return bool(np.frombuffer(vector, "<f4") @ heads["related_memory"] + heads["related_bias"] > RELATED)
+    return bool(np.frombuffer(vector, "<f4") @ heads.related + heads.related_bias > RELATED)
 
 
-async def score_memories(
-    query: str, vector: bytes, records: Sequence[Record], context: Context
-) -> list[Score]:
-    """A score for each memory; `vector` is of the prompt, read as a task."""
-    if not records:
+def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[float]) -> list[Score]:
+    """A score for each memory, from its vector and the share of the prompt's words that are in it.
+
+    `vector` is of the prompt, read as a task.
+    """
+    if not vectors:
         return []
-    vectors = await _find_vectors(records, context)
-    words = frozenset(terms(query))
-    shares = [len(words.intersection(terms(record.words))) / max(1, len(words)) for record in records]
-    return _apply_heads(vector, vectors, shares)
-
-
-def _apply_heads(vector: bytes, vectors: Sequence[bytes], shares: Sequence[float]) -> list[Score]:
     import numpy as np
 
     heads = _load_heads()
     prompt = np.frombuffer(vector, "<f4")
     memories = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
-    evidence = np.column_stack([memories @ prompt, np.array(shares, np.float32)])
-
-    def score(name: str) -> "Floats":
-        logits = memories @ heads[f"{name}_memory"] + heads[f"{name}_bias"]
-        if f"{name}_prompt" in heads:
-            logits = logits + prompt @ heads[f"{name}_prompt"] + evidence @ heads[f"{name}_weights"]
-        if f"{name}_left" in heads:
-            logits = logits + (memories @ heads[f"{name}_right"].T) @ (heads[f"{name}_left"] @ prompt)
-        probabilities: Floats = 1 / (1 + np.exp(-logits))
-        return probabilities
-
-    columns = [score(name).tolist() for name in ("useful", "constraint", "bears")]
-    return [Score(*row) for row in zip(*columns, strict=True)]
+    products = memories @ np.column_stack([heads.memory, prompt])
+    evidence = np.column_stack([products[:, -1], np.array(shares, np.float32)])
+    logits = products[:, :3] + heads.bias
+    logits[:, ::2] += evidence @ heads.weights.T + heads.prompt @ prompt
+    logits[:, 2] += products[:, 3:-1] @ (heads.left @ prompt)
+    return [Score(*row) for row in (1 / (1 + np.exp(-logits))).tolist()]
 
 
-async def _find_vectors(records: Sequence[Record], context: Context) -> list[bytes]:
+async def find_vectors(records: Sequence[Record], context: Context) -> list[bytes]:
     """The vectors of the memories in the space of the heads: as they are stored, or made here."""
+    if not records:
+        return []
     stored: Sequence[bytes | None] = [None] * len(records)
     if context.embedder.space == SPACE and isinstance(context.store, SupportsChangeLog):
         versions = [(record.id, record.version) for record in records]
