@@ -139,10 +139,19 @@ async def _read(message: Message, memory: Memory, at: int) -> Reading:
     turns = [_text(record) for record in after if _kind(record) == "turn"]
     return Reading(
         facts=tuple(text for text in facts if text not in earlier),
-        is_turn_kept=any(message.text in turn for turn in turns),
+        is_turn_kept=any(_is_kept(message.text, turn) for turn in turns),
         earlier=tuple(earlier),
         left=tuple(text for text in facts if text in earlier),
     )
+
+
+def _is_kept(text: str, turn: str) -> bool:
+    """Whether the turn says all of the text; a secret in it may be replaced by a mark."""
+    pattern = r".+".join(re.escape(part) for part in _MARK.split(turn))
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+_MARK = re.compile(r"\[REDACTED:[a-z_-]+\]")
 
 
 async def _say(memory: Memory, text: str, user: str, at: int) -> None:

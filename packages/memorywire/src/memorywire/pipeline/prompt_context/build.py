@@ -36,6 +36,9 @@ MOST_STANDING = 100
 UNRELATED = 40
 """The tokens of a block when no memory is likely to help with the prompt."""
 
+REVISED = 0.5
+"""The chance from which a newer memory is taken for the new value of an older one, which then has no line."""
+
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
 
 
@@ -56,7 +59,8 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     if task.is_about_person:
         standing += await _find(where, _LABELLED, context)
     recent = await _find_recent(request, where, context) if request.recent else []
-    hits = _keep_own([hit.record for hit in result.candidates], request.scope)
+    near = [hit.record for hit in result.candidates if hit.signals.get("revised", 0.0) < REVISED]
+    hits = _keep_own(near, request.scope)
     candidates = await _score(task, vector, hits, _keep_own(standing, request.scope), context)
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
     budget = _choose_budget(request, choices, task)
