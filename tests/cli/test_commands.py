@@ -17,7 +17,15 @@ def test_what_one_process_remembers_another_recalls(shell: Shell):
     assert answer["verdict"] == "match"
 
 
-_READING = (["recall", "tea"], ["list"], ["kv", "get", "tea"], ["review", "list"], ["why", "1"])
+_READING = (
+    ["recall", "tea"],
+    ["context", "tea"],
+    ["profile"],
+    ["list"],
+    ["kv", "get", "tea"],
+    ["review", "list"],
+    ["why", "1"],
+)
 
 
 def test_who_reads_the_usual_store_before_its_first_use_is_told_so(tmp_path: Path):
@@ -73,7 +81,16 @@ def test_a_verb_about_everybody_does_not_ask_whose_memory(shell: Shell, verb: st
     assert "No such option" in shell(verb, "--agent", "ana").err
 
 
-@pytest.mark.parametrize("words", [("recall", "tea"), ("list",), ("export", "out.jsonl", "--replace")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("recall", "tea"),
+        ("context", "what do you know about me?"),
+        ("profile",),
+        ("list",),
+        ("export", "out.jsonl", "--replace"),
+    ],
+)
 def test_a_user_without_memories_is_noted_but_not_in_json(
     shell: Shell, tmp_path: Path, words: tuple[str, ...]
 ):
@@ -114,6 +131,23 @@ def test_who_finds_nothing_is_told_which_agents_have_memories(shell: Shell):
     assert shell("list").err == shell("recall", "what does Ana drink?").err == told
     assert shell("list", "--json").err == ""
     assert shell("list", "--agent", "assistant", "--type", "episodic").err == ""
+
+
+@pytest.mark.parametrize("words", [("context", "what do you know about me?"), ("profile",)])
+def test_who_names_no_user_is_told_that_users_have_memories(shell: Shell, words: tuple[str, ...]):
+    kettle = shell.remember("The kettle is blue")["id"]
+    assert shell(*words).err == ""
+    assert shell("forget", kettle, "--yes").code == 0
+    shell.remember("Ana lives in Graz", "--user", "ana")
+    assert shell(*words).err == "note: memories of users need --user; see: memorywire users\n"
+    assert shell(*words, "--json").err == shell(*words, "--user", "ana").err == ""
+
+
+def test_a_context_says_when_the_budget_is_too_small_for_any_line(shell: Shell):
+    shell.remember("Ana is allergic to peanuts", "--user", "ana")
+    for options in ((), ("--explain",)):
+        done = shell("context", "Which snacks can I eat?", "--user", "ana", "--budget", "1", *options)
+        assert done.out.startswith("(1 did not fit into 1 tokens)\n")
 
 
 def test_every_field_of_a_remember_is_kept(shell: Shell):

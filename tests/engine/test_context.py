@@ -228,6 +228,8 @@ def test_messages_of_common_apis_are_understood() -> None:
         ("hello", {"budget": 0}, "budget"),
         ("hello", {"budget": 32_769}, "budget"),
         ("  ", {}, "prompt"),
+        (None, {}, "prompt"),
+        (5, {}, "prompt"),
         ([], {}, "messages"),
         ([{"role": "user", "content": ""}], {}, "messages"),
         ([{"content": "hello"}], {}, "messages.0"),

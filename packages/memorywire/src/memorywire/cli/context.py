@@ -30,7 +30,7 @@ PERSON = "person:local"
 Answer = dict[str, Json]
 Render = Callable[[Answer], Iterable[str]]
 
-_READ_OPERATIONS = frozenset({"recall", "get", "history", "changes"})
+_READ_OPERATIONS = frozenset({"recall", "context", "profile", "get", "history", "changes"})
 _UNDOABLE = ("sqlite:", "graph:", "memory:", "postgresql:", "postgres:")
 """Stores that can always undo. Of others the capabilities are asked before an undo is suggested."""
 
@@ -221,6 +221,17 @@ class CliContext(Struct, frozen=True, kw_only=True):
 def shared(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the common options, a CLI context, and problems instead of tracebacks."""
     return scoped(*_SCOPE)(function)
+
+
+def shared_for_user(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `shared`, for a command that without `--user` is not about all users; the help says what it does."""
+    user = option("--user ID", help)
+    return partial(_add_context, add_options(_STORE, _SCOPE["agent"], user, _SCOPE["tenant"], *_OUTPUT))
+
+
+def shared_for_owner(function: Callable[..., None]) -> Callable[..., None]:
+    """As `shared`, for a command that stores memories: `--user` is their owner."""
+    return shared_for_user("The user that the memories belong to; default: none.")(function)
 
 
 def without_scope(function: Callable[..., None]) -> Callable[..., None]:

@@ -37,6 +37,14 @@ def note_empty_scope(cli: CliContext) -> None:
             note_unknown_user(cli.settings.user, f" of agent {agent}")
 
 
+def note_user_scope(cli: CliContext) -> None:
+    """As `note_empty_scope`, for a command that leaves out the memories of users if it names no user."""
+    note_empty_scope(cli)
+    request = cli.payload(limit=1, filter={"user_id": {"exists": True}})
+    if not (cli.as_json or cli.settings.user) and cli.memory().call("list", request)["total"]:
+        click.echo("note: memories of users need --user; see: memorywire users", err=True)
+
+
 def note_unknown_user(user: str, whose: str = "") -> None:
     """Print that there is no memory of a user."""
     click.echo(f"note: user {clean(user)} has no memories{whose}; see: memorywire users", err=True)

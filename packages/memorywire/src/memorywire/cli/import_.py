@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from memorywire.cli.app import find_file, open_app, require_store, run_in_app
-from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.context import Answer, CliContext, shared, shared_for_owner
 from memorywire.cli.inputs import TYPES, decode_text, option
 from memorywire.cli.ledger_file import other_tenants, tenants_note
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
@@ -237,7 +237,7 @@ class Tally(Struct):
 @option("--source TEXT", "Where the memories come from.")
 @option("--tag TAG", "A tag for every line; repeatable.", name="tags", multiple=True)
 @option("--session ID", "The session they come from.", name="session_id")
-@shared
+@shared_for_owner
 def import_lines_command(
     cli: CliContext, file: BinaryIO, type_: str, tags: tuple[str, ...], **fields: Json
 ) -> None:

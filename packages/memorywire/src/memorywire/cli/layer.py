@@ -5,7 +5,7 @@ from typing import BinaryIO, get_args
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared, without_scope
+from memorywire.cli.context import Answer, CliContext, shared, shared_for_owner, without_scope
 from memorywire.cli.inputs import TextCommand, file_option, option, parse_json_lines, top_k_option
 from memorywire.cli.terminal import clean
 from memorywire.model.errors import InvalidRequest
@@ -26,7 +26,7 @@ def layer_command() -> None:
 @file_option('{"role": ..., "content": ..., "name": ..., "at": ...}')
 @option("--verbatim", "Store every message as it is, instead of extracting facts.")
 @option("--session ID", "The session of the messages.")
-@shared
+@shared_for_owner
 def add(cli: CliContext, file: BinaryIO, verbatim: bool, session: str | None) -> None:
     """Add the messages of FILE, one JSON object a line."""
     from memorywire.client.layer import event_document

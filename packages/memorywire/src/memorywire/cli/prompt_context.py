@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.context import Answer, CliContext, shared_for_user
+from memorywire.cli.hints import note_user_scope
 from memorywire.cli.inputs import TextCommand, read_text
 from memorywire.cli.recall import format_content
 from memorywire.cli.terminal import clean, format_entries, format_time, style, terminal_width
 from memorywire.client.options import read_prompt
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+
+_shared = shared_for_user("The user; default: only memories that belong to no user.")
 
 
 @click.command("context", cls=TextCommand)
@@ -21,7 +24,7 @@ from memorywire.model.record import Json
 @click.option("--session", "session_id", metavar="ID", help="The session of --recent.")
 @click.option("--recent", type=int, metavar="N", help="Also the last N turns of the session, or of the user.")
 @click.option("--explain", is_flag=True, help="Show a reason for each line instead of the block.")
-@shared
+@_shared
 def context_command(
     cli: CliContext, prompt: str | None, messages: bool, explain: bool, **fields: Json
 ) -> None:
@@ -30,6 +33,8 @@ def context_command(
     request = read_prompt(_parse_messages(text)) if messages else {"prompt": text}
     answer = cli.call("context", **request, **fields)
     cli.show(answer, _render_lines if explain else _render_block)
+    if not answer["lines"]:
+        note_user_scope(cli)
     if not cli.as_json and (explain or terminal_width() is not None):
         click.echo(style(f"(show this again with: {cli.suggest('why', answer['recall_id'])})", dim=True))
 
@@ -38,18 +43,28 @@ def _parse_messages(text: str) -> Json:
     try:
         messages = json.loads(text)
     except ValueError as error:
-        raise InvalidRequest(f"messages is not JSON: {error}", field="messages") from error
-    if not isinstance(messages, list):
-        raise InvalidRequest("messages has the wrong type: expected array", field="messages")
+        raise InvalidRequest(f"prompt is not JSON: {error}", field="prompt", fix=_MESSAGES) from error
+    if not isinstance(messages, list) or not messages:
+        raise InvalidRequest("prompt is not a list of messages", field="prompt", fix=_MESSAGES)
     return messages
 
 
+_MESSAGES = """with --messages give a JSON list: '[{"role": "user", "content": "..."}]'"""
+
+
 def _render_block(answer: Answer) -> Iterator[str]:
-    yield from (
-        map(clean, answer["text"].split("\n")) if answer["text"] else ["nothing in memory bears on that"]
-    )
+    if answer["text"]:
+        yield from map(clean, answer["text"].split("\n"))
+    yield from _render_rest(answer)
+
+
+def _render_rest(answer: Answer) -> Iterator[str]:
+    """What the block lacks: lines for which the budget is too small, or all of it."""
     if answer["left_out"]:
-        yield f"({answer['left_out']} more did not fit into {answer['budget']} tokens)"
+        more = "more " if answer["lines"] else ""
+        yield f"({answer['left_out']} {more}did not fit into {answer['budget']} tokens)"
+    elif not answer["lines"]:
+        yield "nothing in memory bears on that"
 
 
 def _render_lines(answer: Answer) -> Iterator[str]:
@@ -59,21 +74,22 @@ def _render_lines(answer: Answer) -> Iterator[str]:
     ]
     if rows:
         yield from format_entries(["SECTION", "SCORE", "ID", "REASON", "CONTENT"], rows, lead=2)
-    else:
-        yield "nothing in memory bears on that"
+    yield from _render_rest(answer)
     yield f"verdict {answer['verdict']}, {answer['tokens']} of {answer['budget']} tokens"
 
 
 @click.command("profile")
 @click.option("--history", is_flag=True, help="Also earlier values, with when and how they ended.")
-@shared
+@_shared
 def profile_command(cli: CliContext, history: bool) -> None:
-    """Show what is known about the user of --user, by slot."""
+    """Show what is known about a user, by slot: home, diet, employer."""
     answer = cli.call("profile")
-    cli.show(answer, lambda answer: _render_profile(answer, history=history))
+    cli.show(answer, lambda answer: _render_profile(answer, cli, history=history))
+    if not answer["slots"]:
+        note_user_scope(cli)
 
 
-def _render_profile(answer: Answer, *, history: bool) -> Iterator[str]:
+def _render_profile(answer: Answer, cli: CliContext, *, history: bool) -> Iterator[str]:
     rows = [
         [
             slot["slot"] + (" (conflict)" if slot["conflict"] else ""),
@@ -89,11 +105,12 @@ def _render_profile(answer: Answer, *, history: bool) -> Iterator[str]:
     if rows:
         yield from format_entries(["SLOT", "SUBJECT", "SINCE", "SOURCE", "ID", "CONTENT"], rows, lead=2)
     else:
-        yield "no slot is known"
+        yield "no memory fills a slot"
     for slot in answer["slots"] if history else ():
         for past in slot["history"]:
             until = format_time(past["until"]) if "until" in past else "now"
             words = format_content(past.get("content", "(erased)"))
             yield f"{slot['slot']}, {format_time(past['since'])} to {until}: {clean(words)}"
     if answer["unsorted"]:
-        yield f"({answer['unsorted']} more have no slot: memorywire list)"
+        verb = "has" if answer["unsorted"] == 1 else "have"
+        yield f"({answer['unsorted']} more {verb} no slot: {cli.suggest('list')})"

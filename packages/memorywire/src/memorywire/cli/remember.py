@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared, store_names
+from memorywire.cli.context import Answer, CliContext, shared_for_owner, store_names
 from memorywire.cli.ids import resolve_memory_ids
 from memorywire.cli.inputs import (
     FUTURE,
@@ -62,7 +62,7 @@ _TRUSTS = click.Choice([level.value for level in Trust])
     'A rule for this memory, e.g. {"verdict": "refuse", "contains_secret": true}.',
     type=parse_json_object,
 )
-@shared
+@shared_for_owner
 def remember_command(
     cli: CliContext,
     content: str | None,

@@ -3,7 +3,7 @@
 Names and meanings are those of the wire; what is left out takes the wire's default.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
@@ -195,6 +195,9 @@ def read_prompt(prompt: str | Sequence[Mapping[str, Any]]) -> dict[str, Json]:
         return {"prompt": prompt}
     if isinstance(prompt, Mapping):
         prompt = [prompt]
+    if not isinstance(prompt, Iterable):
+        fix = "give a text, or a list of messages with role and content"
+        raise InvalidRequest(f"prompt has the wrong type: {type(prompt).__name__}", field="prompt", fix=fix)
     return {"messages": [_read_message(message, place) for place, message in enumerate(prompt)][-_MESSAGES:]}
 
 

@@ -31,7 +31,8 @@ async def plan_undo(request: Undo, context: Context) -> Plan:
     """The change that takes back the one the request names; raises NotFound when there is none."""
     footprint = await context.historian("undo").footprint(request.scope, request.change_id)
     if footprint is None:
-        raise NotFound(f"no change {request.change_id} here", field="change_id")
+        fix = "see: memorywire changes"
+        raise NotFound(f"no change {request.change_id} here", field="change_id", fix=fix)
     return Plan(change=await build_reversal(request, footprint, context), request=request)
 
 

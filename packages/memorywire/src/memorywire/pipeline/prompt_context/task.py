@@ -55,7 +55,7 @@ def _find_prompt(messages: Sequence[Message]) -> str:
     with_words = [message for message in messages if message.content.strip()]
     if not with_words:
         raise InvalidRequest(
-            "messages has no words", field="messages", fix="give the words of the user, or a prompt"
+            "no message has text", field="messages", fix="give a message of the user with text, or a prompt"
         )
     by_user = [message for message in with_words if message.role == "user"]
     return (by_user or with_words)[-1].content
