@@ -16,7 +16,8 @@ _PAST = 6
 async def profile(page: Page) -> Response:
     """The live slots of a user; without a user, those of the memories that belong to none."""
     if page.agent is None:
-        raise InvalidRequest("name the agent whose memories these are", field="agent")
+        fix = "open the memories of an agent, then its profile"
+        raise InvalidRequest("name the agent whose memories these are", field="agent", fix=fix)
     user = page.query.get("user_id")
     answer = await page.call("profile", agent_id=page.agent, user_id=user)
     slots = [{**_cut(slot), "place": place} for place, slot in enumerate(answer["slots"])]
