@@ -215,7 +215,7 @@ def decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
         raise InvalidRequest(
             "scope team needs the name of the team" if owners is Owners.TEAM else "team needs scope team",
             field="team" if owners is Owners.TEAM else "scope",
-            fix='send both: {"scope": "team", "team": NAME}',
+            fix="give scope team and the name of the team, or neither",
         )
     return owners
 
