@@ -168,6 +168,23 @@ def test_what_was_said_a_moment_ago_is_in_the_block_if_asked_for() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+@pytest.mark.parametrize("session", [{}, {"session_id": "s1"}])
+def test_the_last_turns_are_those_of_conversations_without_the_facts_read_from_them(
+    session: Any, url: str
+) -> None:
+    async def story(memory: Memory) -> None:
+        said = [{"role": "user", "content": "I live in Graz."}, {"role": "assistant", "content": "Noted."}]
+        event = await memory.layer.add(said, **session)
+        assert len(event.memories) == 1
+        await memory.remember("The kettle is blue.")
+        block = await memory.context("what is 17 times 23?", recent=3)
+        recent = [line.content for line in block if line.section.value == "recent"]
+        assert recent == ["I live in Graz.", "Noted."]
+
+    play(story, url, user_id="ana")
+
+
 def test_the_rules_of_sessions_hold_where_they_bear() -> None:
     async def story(memory: Memory) -> None:
         await memory.remember("From now on, run the linter before each commit", tags=["do"])
@@ -326,3 +343,23 @@ def test_a_memory_of_the_agent_that_a_context_hands_out_counts_as_used(url: str)
             return [str(record.content) for record in await memory.list()]
 
     assert asyncio.run(story()) == ["Never deploy on Fridays"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "conflict"),
+    [
+        (("The user lives in Linz.", "The user does not live in Vienna."), False),
+        (("The user lives in Linz.", "The user lives in Vienna."), True),
+        (("The user lives in Vienna.", "The user does not live in Vienna."), True),
+    ],
+)
+def test_a_denied_value_is_in_conflict_only_with_the_same_value(
+    facts: tuple[str, ...], conflict: bool
+) -> None:
+    async def story(memory: Memory) -> None:
+        for fact in facts:
+            await memory.remember(fact, user_id="ana")
+        [home] = (await memory.profile("ana")).slots
+        assert (home.slot, len(home.values), home.conflict) == ("home", 2, conflict)
+
+    play(story)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memorywire.facts import is_pinned, read_label
 from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
 from memorywire.model.capabilities import Feature
-from memorywire.model.query import STANDING, And, Compare, Filter, Operator, Where, owned_by
+from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Where, owned_by
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import BuildContext, Owners, Recall
 from memorywire.pipeline.candidates import SearchResult, begin_embedding, begin_embedding_with, search_stores
@@ -39,6 +39,7 @@ UNRELATED = 40
 REVISED = 0.5
 """The chance from which a newer memory is taken for the new value of an older one, which then has no line."""
 
+_LAYER_KIND = ("metadata", "layer", "kind")
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
 
 
@@ -111,12 +112,13 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
     if not isinstance(context.store, SupportsListing):
         return []
     session = request.session_id
-    condition = (
-        Compare(("session_id",), Operator.EXISTS, True)
+    condition: Filter = (
+        Or((Compare(("session_id",), Operator.EXISTS, True), Compare(_LAYER_KIND, Operator.EQ, "turn")))
         if session is None
         else Compare(("session_id",), Operator.EQ, session)
     )
-    narrow = replace(where, filter=And((where.filter, condition)))
+    no_fact = Not(Compare(_LAYER_KIND, Operator.EQ, "fact"))  # facts have the session of their turn
+    narrow = replace(where, filter=And((where.filter, condition, no_fact)))
     turns = await context.store.newest(narrow, None, request.recent)
     return turns[::-1]
 

@@ -47,13 +47,14 @@ async def _build_slot(
 ) -> Slot:
     kind, subject, slot = key
     newest = sorted(members, key=lambda one: (one[0].moment, one[0].id), reverse=True)
-    said = {_fold(record, label) for record, label in newest}
+    affirmed = {_fold(record, label) for record, label in newest if not label.negative}
+    denied = {_fold(record, label) for record, label in newest if label.negative}
     return Slot(
         kind=kind,
         subject=subject,
         slot=slot,
         values=tuple(_build_value(record, label, now) for record, label in newest),
-        conflict=slot in SINGLE and len(said) > 1,
+        conflict=slot in SINGLE and (len(affirmed) > 1 or not affirmed.isdisjoint(denied)),
         history=await _read_history([record for record, _ in newest], slot, context),
     )
 
