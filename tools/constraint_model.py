@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memorywire.facts.labels import TABLE, THRESHOLD, list_stems
+from memorywire.facts.kinds import TABLE, THRESHOLD, list_stems
 
 CLASSES = {
     "health": """

@@ -11,8 +11,7 @@ from tests.gates.source import ROOT
 
 # Where the limit is not reached yet: what was measured last. Each may only fall; record what it falls to.
 RECORDED = {
-    "lines": 58_200,
-    "remember functions": 194,
+    "lines": 58_084,
 }
 _ROUNDS = 3
 

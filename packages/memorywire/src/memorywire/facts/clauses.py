@@ -95,14 +95,14 @@ _ADVERBS = frozenset(
 _LY_VERBS = frozenset("fly apply reply rely supply comply multiply ally".split())
 _NEGATIONS = frozenset({"not", "never", "hardly", "rarely", "seldom", "no"})
 _DETERMINERS = frozenset({"my", "our", "the", "this", "these", "all", "each", "every", "both"})
-_LINKS = frozenset("for of in at from with to on by during before after until about under".split())
+LINKS = frozenset("for of in at from with to on by during before after until about under".split())
 _AFTER_IS = frozenset(
     """
     called named got been allergic a an the not on in at from based always never vegan vegetarian
     married pregnant currently now just my our due
     """.split()
 )
-_ORDINARY = (PEOPLE | THINGS | CONFIGURED | FOODS | TASTES | TOOLS | WEEKDAYS | MEETINGS | PETS) - {
+ORDINARY = (PEOPLE | THINGS | CONFIGURED | FOODS | TASTES | TOOLS | WEEKDAYS | MEETINGS | PETS) - {
     "go",
     "make",
 }
@@ -312,7 +312,7 @@ def _find_verb(words: list[str]) -> int | None:
         if at and known is not None and known[1] in (Form.SINGULAR, Form.PAST, Form.BASE):
             if known[1] is Form.BASE and not _is_plural(words[at - 1]):
                 continue
-            is_free = word not in _ORDINARY or words[at - 1].lower() == "team"
+            is_free = word not in ORDINARY or words[at - 1].lower() == "team"
             if words[at - 1].lower() not in _DETERMINERS and is_free:
                 return at
         if at and (word in ("always", "never", "usually", "only") or words[at : at + 2] == ["no", "longer"]):
@@ -356,17 +356,17 @@ def _name_subject(words: list[str], end: int) -> Subject:
 
 def _find_head(phrase: list[str]) -> str:
     """The noun that a noun phrase is about: the last one before a preposition or a name."""
-    stop = next((at for at, word in enumerate(phrase) if at and word.lower() in _LINKS), len(phrase))
+    stop = next((at for at, word in enumerate(phrase) if at and word.lower() in LINKS), len(phrase))
     for at in range(stop - 1, -1, -1):
         word = bare(phrase[at])
-        if at == 0 or not phrase[at][0].isupper() or word in _ORDINARY:
+        if at == 0 or not phrase[at][0].isupper() or word in ORDINARY:
             return word.removesuffix("'s")
     return bare(phrase[stop - 1])
 
 
 def _is_name(phrase: list[str]) -> bool:
     return all(word[0].isupper() or word == "and" for word in phrase) and not any(
-        bare(word) in _ORDINARY
+        bare(word) in ORDINARY
         or bare(word) in _PRONOUNS_OR_ADVERBS_ETC
         or bare(word) in verb_forms()
         or word.endswith("ly")

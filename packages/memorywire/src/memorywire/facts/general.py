@@ -64,7 +64,12 @@ def read_general(clause: Clause, rest: str, words: list[str]) -> Reading | None:
         return None
     is_about_user = clause.subject.who is not Who.THING or clause.subject.is_own
     reading = (_read_own if is_about_user else _read_work)(clause, rest, words)
-    return None if reading is None or _MOMENT.search(rest) else reading
+    return None if reading is None or is_of_moment(rest) else reading
+
+
+def is_of_moment(rest: str) -> bool:
+    """Whether the words are about this moment or the conversation."""
+    return _MOMENT.search(rest) is not None
 
 
 def _read_own(clause: Clause, rest: str, words: list[str]) -> Reading | None:

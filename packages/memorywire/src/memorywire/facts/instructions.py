@@ -67,8 +67,6 @@ _REACH = re.compile(
 _REMARKS = frozenset("mind worry forget bother know think be panic get hesitate care even".split())
 _ASKS = re.compile(r"^the user asks? (?:(?P<never>never|not) )?to (?P<always>always )?(?P<what>.+)", re.I)
 
-INSTRUCTED = ("always", "never", "please", "do", "don't", "call", "from", "answer", "reply", "respond", "to")
-
 
 def is_wish(text: str) -> bool:
     """Whether somebody says how they want to be answered, reached or addressed."""

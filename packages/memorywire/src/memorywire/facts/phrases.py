@@ -1,8 +1,7 @@
 """Phrases: where they end, what they name, and of which class their words are."""
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from memorywire.facts.clauses import Clause, Who, bare
 from memorywire.facts.words import (
@@ -64,50 +63,6 @@ _STARTS_OF_TALK = frozenset(
 )
 
 
-LIKES = {"like": 1, "love": 1, "enjoy": 1, "prefer": 1, "adore": 1, "hate": -1, "dislike": -1, "detest": -1}
-
-
-PLANS = frozenset(
-    """
-    fly travel move visit start present attend host run train stay graduate retire expect throw head
-    celebrate marry go have get take sit speak meet leave return join open launch drive sail arrive
-    finish begin play
-    """.split()
-)
-
-
-DEEDS = {
-    "buy": (Kind.POSSESSION, "purchase"),
-    "order": (Kind.EVENT, "order"),
-    "return": (Kind.EVENT, "return"),
-    "sell": (Kind.EVENT, "sale"),
-    "inherit": (Kind.POSSESSION, None),
-    "rent": (Kind.POSSESSION, "home"),
-    "book": (Kind.PLAN, "booking"),
-    "cancel": (Kind.EVENT, "cancellation"),
-    "visit": (Kind.EVENT, "trip"),
-    "marry": (Kind.EVENT, "marital_status"),
-    "graduate": (Kind.EVENT, "education"),
-    "retire": (Kind.EVENT, "job"),
-    "join": (Kind.EVENT, "employer"),
-    "break": (Kind.EVENT, "injury"),
-    "win": (Kind.EVENT, None),
-    "adopt": (Kind.POSSESSION, "pet"),
-    "finish": (Kind.EVENT, None),
-    "lose": (Kind.EVENT, None),
-    "pass": (Kind.EVENT, "exam"),
-    "divorce": (Kind.EVENT, "marital_status"),
-    "separate": (Kind.EVENT, "marital_status"),
-    "build": (Kind.POSSESSION, None),
-    "replace": (Kind.EVENT, None),
-    "register": (Kind.CONFIGURATION, "account"),
-    "subscribe": (Kind.CONFIGURATION, "plan"),
-    "enroll": (Kind.IDENTITY, "education"),
-    "leave": (Kind.EVENT, "employer"),
-    "quit": (Kind.EVENT, "employer"),
-}
-
-
 class Reading(NamedTuple):
     """What a clause states."""
 
@@ -115,9 +70,6 @@ class Reading(NamedTuple):
     slot: str | None
     value: str | None
     negative: bool = False
-
-
-Frame: TypeAlias = Callable[[Clause, str, list[str]], Reading | None]
 
 
 def phrase(text: str) -> str:

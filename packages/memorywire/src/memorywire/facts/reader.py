@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memorywire.facts.clauses import Clause, Who, expand, parse
 from memorywire.facts.frames import read_clause
 from memorywire.facts.instructions import is_wish, read_instruction
-from memorywire.facts.labels import build_label, is_of_team, label_text, read_text
+from memorywire.facts.kinds import TEAM_WORK, label_text
 from memorywire.facts.phrases import Reading
 from memorywire.facts.retractions import (
     describe_end,
@@ -215,14 +215,17 @@ def _read_fact(line: str, clause: Clause | None, user: str, at: int | None) -> S
     if clause is not None:
         reading = read_clause(clause)
         if reading is not None:
-            text = write_fact(clause, user, is_team=is_of_team(reading, clause))
+            is_team = clause.subject.who is Who.GROUP and (
+                reading.kind in (Kind.CONFIGURATION, Kind.DECISION) or clause.lemma in TEAM_WORK
+            )
+            text = write_fact(clause, user, is_team=is_team)
             text = _complete(text, reading, clause, user)
-            return Statement(Act.ASSERT, text, build_label(reading, clause, text, at))
+            return Statement(Act.ASSERT, text, label_text(text, at=at))
     instruction = read_instruction(line)
     if instruction is None:
         return None
     reading, text = instruction
-    return Statement(Act.ASSERT, text.replace("The user", user), build_label(reading, None, text, at))
+    return Statement(Act.ASSERT, text.replace("The user", user), label_text(text, at=at))
 
 
 def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
@@ -237,5 +240,4 @@ def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
 def _label_positive(line: str, at: int | None) -> Label | None:
     """The label of the fact that a clause takes back, as it was when it was so."""
     text = re.sub(r"\b(?:no longer|not|any ?more|any longer|these days|after all)\b", "", line)
-    place = read_text(re.sub(r"\b(?:do|does) (?= ?\w)", "", " ".join(text.split())))
-    return None if place is None else build_label(*place, text, at)
+    return label_text(re.sub(r"\b(?:do|does) (?= ?\w)", "", " ".join(text.split())), at=at)

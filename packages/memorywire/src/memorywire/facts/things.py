@@ -2,15 +2,12 @@
 
 import re
 
-from memorywire.facts.clauses import Clause, Voice, Who, bare
+from memorywire.facts.clauses import Clause, Who, bare
 from memorywire.facts.phrases import (
-    ACCESS,
-    DATED,
     PASSING,
     RECURRING,
     Reading,
     find_word,
-    is_person,
     is_specific,
     is_vague,
     phrase,
@@ -18,12 +15,8 @@ from memorywire.facts.phrases import (
 )
 from memorywire.facts.words import (
     CONFIGURED,
-    EVENTS,
     FOODS,
-    ILLNESSES,
-    KIN,
     MEETINGS,
-    PAPERS,
     PEOPLE,
     PETS,
     SLOT_OF_NOUN,
@@ -160,192 +153,5 @@ def _read_rule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
     return None
 
 
-def read_have(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] == "to":
-        if (
-            clause.subject.who is Who.THING
-            and clause.subject.head in _CONFIGURED_OR_TASTES
-            and is_specific(rest)
-        ):
-            return Reading(Kind.PROCEDURE, clause.subject.head, phrase(rest))
-        if is_person(clause) and RECURRING.search(rest) and not clause.negative:
-            return Reading(Kind.PROCEDURE, "routine", phrase(rest))
-        return None
-    if words[0] in VAGUE or clause.modal in ("will", "must", "should"):
-        return None
-    if clause.modal == "can":
-        return None
-    if clause.voice is Voice.PROGRESSIVE:
-        return None
-    if clause.voice in (Voice.PAST, Voice.PERFECT):
-        return Reading(Kind.EVENT, "health", phrase(rest)) if find_word(words, _HEALTH_EVENTS) else None
-    return _read_owned(clause, rest, words)
-
-
-def _read_owned(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if words[0] == "the" and not is_specific(rest):
-        return None
-    negative = clause.negative or words[0] == "no"
-    value = phrase(rest)
-    head_words = [
-        bare(word)
-        for word in re.split(
-            r"\b(?:in|with|at|for|on|called|named|from|who|that|about|and|of)\b", value.lower()
-        )[0].split()
-    ]
-    if find_word(head_words, ILLNESSES, 7) and not set(head_words) & {
-        "up",
-        "ache",
-        "question",
-        "issue",
-        "idea",
-    }:
-        slot = "allergy" if any(word.startswith(("allerg", "intoleran")) for word in head_words) else "health"
-        return Reading(Kind.CONSTRAINT, slot, value, negative)
-    if find_word(head_words, MEETINGS) and find_word(head_words, MEETINGS) == (head_words[-1:] or [""])[0]:
-        is_dated = DATED.search(rest) or RECURRING.search(rest)
-        return (
-            Reading(Kind.PLAN, head_words[-1], phrase(rest))
-            if is_dated and not re.search(r"\b(?:today|tonight|now)\b", rest)
-            else None
-        )
-    last = head_words[-1] if head_words else ""
-    if last in PETS or find_word(head_words, PETS, 4):
-        return Reading(Kind.POSSESSION, "pet", value, negative)
-    if last in KIN:
-        return Reading(Kind.RELATION, SLOT_OF_NOUN.get(last, last), value, negative)
-    if last in THINGS or (find_word(head_words, THINGS) and is_specific(value)):
-        thing = last if last in THINGS else find_word(head_words, THINGS) or last
-        kind = Kind.CONFIGURATION if thing in CONFIGURED else Kind.POSSESSION
-        return Reading(kind, SLOT_OF_NOUN.get(thing, thing), value, negative)
-    if (
-        clause.subject.who is Who.THING
-        and clause.subject.head in _THINGS_OR_CONFIGURED
-        and (clause.subject.is_own or is_specific(rest))
-    ):
-        return Reading(Kind.POSSESSION, clause.subject.head, value, negative)
-    if last in ("hair", "eyes", "skin"):
-        return Reading(Kind.IDENTITY, last, value, negative)
-    return None
-
-
-def read_use(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if (
-        words[0] in VAGUE
-        or words[0] == "your"
-        or clause.modal is not None
-        or clause.voice in (Voice.PAST, Voice.PASSIVE)
-    ):
-        return None
-    negative = clause.negative
-    if ACCESS.search(rest) and is_person(clause):
-        return Reading(Kind.CONSTRAINT, "access", phrase(rest), negative)
-    tool = find_word(words, TOOLS, 5)
-    is_known = tool is not None or (is_specific(rest) and words[:2] != ["the", "same"])
-    if clause.subject.who is Who.GROUP or clause.subject.who is Who.THING:
-        if clause.subject.who is Who.THING and not is_known:
-            return None
-        return (
-            Reading(Kind.CONFIGURATION, tool_slot(words) or "tool", phrase(rest), negative)
-            if is_known or words[0] in ("a", "an", "two", "our")
-            else None
-        )
-    if not is_known and (clause.voice is not Voice.PRESENT or words[0] == "the"):
-        return None
-    return Reading(Kind.PREFERENCE, tool_slot(words) or "tool", phrase(rest), negative)
-
-
-def read_owning(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`own`, `drive`, `ride`, `hold`, `rent`: a thing of one's own."""
-    if is_vague(words) or clause.voice not in (Voice.PRESENT, Voice.PERFECT) or not is_person(clause):
-        return None
-    if clause.modal is not None:
-        return None
-    if clause.lemma == "hold" and not find_word(words, _PAPERS_OR_THINGS, 7):
-        return None
-    if clause.lemma == "own" and clause.subject.who is Who.PERSON:
-        return Reading(Kind.DECISION, "owner", phrase(rest), clause.negative)
-    if clause.lemma == "drive" and words[0] in ("to", "me", "home", "there", "in", "on", "us"):
-        return (
-            Reading(Kind.PROCEDURE, "transport", phrase(rest))
-            if RECURRING.search(rest) or words[:2] == ["to", "work"]
-            else None
-        )
-    thing = find_word(words, _THINGS_OR_PETS_ETC, 5)
-    slot = "car" if clause.lemma == "drive" else SLOT_OF_NOUN.get(thing or "", thing)
-    return Reading(Kind.POSSESSION, slot, phrase(rest), clause.negative)
-
-
-def read_thing_does(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`CI runs on ARM`, `the server listens on 8443`, `dates are stored in UTC`."""
-    subject = clause.subject
-    if subject.who is not Who.THING:
-        if clause.lemma == "listen" and words[0] == "to" and clause.voice is Voice.PRESENT:
-            is_taste = clause.modal is None and not is_vague(words[1:] or ["it"])
-            return Reading(Kind.PREFERENCE, "likes", phrase(rest[3:]), clause.negative) if is_taste else None
-        if clause.lemma == "host" and clause.subject.who is Who.GROUP and is_specific(rest):
-            return Reading(Kind.CONFIGURATION, "hosting", phrase(rest), clause.negative)
-        return None
-    if clause.negative or clause.voice in (Voice.PAST, Voice.PERFECT, Voice.PROGRESSIVE):
-        return None
-    if clause.modal in ("should", "must"):
-        return _read_rule(clause, rest, words)
-    if clause.modal is not None or words[0] not in (
-        "on",
-        "in",
-        "at",
-        "to",
-        "out",
-        "up",
-        "under",
-        "with",
-        "by",
-        "behind",
-        "from",
-        "as",
-        "over",
-        "off",
-        "until",
-    ):
-        return None
-    if RECURRING.search(rest):
-        return Reading(Kind.PROCEDURE, subject.head, phrase(rest))
-    if is_specific(rest):
-        kind = (
-            Kind.POSSESSION
-            if subject.head in THINGS and subject.head not in CONFIGURED
-            else Kind.CONFIGURATION
-        )
-        slot = tool_slot(words) if subject.head not in SLOT_OF_NOUN else None
-        return Reading(kind, slot or SLOT_OF_NOUN.get(subject.head, subject.head), phrase(rest))
-    return None
-
-
-def _is_named(word: str) -> bool:
-    return word[0].isupper() or any(char.isdigit() or char in '/`"' for char in word)
-
-
-def read_call(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if clause.voice is not Voice.PASSIVE or not _is_named(rest.split()[0]) or clause.negative:
-        return None
-    subject = clause.subject
-    if subject.who is Who.USER:
-        return Reading(Kind.IDENTITY, "name", phrase(rest))
-    slot = SLOT_OF_NOUN.get(subject.head, subject.head)
-    if subject.who is Who.PERSON:
-        return Reading(Kind.RELATION, slot, phrase(rest))
-    kind = Kind.POSSESSION if subject.head in _PETS_OR_THINGS else Kind.CONFIGURATION
-    return (
-        Reading(kind, slot, phrase(rest)) if subject.is_own or subject.head in _PETS_OR_THINGS_ETC else None
-    )
-
-
 _VAGUE_OR_PASSING = VAGUE | PASSING
 _CONFIGURED_OR_TASTES_ETC = CONFIGURED | TASTES | MEETINGS
-_CONFIGURED_OR_TASTES = CONFIGURED | TASTES
-_THINGS_OR_CONFIGURED = THINGS | CONFIGURED
-_PAPERS_OR_THINGS = PAPERS | THINGS
-_THINGS_OR_PETS_ETC = THINGS | PETS | PAPERS
-_PETS_OR_THINGS = PETS | THINGS
-_PETS_OR_THINGS_ETC = PETS | THINGS | CONFIGURED
-_HEALTH_EVENTS = EVENTS | ILLNESSES - {"back", "knee", "knees", "heart", "hip", "shoulder"}

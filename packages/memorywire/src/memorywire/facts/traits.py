@@ -6,7 +6,6 @@ from itertools import pairwise
 from memorywire.facts.clauses import Clause, Voice, Who
 from memorywire.facts.phrases import (
     DATED,
-    LIKES,
     PASSING,
     RECURRING,
     Reading,
@@ -238,45 +237,6 @@ def read_schedule(clause: Clause, rest: str, words: list[str]) -> Reading | None
             and clause.voice is not Voice.PAST
         ):
             return Reading(Kind.PLAN, "schedule", phrase(rest), clause.negative)
-    return None
-
-
-def read_like(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    if "just" in clause.adverbs or clause.voice is Voice.PASSIVE or words[-1] in ("here", "there"):
-        return None
-    if words[0] == "to":
-        if words[1:2] and words[1] in (
-            "be",
-            "know",
-            "see",
-            "hear",
-            "think",
-            "ask",
-            "thank",
-            "talk",
-            "say",
-            "point",
-        ):
-            return None
-    elif is_vague(words) or words[0] in ("your", "being"):
-        return None
-    if clause.voice is Voice.PROGRESSIVE and clause.lemma != "enjoy":
-        return None
-    if not is_person(clause) or clause.modal not in (None, "can"):
-        return None
-    negative = (LIKES[clause.lemma] < 0) != clause.negative
-    return Reading(
-        Kind.PREFERENCE, "dislikes" if negative else "likes", phrase(rest.removeprefix("be ")), negative
-    )
-
-
-def read_stand(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`can't stand`, `can't bear`; `was born`."""
-    if clause.voice is Voice.PASSIVE and clause.lemma == "bear" and words[0] in ("in", "on", "at"):
-        slot = "birthday" if words[0] == "on" or words[1:2][0].isdigit() else "birthplace"
-        return Reading(Kind.IDENTITY, slot, phrase(rest.partition(" ")[2]))
-    if clause.modal == "can" and clause.negative and not is_vague(words):
-        return Reading(Kind.PREFERENCE, "dislikes", phrase(rest), True)
     return None
 
 

@@ -41,7 +41,7 @@ ILLNESSES = _words(
     fibromyalgia hypothyroidism hyperthyroidism haemophilia hemophilia cataracts glaucoma astigmatism myopia
     pacemaker prosthesis condition disability impairment bronchitis copd sclerosis leukaemia leukemia stroke
     coeliac celiac hearing eyesight back knee knees heart hip shoulder wrist fever phobia disorder recovery
-    remission syndrome disease apnoea apnea pressure cholesterol
+    remission stammer stutter syndrome disease apnoea apnea pressure cholesterol
     """
 )
 
@@ -331,3 +331,6 @@ SINGLE = frozenset(
     """.split()
 )
 """Slots with one value at a time."""
+
+LIKES = {"like": 1, "love": 1, "enjoy": 1, "prefer": 1, "adore": 1, "hate": -1, "dislike": -1, "detest": -1}
+"""Verbs of taste: whether somebody likes a thing or not."""
