@@ -143,7 +143,7 @@ def test_the_playground_offers_every_fusion_there_is(browser: Browser) -> None:
         page.get_by_label("Question").fill("where does Ana live?")
         page.get_by_role("button", name="Recall").click()
         shows(page.locator(".hits"), "Linz")
-        shows(page.locator(".hits"), "rank 1 by vector · rank 1 by text")
+        shows(page.locator(".hits"), "by vector · rank 1 by text")
         assert page.get_by_label("Fusion").input_value() == "legs"
         expect(page.get_by_label("Fusion")).to_be_visible()
         shows(page.locator("[data-copy='Copy as CLI']"), "--fusion legs")

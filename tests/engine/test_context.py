@@ -153,6 +153,16 @@ def test_an_untrusted_source_can_neither_pin_nor_constrain() -> None:
     assert contents(play(story, policy="open")) == []
 
 
+def test_what_somebody_took_back_does_not_return_through_turns() -> None:
+    async def story(memory: Memory) -> ContextBlock:
+        for at, text in enumerate(("I like green tea.", "Forget that I like green tea")):
+            message = {"role": "user", "content": text, "at": 1_700_000_000_000 + at * 60_000}
+            await memory.layer.add([message], user_id="ana")
+        return await memory.context("What should I drink?", user_id="ana")
+
+    assert not any("tea" in str(content) for content in contents(play(story)))
+
+
 def test_what_was_said_a_moment_ago_is_in_the_block_if_asked_for() -> None:
     async def story(memory: Memory) -> None:
         for number in range(4):

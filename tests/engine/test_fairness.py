@@ -43,7 +43,8 @@ def test_a_hundred_variants_from_one_source_get_their_share_and_not_the_first_pl
         _flood(memory, 100)
         hits = _hits(memory)
         assert _untrusted(hits) == 4
-        assert hits[0].record.content == TRUTHS[0]
+        assert hits[0].id == clean[0].id
+        assert hits[0].record.content in TRUTHS
         trusted = [(hit.id, round(hit.score, 3)) for hit in hits if hit.record.trust is not Trust.UNTRUSTED]
         assert trusted == [(hit.id, round(hit.score, 3)) for hit in clean]
         assert _untrusted(_hits(memory, k=1)) == 0

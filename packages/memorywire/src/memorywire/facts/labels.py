@@ -12,7 +12,7 @@ from memorywire.model.kv import is_mark
 from memorywire.model.label import MARK, Kind, Label
 from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Kind as LayerKind
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json, MemoryType, Record
 
 PINNED = "pinned"
 
@@ -86,7 +86,9 @@ def pin_record(record: Record, *, pinned: bool) -> Record:
 
 
 def _is_readable(record: Record, mark: Json) -> bool:
-    """Whether the text may be read: not the turn of a conversation, a value, or what a caller labelled."""
+    """Whether the text may be read: not a mood, the turn of a conversation, a value, or what a caller labelled."""
+    if record.type is MemoryType.EMOTIONAL:
+        return False
     metadata = record.metadata
     if not metadata:
         return True

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.facts import SINGLE, Kind, Label, is_pinned, replaces
+from memorywire.facts import SINGLE, Act, Kind, Label, is_about, is_pinned, read_turn, replaces
 from memorywire.model.answers import Section
 from memorywire.model.record import Record, Trust
 from memorywire.pipeline.prompt_context.score import Score
@@ -42,6 +42,10 @@ BESIDE_BEST = 0.06
 
 MOST_CONSTRAINTS, MOST_DOUBTFUL = 12, 6
 """At most so many lines are of constraints, and of constraints that only may bear."""
+
+ALWAYS = 0.1
+"""The chance to bear on any prompt from which a constraint is said to hold for every answer. Instructions on
+language, length and form are above it, allergies and rules of work far below."""
 
 EVERYWHERE = "holds for every answer"
 
@@ -75,6 +79,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     label: Label | None
     score: float
     bearing: float
+    always: float
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -113,12 +118,18 @@ def build_candidate(record: Record, label: Label | None, score: Score) -> Candid
         constraint = float(label.kind is Kind.CONSTRAINT)
     else:
         constraint = score.constraint
-    return Candidate(record=record, label=label, score=score.useful, bearing=constraint * score.bears)
+    return Candidate(
+        record=record,
+        label=label,
+        score=score.useful,
+        bearing=constraint * score.bears,
+        always=score.always,
+    )
 
 
 def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[Record]) -> list[Choice]:
     """The lines in the order in which they claim the budget: each memory once."""
-    live = keep_newest(candidates)
+    live = drop_retracted(keep_newest(candidates))
     lines = _choose_pinned(live)
     lines += _choose_constraints(task, _without(live, lines))
     lines += _choose_profile(task, _without(live, lines))
@@ -181,9 +192,11 @@ def _find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
             return EVERYWHERE
         if task.is_about_person and _is_own(candidate):
             return "is part of the person's profile"
-    if candidate.bearing >= SURELY_BEARS:
-        return "bears on the prompt"
-    return _MAY_BEAR if candidate.bearing >= (BEARS if task.is_related else BEARS_ANYWAY) else None
+    if candidate.bearing < (BEARS if task.is_related else BEARS_ANYWAY):
+        return None
+    if candidate.always >= ALWAYS:
+        return EVERYWHERE
+    return "bears on the prompt" if candidate.bearing >= SURELY_BEARS else _MAY_BEAR
 
 
 def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
@@ -243,6 +256,37 @@ def _only_asks(record: Record, task: Task) -> bool:
     return is_turn and (
         _QUESTION.search(record.words) is not None or frozenset(terms(record.words)) == task.words
     )
+
+
+_TAKES_BACK = re.compile(
+    r"\b(?:forget|no longer|any ?more|scratch|take (?:that|it) back|not true|never mind|stopped|quit|sold"
+    r"|broke up|used to|not .{1,40} after all)\b",
+    re.IGNORECASE,
+)
+"""A cheap test before a turn is read for what it takes back."""
+
+
+def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Without turns that only take something back, and without the earlier turns that said it.
+
+    The facts themselves have ended; the turns are kept, but must not bring them back.
+    """
+    turns = [one for one in candidates if one.record.speaker is not None]
+    ended: set[str] = set()
+    for turn in turns:
+        if _TAKES_BACK.search(turn.record.words) is None:
+            continue
+        statements = read_turn(turn.record.words)
+        taken_back = [one.text for one in statements if one.act is Act.RETRACT]
+        if taken_back and len(taken_back) == len(statements):
+            ended.add(turn.record.id)
+        ended.update(
+            other.record.id
+            for other in turns
+            if other.record.moment < turn.record.moment
+            and any(is_about(other.record.words, target) for target in taken_back)
+        )
+    return [one for one in candidates if one.record.id not in ended]
 
 
 def keep_newest(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -25,11 +25,17 @@ _HEADS = Path(__file__).with_name("heads.npz")
 
 
 class Score(Struct, frozen=True):
-    """Three probabilities: the memory is useful for the prompt, is a constraint, bears on it if it is one."""
+    """The chances that a memory is useful for the prompt, is a constraint, bears on the prompt if it is
+    one, and bears on any.
+    """
 
     useful: float
     constraint: float
     bears: float
+    always: float
+
+
+_COLUMNS = ("useful", "constraint", "bears")
 
 
 class _Heads:
@@ -42,12 +48,12 @@ class _Heads:
             arrays = {name: file[name] for name in file.files}
         self.related = arrays["related_memory"]
         self.related_bias = float(arrays["related_bias"])
-        rows = [arrays[f"{name}_memory"] for name in ("useful", "constraint", "bears")]
+        rows = [arrays[f"{name}_memory"] for name in _COLUMNS]
         self.memory = np.vstack([*rows, arrays["bears_right"]]).T.copy()
         self.left = arrays["bears_left"]
         self.prompt = np.vstack([arrays["useful_prompt"], arrays["bears_prompt"]])
         self.weights = np.vstack([arrays["useful_weights"], arrays["bears_weights"]])
-        self.bias = np.array([arrays[f"{name}_bias"] for name in ("useful", "constraint", "bears")])
+        self.bias = np.array([*(arrays[f"{name}_bias"] for name in _COLUMNS), 0.0])
 
 
 _load_heads = cache(_Heads)
@@ -75,8 +81,9 @@ def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[flo
     memories = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
     products = memories @ np.column_stack([heads.memory, prompt])
     evidence = np.column_stack([products[:, -1], np.array(shares, np.float32)])
-    logits = products[:, :3] + heads.bias
-    logits[:, ::2] += evidence @ heads.weights.T + heads.prompt @ prompt
+    logits = (products[:, :4] + heads.bias).astype(np.float64)
+    logits[:, 3] = logits[:, 2]
+    logits[:, (0, 2)] += evidence @ heads.weights.T + heads.prompt @ prompt
     logits[:, 2] += products[:, 3:-1] @ (heads.left @ prompt)
     return [Score(*row) for row in (1 / (1 + np.exp(-logits))).tolist()]
 
