@@ -10,9 +10,7 @@ import pytest
 from tests.gates.source import ROOT
 
 # Where the limit is not reached yet: what was measured last. Each may only fall; record what it falls to.
-RECORDED = {
-    "lines": 58_084,
-}
+RECORDED: dict[str, float] = {}
 _ROUNDS = 3
 
 

@@ -86,7 +86,7 @@ def pin_record(record: Record, *, pinned: bool) -> Record:
 
 
 def _is_readable(record: Record, mark: Json) -> bool:
-    """Whether the text may be read: not a mood, the turn of a conversation, a value, or what a caller labelled."""
+    """Whether the text may be read: no mood, turn of a conversation or value, nor what a caller labelled."""
     if record.type is MemoryType.EMOTIONAL:
         return False
     metadata = record.metadata

@@ -7,6 +7,7 @@ of the state it gives, -1 for none.
 weight that the turns of a session contain together.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -22,14 +23,14 @@ from memorywire.search.relevance import (
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
+    NEAR,
     NEAR_TIE,
+    NEW_VALUE,
     REWORDED,
     SAME_TERMS,
     SHORT,
     TERMS_COVERED,
     TIE_MARGIN,
-    Fact,
-    find_new_value,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -126,23 +127,53 @@ def _prefer_new_value(
     lacks: Mask,
     terms: Terms,
 ) -> None:
-    """Let the fact that seems to be the new value of the first fact pass it, and mark that one."""
-    indexes = sorted(np.flatnonzero(facts).tolist(), key=lambda index: top[index].sort_key)
-    if not indexes or top[older := indexes[0]].newest or top[older].weight <= 0:
+    """Let the fact that seems to be the new value of the first fact pass it, and mark that one.
+
+    As `relevance.find_new_value`, for all candidates at once.
+    """
+    indexes = np.flatnonzero(facts)
+    if not indexes.size:
+        return
+    older = min(indexes.tolist(), key=lambda index: top[index].sort_key)
+    follows = facts & (moments > moments[older]) & (few.users == few.users[older]) & ~lacks[:, older]
+    if top[older].newest or top[older].weight <= 0 or not follows.any():
         return
     vectors = read_vectors()
     is_reworded = np.round(vectors @ vectors[older], DIGITS) >= REWORDED
-    follows = (moments > moments[older]) & (few.users == few.users[older])
-    follows &= ~lacks[:, older]
     for _, contains in terms:
         if contains[older]:
             follows &= contains | ~is_reworded
-    columns = (_weights(top), few.lengths, few.changes, follows)
-    values = [_compare(vectors[indexes]).tolist(), *[column[indexes].tolist() for column in columns]]
-    value = find_new_value([*map(Fact, [top[index].id for index in indexes], *values)])
-    if value is not None and top[newer := indexes[value[0]]].weight < top[older].weight + TIE_MARGIN:
+    others = indexes[indexes != older]
+    near = np.zeros(len(top))
+    near[others] = _compare(vectors[[older, *others.tolist()]])[1:]
+    likely = np.flatnonzero(follows & (near >= NEAR)).tolist()
+    if not likely:
+        return
+    inputs = _measure_pairs(near, _weights(top), few.lengths, few.changes, older, likely, near[others].max())
+    scores = np.round(inputs @ np.array([*NEW_VALUE.values()]), DIGITS)
+    score, _, newer = max(zip(scores.tolist(), [top[index].id for index in likely], likely, strict=True))
+    if score > 0 and top[newer].weight < top[older].weight + TIE_MARGIN:
         top[newer].weight = top[older].weight + TIE_MARGIN
-        top[newer].newest, top[older].revised = True, value[1]
+        top[newer].newest, top[older].revised = True, 1 / (1 + math.exp(-score))
+
+
+def _measure_pairs(
+    near: Floats,
+    weights: Floats,
+    lengths: NDArray[np.int32],
+    changes: Mask,
+    older: int,
+    likely: Sequence[int],
+    nearest: float,
+) -> Floats:
+    """The inputs of `NEW_VALUE` for the older fact and each of the likely ones, a row for each."""
+    rows = np.ones((len(likely), len(NEW_VALUE)))
+    rows[:, 1] = near[likely] - nearest
+    rows[:, 2] = np.sqrt(np.clip(weights[likely] / weights[older], 0.0, 1.0))
+    rows[:, 3] = changes[likely]
+    rows[:, 4] = changes[older]
+    rows[:, 5] = np.log((lengths[likely] + 1) / (lengths[older] + 1))
+    return rows
 
 
 def _compare(vectors: Floats) -> Floats:
