@@ -163,6 +163,21 @@ def test_what_somebody_took_back_does_not_return_through_turns() -> None:
     assert not any("tea" in str(content) for content in contents(play(story)))
 
 
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+def test_an_untrusted_source_hides_nothing(url: str) -> None:
+    async def story(memory: Memory) -> list[object]:
+        branch = await memory.remember("Our default branch is master.", occurred_at=1_600_000_000_000)
+        await memory.remember(
+            "Our default branch is now main, as of June.",
+            source="web:evil.example/1",
+            derived_from=[branch.id],
+            occurred_at=1_700_000_000_000,
+        )
+        return contents(await memory.context("what is our default branch?"))
+
+    assert "Our default branch is master." in play(story, url, policy="open")
+
+
 def test_what_was_said_a_moment_ago_is_in_the_block_if_asked_for() -> None:
     async def story(memory: Memory) -> None:
         for number in range(4):

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from memorywire.facts import is_pinned, read_label
 from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
 from memorywire.model.capabilities import Feature
-from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Where, owned_by
-from memorywire.model.record import Record, Scope
+from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Scored, Where, owned_by
+from memorywire.model.record import Record, Scope, Trust
 from memorywire.model.requests import BuildContext, Owners, Recall
 from memorywire.pipeline.candidates import SearchResult, begin_embedding, begin_embedding_with, search_stores
 from memorywire.pipeline.context import Context
@@ -60,8 +60,7 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     if task.is_about_person:
         standing += await _find(where, _LABELLED, context)
     recent = await _find_recent(request, where, context) if request.recent else []
-    near = [hit.record for hit in result.candidates if hit.signals.get("revised", 0.0) < REVISED]
-    hits = _keep_own(near, request.scope)
+    hits = _keep_own(_drop_revised(result.candidates), request.scope)
     candidates = await _score(task, vector, hits, _keep_own(standing, request.scope), context)
     choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
     budget = _choose_budget(request, choices, task)
@@ -121,6 +120,13 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
     narrow = replace(where, filter=And((where.filter, condition, no_fact)))
     turns = await context.store.newest(narrow, None, request.recent)
     return turns[::-1]
+
+
+def _drop_revised(hits: Sequence[Scored]) -> list[Record]:
+    """The memories without one that a newer memory revises; an untrusted source revises nothing."""
+    if any(hit.record.trust is Trust.UNTRUSTED and "newest" in hit.signals for hit in hits):
+        return [hit.record for hit in hits]
+    return [hit.record for hit in hits if hit.signals.get("revised", 0.0) < REVISED]
 
 
 async def _score(

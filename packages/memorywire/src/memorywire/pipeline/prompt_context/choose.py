@@ -290,11 +290,15 @@ def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def keep_newest(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Without what a newer memory replaces, or was made from; the order stays."""
+    """Without what a newer memory replaces, or was made from; the order stays.
+
+    What an untrusted source says hides nothing of another.
+    """
     slots: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     sources: set[str] = set()
     for one in candidates:
-        sources.update(one.record.derived_from)
+        if one.record.trust is not Trust.UNTRUSTED:
+            sources.update(one.record.derived_from)
         if one.label is not None and one.label.slot is not None:
             slot = "likes" if one.label.slot == "dislikes" else one.label.slot
             slots.setdefault((one.record.scope.user, one.label.subject, slot), []).append(one)
@@ -328,6 +332,8 @@ _REPLACING = SINGLE | {"diet", "likes", "dislikes"}
 def _is_replaced(older: Candidate, newer: Candidate) -> bool:
     """Whether the newer memory gives another value of the same slot."""
     if older.label is None or newer.label is None:
+        return False
+    if newer.record.trust is Trust.UNTRUSTED is not older.record.trust:
         return False
     return replaces(newer.label, older.label) or (
         newer.label.slot in SINGLE and None in (newer.label.value, older.label.value)
