@@ -270,16 +270,18 @@ class SearchResult(Struct, frozen=True, kw_only=True):
         return replace(candidate, score=self.fused[candidate.record.id], signals=signals)
 
 
-def begin_embedding(request: Recall, context: Context) -> QuestionEmbedding:
-    """The wording of the query; embedding has begun where the store can start before it is done."""
-    return begin_embedding_with(context.embedder, context.nameless_vectors, request, context)
-
-
-def begin_embedding_with(
-    embedder: Embedder, nameless_vectors: NamelessVectors, request: Recall, context: Context
+def begin_embedding(
+    request: Recall, context: Context, task_embedder: Embedder | None = None
 ) -> QuestionEmbedding:
-    """As `begin_embedding`, by another embedder of the same space."""
-    embedding = QuestionEmbedding(request.query, embedder, nameless_vectors)
+    """The wording of the query; embedding has begun where the store can start before it is done.
+
+    With `task_embedder` the query is read as a task.
+    """
+    embedding = (
+        QuestionEmbedding(request.query, context.embedder, context.nameless_vectors)
+        if task_embedder is None
+        else QuestionEmbedding(request.query, task_embedder, context.nameless_tasks)
+    )
     if _find_deferred_store(request, context) is not None:
         embedding.begin()
     return embedding

@@ -16,7 +16,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Scored, Where, owned_by
 from memorywire.model.record import Record, Scope, Trust
 from memorywire.model.requests import BuildContext, Owners, Recall
-from memorywire.pipeline.candidates import SearchResult, begin_embedding, begin_embedding_with, search_stores
+from memorywire.pipeline.candidates import SearchResult, begin_embedding, search_stores
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice, build_candidate, choose_lines
 from memorywire.pipeline.prompt_context.score import find_reader, find_vectors, is_related, score_memories
@@ -88,11 +88,7 @@ async def _search(task: Task, recall: Recall, where: Where, context: Context) ->
     """
     reader = find_reader(context)
     is_own = reader is context.embedder
-    embedding = (
-        begin_embedding_with(reader.tasks, context.nameless_tasks, recall, context)
-        if is_own
-        else begin_embedding(recall, context)
-    )
+    embedding = begin_embedding(recall, context, reader.tasks if is_own else None)
     query = replace(build_query(recall, where.alive_at), where=where)
     result = await search_stores(query, embedding, POOL, recall, context)
     if is_own and embedding.vector is not None:
@@ -123,8 +119,9 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
 
 
 def _drop_revised(hits: Sequence[Scored]) -> list[Record]:
-    """The memories without one that a newer memory revises; an untrusted source revises nothing."""
-    if any(hit.record.trust is Trust.UNTRUSTED and "newest" in hit.signals for hit in hits):
+    """The memories without one that a newer fact revises; an untrusted source and a turn revise nothing."""
+    newer = [hit.record for hit in hits if "newest" in hit.signals]
+    if any(one.trust is Trust.UNTRUSTED or one.speaker is not None for one in newer):
         return [hit.record for hit in hits]
     return [hit.record for hit in hits if hit.signals.get("revised", 0.0) < REVISED]
 

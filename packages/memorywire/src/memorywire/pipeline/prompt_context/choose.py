@@ -32,7 +32,7 @@ MOST = 3
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
 BEARS, BEARS_ANYWAY = 0.03, 0.25
-"""The same for a constraint. It is low: a missing constraint does harm, a needless one costs some tokens."""
+"""The score from which a constraint has a line. A missing one does harm, a needless one costs some tokens."""
 
 SURELY_BEARS = 0.3
 """The score from which a constraint is said to bear on the prompt; below, it may bear."""
@@ -269,12 +269,13 @@ _TAKES_BACK = re.compile(
 def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Without turns that only take something back, and without the earlier turns that said it.
 
-    The facts themselves have ended; the turns are kept, but must not bring them back.
+    The facts themselves have ended; the turns are kept, but must not bring them back. A turn of the
+    assistant, of an untrusted source or of another user takes nothing back.
     """
-    turns = [one for one in candidates if one.record.speaker is not None]
+    turns = [one for one in candidates if one.record.speaker not in (None, "assistant")]
     ended: set[str] = set()
     for turn in turns:
-        if _TAKES_BACK.search(turn.record.words) is None:
+        if turn.record.trust is Trust.UNTRUSTED or _TAKES_BACK.search(turn.record.words) is None:
             continue
         statements = read_turn(turn.record.words)
         taken_back = [one.text for one in statements if one.act is Act.RETRACT]
@@ -284,6 +285,7 @@ def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
             other.record.id
             for other in turns
             if other.record.moment < turn.record.moment
+            and other.record.scope == turn.record.scope
             and any(is_about(other.record.words, target) for target in taken_back)
         )
     return [one for one in candidates if one.record.id not in ended]

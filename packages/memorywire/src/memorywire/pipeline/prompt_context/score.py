@@ -60,17 +60,21 @@ _load_heads = cache(_Heads)
 
 
 def is_related(vector: bytes) -> bool:
-    """Whether the prompt is a task for which memory could matter; trivia and arithmetic are not."""
+    """Whether the prompt is a task for which memory could matter; trivia and arithmetic are not.
+
+    A prompt that the encoder cannot read, such as one in another script, may be one.
+    """
     import numpy as np
 
-    heads = _load_heads()
-    return bool(np.frombuffer(vector, "<f4") @ heads.related + heads.related_bias > RELATED)
+    heads, prompt = _load_heads(), np.frombuffer(vector, "<f4")
+    return bool(prompt @ heads.related + heads.related_bias > RELATED or not prompt.any())
 
 
 def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[float]) -> list[Score]:
     """A score for each memory, from its vector and the share of the prompt's words that are in it.
 
-    `vector` is of the prompt, read as a task.
+    `vector` is of the prompt, read as a task. On a prompt that the encoder cannot read, every constraint may
+    bear.
     """
     if not vectors:
         return []
@@ -85,6 +89,8 @@ def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[flo
     logits[:, 3] = logits[:, 2]
     logits[:, (0, 2)] += evidence @ heads.weights.T + heads.prompt @ prompt
     logits[:, 2] += products[:, 3:-1] @ (heads.left @ prompt)
+    if not prompt.any():
+        logits[:, 2] = 0.0
     return [Score(*row) for row in (1 / (1 + np.exp(-logits))).tolist()]
 
 
