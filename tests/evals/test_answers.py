@@ -18,6 +18,7 @@ from memorywire_evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Gri
 from memorywire_evals.readers import ReaderFailed, Reply, keys, open_reader
 from memorywire_evals.run import Plan
 from memorywire_evals.sets import KINDS
+from memorywire_evals.tables import ANSWERS, answer_cells
 from tests.cli.shell import Shell
 from tests.http.elsewhere import NOTICED
 
@@ -67,6 +68,17 @@ def test_a_reader_with_memory_is_told_from_the_same_one_without(plan, reader):
     assert document["answers"]["treatment minus"]["lower bound"]["mean"] == pytest.approx(
         cells[TREATMENT]["accuracy"] - cells["lower bound"]["accuracy"]
     )
+
+
+def test_the_grid_says_how_much_of_each_cell_s_prompts_is_memory(plan, reader):
+    document = _answer(plan, _grid(reader))
+    cells = document["answers"]["cells"]
+    shares = [row["memory_share"] for row in document["rows"] if row["cell"] == TREATMENT]
+    assert cells[TREATMENT]["efficiency"] == pytest.approx(sum(shares) / len(shares), abs=1e-4)
+    assert 0 < cells[TREATMENT]["efficiency"] < 1
+    assert cells["lower bound"]["efficiency"] == 0
+    printed = dict(zip(ANSWERS, next(answer_cells(document)), strict=True))
+    assert printed["efficiency"] == f"{cells[TREATMENT]['efficiency']:.3f}"
 
 
 def test_progress_is_told_question_by_question(plan, reader):

@@ -9,12 +9,15 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.text import CONTENT_CHARS_MAX
-from memorywire_evals.cases import Item
+from memorywire_evals.cases import Item, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.memory_under_test import parts_of
+from memorywire_evals.metrics import tokens
+from memorywire_evals.prompts import answer_prompt, memory_share
 from memorywire_evals.results import OURS, digest
 from memorywire_evals.run import Plan, parity, run
 from memorywire_evals.sets import KINDS
+from memorywire_evals.tables import notes
 from tests.remote.peer import peer
 
 
@@ -323,3 +326,25 @@ def test_an_interval_over_one_conversation_is_taken_over_its_questions(plan):
     whole = _run(plan("locomo", limit=1, baselines=False))
     interval = whole["summary"]["intervals"]["turn.rec@1"][OURS]
     assert interval["low"] < interval["mean"] < interval["high"]
+
+
+def test_efficiency_is_the_share_of_the_prompt_that_is_memory(plan):
+    document = _run(plan("locomo", baselines=False))
+    row = _row(document, "conv-1#0")
+    items = {
+        item.ref: item
+        for item in load(KINDS["locomo"], plan("locomo").data, split="all").build("conv-1").items
+    }
+    memories = [items[ref].text for ref in row["kept"]]
+    assert memories
+    asked = Question(id="", text="What is Nora's puppy called?", category="")
+    whole = len(answer_prompt(asked, memories))
+    without = len(answer_prompt(asked, None))
+    assert row["figures"][OURS]["efficiency"] == pytest.approx((whole - without) / whole, abs=0.01)
+    assert row["figures"][OURS]["efficiency"] > row["figures"][OURS]["returned-share"] > 0
+    assert row["figures"][OURS]["returned-tokens"] == sum(tokens(items[ref].content) for ref in row["kept"])
+    assert any(note.startswith("recency") and "efficiency" in note for note in notes(document))
+
+
+def test_a_recall_that_returns_nothing_takes_no_part_of_the_prompt():
+    assert memory_share(Question(id="", text="Who?", category=""), None) == 0

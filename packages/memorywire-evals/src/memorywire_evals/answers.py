@@ -21,11 +21,12 @@ from memorywire.model.consolidation import Spending
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire.model.record import Json
 from memorywire_evals import compare
-from memorywire_evals.cases import Case, Question, day
+from memorywire_evals.cases import Case, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import DEPTH, Bench
 from memorywire_evals.memory_under_test import open_memory
 from memorywire_evals.metrics import Key, packed
+from memorywire_evals.prompts import ANSWER, answer_prompt, memory_share
 from memorywire_evals.readers import Purse, Reader, Reply, tellings, told
 from memorywire_evals.results import append, hash_text, machine, record, whole_lines
 from memorywire_evals.run import Plan, Told, context
@@ -33,14 +34,6 @@ from memorywire_evals.run import Plan, Told, context
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"
 BUILT_IN = "built-in"
-UNKNOWN = "I do not know"
-
-ANSWER = """Answer the question in one short sentence. Say "{unknown}" when you cannot tell.{memories}
-
-Today is {today}.
-Question: {question}
-Answer:"""
-
 JUDGE = """Does the given answer say the same as the right answer? More words are fine; another fact is not.
 If the right answer is that it cannot be known, only an answer that says so is right.
 
@@ -91,7 +84,8 @@ class Answered(Struct, frozen=True, kw_only=True):
     """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
 
     Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
-    `served` and `judged_by` are the models that the endpoints say they used.
+    `memory_share` is how much of the prompt they took. `served` and `judged_by` are the models that the
+    endpoints say they used.
     """
 
     cell: str
@@ -106,6 +100,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     tokens: int
     terms: str = ""
     shown: Sequence[str] = ()
+    memory_share: float = 0.0
     served: str | None = None
     judged_by: str | None = None
 
@@ -211,10 +206,9 @@ async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list
             asking.told[cell.name] += taken
     async with open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         asking.faults.extend(f"{case.id}/{fault}" for fault in await seat.tell(case.items))
-        texts = {item.ref: item.text for item in case.items}
         for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
-            shown = {ref: texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
+            shown = {ref: key.lines[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
             yield [
                 await _answer_question(case, question, cell, shown, folders.get(cell.name), asking)
                 for cell in grid.cells
@@ -231,7 +225,8 @@ async def _answer_question(
 ) -> Answered:
     """The answer and verdict from an earlier run, or new ones; either way they are written down."""
     judge = asking.grid.judge
-    prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
+    memories = list(shown.values()) if cell.memory else None
+    prompt = answer_prompt(question, memories)
     terms = _terms(question, cell, judge, folder)
     given = asking.done.get((cell.name, case.id, question.id, hash_text(prompt), terms))
     if given is None:
@@ -251,19 +246,14 @@ async def _answer_question(
             shown=list(shown) if cell.memory else [],
             served=reply.model,
         )
+    # Not read from the line: those of earlier versions have none.
+    given = replace(given, memory_share=round(memory_share(question, memories), 4))
     if given.correct is None:
         try:
             given = await _judge_answer(question, given, judge, asking.purse)
         finally:  # an answer that nobody judged is paid for, too
             await asyncio.to_thread(append, asking.place, asdict(given))
     return given
-
-
-def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
-    """The same words for everybody; only the memories differ."""
-    listed = "" if memories is None else "\n\nMemories:\n" + "\n".join(f"- {text}" for text in memories)
-    today = "unknown" if question.asked_at is None else day(question.asked_at)
-    return ANSWER.format(unknown=UNKNOWN, memories=listed, today=today, question=question.text)
 
 
 def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
@@ -304,6 +294,7 @@ def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
     cost = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
     return {
         "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
+        "efficiency": round(sum(one.memory_share for one in answers) / len(answers), 4),
         "questions": len(answers),
         "reader": answers[0].reader,
         "served": sorted({one.served for one in answers if one.served}),

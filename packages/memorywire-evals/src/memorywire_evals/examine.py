@@ -14,6 +14,7 @@ from memorywire_evals.cases import Case, Item, Pair, Question
 from memorywire_evals.memory_under_test import MemoryUnderTest, open_memory
 from memorywire_evals.metrics import Key, default_figures, ranking_figures, recency_figures
 from memorywire_evals.precision import examine_beliefs
+from memorywire_evals.prompts import memory_share
 from memorywire_evals.results import OURS, PUBLISHED, Examined, Row
 
 
@@ -120,6 +121,7 @@ async def _own(
     figures = {OURS: ranking_figures(question, key, ranking.refs)}
     figures[OURS] |= default_figures(question, key, kept.refs, _cosines(vector, others))
     figures[OURS] |= recency_figures(question, key, ranking.refs)
+    figures[OURS]["efficiency"] = memory_share(question, [key.lines[ref] for ref in kept.refs] or None)
     if rivals is not None:
         for name, refs in rivals.rank(question.text, vector, DEPTH).items():
             figures[name] = ranking_figures(question, key, refs) | recency_figures(question, key, refs)

@@ -150,12 +150,16 @@ ACCURACY_BUDGET = 1024
 
 
 class Key(Struct, frozen=True):
-    """What the scorer must know about a case: where each item belongs, how long and how old it is."""
+    """What the scorer must know about a case: where each item belongs, how long and how old it is.
+
+    `lines` are the items as a reader sees them, with date and speaker.
+    """
 
     sessions: dict[str, str]
     sizes: dict[str, int]
     moments: dict[str, int]
     texts: dict[str, str]
+    lines: dict[str, str]
     untrusted: Collection[str]
 
     @classmethod
@@ -165,6 +169,7 @@ class Key(Struct, frozen=True):
             sizes={item.ref: tokens(item.content) for item in case.items},
             moments={item.ref: item.occurred_at for item in case.items if item.occurred_at is not None},
             texts={item.ref: item.content for item in case.items},
+            lines={item.ref: item.text for item in case.items},
             untrusted=case.untrusted,
         )
 
@@ -192,9 +197,11 @@ def ranking_figures(question: Question, key: Key, ranking: Sequence[str]) -> dic
 def default_figures(
     question: Question, key: Key, kept: Sequence[str], cosines: Sequence[float]
 ) -> dict[str, float]:
-    """What the default recall is worth, and the four figures recency, efficiency, relevancy, accuracy."""
-    whole = sum(key.sizes.values())
-    figures = {"efficiency": sum(key.sizes[ref] for ref in kept) / whole} if whole else {}
+    """What the default recall is worth: relevancy, evidence, and which share of all memory it returns."""
+    whole, returned = sum(key.sizes.values()), sum(key.sizes[ref] for ref in kept)
+    figures = {"returned-tokens": float(returned)}
+    if whole:
+        figures["returned-share"] = returned / whole
     if kept:
         figures["relevancy"] = sum(cosines) / len(cosines)
     if question.gold and question.answerable:

@@ -57,7 +57,17 @@ def targets(set_name: str) -> list[Target]:
 
 HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
 FIGURES = ("", "at least", "aim", OURS, "stands")
-ANSWERS = ("cell", "reader", "judge", "accuracy", "treatment minus it", "questions", "tokens", "cost")
+ANSWERS = (
+    "cell",
+    "reader",
+    "judge",
+    "accuracy",
+    "treatment minus it",
+    "efficiency",
+    "questions",
+    "tokens",
+    "cost",
+)
 
 _FEW = 20
 """So many differences are shown."""
@@ -143,6 +153,7 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
             _name_line(cell["judge"], cell.get("judged by", [])),
             f"{cell['accuracy']:.3f}",
             "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
+            _format_figure(cell.get("efficiency")),
             str(cell["questions"]),
             str(cell["tokens"]),
             "" if cell.get("cost") is None else f"{cell['cost']:.4g}",
@@ -196,7 +207,9 @@ def _four(summary: Mapping[str, Json]) -> Iterator[str]:
     means = ours.get(OURS, {})
     said = {
         "recency": "freshest relevant memory first",
-        "efficiency": "share of all tokens that the default recall returns",
+        "efficiency": "tokens of memory over all tokens of a prompt with nothing but the question beside it",
+        "returned-tokens": "what the default recall returns",
+        "returned-share": "that over all tokens of the memory",
         "relevancy": "mean cosine of what it returns",
         "accuracy-bound": "all evidence within 1,024 tokens",
     }
