@@ -238,6 +238,68 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
     asyncio.run(story())
 
 
+def test_a_process_that_never_reached_the_backend_falls_back_and_owes_the_write(tmp_path: Path) -> None:
+    folder, here = tmp_path / "there", f"sqlite://{tmp_path}/here.db"
+    definition = {"name": "far", "url": f"sqlite://{folder}/far.db", "tenancy": _PREFIX, "fallback": True}
+
+    async def bind() -> None:
+        folder.mkdir()
+        async with CliContext(here, Rules()) as cli:
+            bot = await cli.tenant("default")
+            await bot.remember("an old memory that stays")
+            await cli.bind(bot, definition)
+            await bot.remember("kept there")
+
+    async def ask_while_it_is_away() -> None:
+        async with CliContext(here, Rules()) as cli:
+            bot = await cli.tenant("default")
+            recalled = await bot.recall("an old memory", min_relevance="off")
+            assert [hit.content for hit in recalled] == ["an old memory that stays"]
+            (outcome,) = recalled.outcomes
+            assert outcome.store.startswith("backend:far@")
+            assert outcome.store in recalled.degraded
+            assert outcome.error is not None
+            receipt = await bot.remember("while it is away")
+            assert (receipt.status, receipt.stores) == (Status.DEFERRED, ())
+            assert [debt.store for debt in await bot.debts()] == [outcome.store]
+            with pytest.raises(StoreUnavailable):  # the versions are there, and only there
+                await bot.history(receipt.id or "")
+
+    asyncio.run(bind())
+    folder.rename(tmp_path / "away")
+    folder.write_text("a file where the folder was")
+    asyncio.run(ask_while_it_is_away())
+    with serving(here, embedder=Quick(), backends=Rules()) as server:
+        listed = server.client.post("/v0/list", {"agent_id": "bot"}).json["items"]
+        assert [one["content"] for one in listed] == ["an old memory that stays"]
+        folder.unlink()
+        (tmp_path / "away").rename(folder)
+        while server.client.get("/v0/debts").json["debts"]:
+            time.sleep(0.01)
+        listed = server.client.post("/v0/list", {"agent_id": "bot"}).json["items"]
+        assert sorted(one["content"] for one in listed) == ["kept there", "while it is away"]
+
+
+def test_without_a_fallback_a_backend_that_is_away_is_a_problem(tmp_path: Path) -> None:
+    folder = tmp_path / "there"
+    folder.mkdir()
+    definition = {"name": "far", "url": f"sqlite://{folder}/far.db", "tenancy": _PREFIX}
+
+    async def story(*, is_away: bool) -> None:
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            bot = await cli.tenant("default")
+            if not is_away:
+                await cli.bind(bot, definition)
+                return
+            with pytest.raises(StoreUnavailable):
+                await bot.recall("anything")
+
+    asyncio.run(story(is_away=False))
+    folder.rmdir()
+    folder.write_text("a file where the folder was")
+    asyncio.run(story(is_away=True))
+
+
 def _end_of(id: str, memory: Memory) -> Any:
     scope = Scope(tenant=memory.tenant, agent=memory.agent_id)
     return Change(id="gone", operation="forget", scope=scope, at=1, erase=(id,))

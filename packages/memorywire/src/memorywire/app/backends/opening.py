@@ -31,7 +31,7 @@ from memorywire.stores.registry import known_schemes, open_store
 from memorywire.stores.remote.client import Link, locate
 from memorywire.stores.remote.store import open_remote
 from memorywire.stores.wrappers import with_breaker, with_timeout
-from memorywire.stores.wrappers.wrapper import with_name
+from memorywire.stores.wrappers.wrapper import Call, with_name, wrap
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of an answer; a backend that sends more is not read further."""
@@ -350,3 +350,16 @@ async def open_backend(
         safe_store = with_prefix(safe_store, tenant, definition.tenancy.prefix(tenant))
     named_store = with_name(safe_store, name)
     return with_fallback(named_store, here, owed) if definition.fallback else named_store
+
+
+def answer_from(here: Store, name: str, owed: Owed, error: StoreError) -> Store:
+    """The backend of that name while it cannot be opened: `here` answers reads, and a write is owed.
+
+    It has the features and abilities of `here`, because nobody knows those of the backend yet. It must not
+    be closed: that would close `here`.
+    """
+
+    async def refuse(verb: str, call: Call[Any]) -> Any:
+        raise error
+
+    return with_fallback(wrap(here, refuse, name=name), here, owed)

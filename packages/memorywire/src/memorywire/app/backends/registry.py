@@ -15,7 +15,14 @@ from memorywire.journal.entries import Entry
 from memorywire.journal.journal import Journal
 from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
-from memorywire.model.errors import MemorywireError, SecretLeakage, StoreError
+from memorywire.model.errors import (
+    MemorywireError,
+    SecretLeakage,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
 from memorywire.model.record import Json, Scope
 from memorywire.model.secrets import Confidential, find_literal_secret
 from memorywire.pipeline.context import Context
@@ -80,6 +87,9 @@ def refuse_secrets(definition: Definition, redactor: Redactor | None) -> None:
 
 _FRESH_MS = 1_000
 _ATTEND_SECONDS = 10.0
+_REOPEN_SECONDS = 5.0
+_PASSING = (StoreUnavailable, StoreBusy, StoreCorrupt)
+"""Problems with opening a backend that may be over the next time; the others need a person."""
 
 
 def name_of(edition: Edition) -> str:
@@ -92,11 +102,15 @@ def name_of(edition: Edition) -> str:
 
 
 class _Open(Struct):
-    """A backend that a tenant uses: its store, its background work, and its last known health."""
+    """A backend that a tenant uses: its store, its background work, and its last known health.
+
+    `is_away`: it could not be opened, and the store only answers from its fallback.
+    """
 
     store: Store
     tasks: tuple[asyncio.Task[Any], ...]
     healthy: bool | None = None
+    is_away: bool = False
 
 
 class Backends:
@@ -207,7 +221,8 @@ class Backends:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await one.store.close()
+            if not one.is_away:
+                await one.store.close()
         self._open.clear()
 
     async def _attend(self) -> None:
@@ -226,13 +241,18 @@ class Backends:
     async def _store(self, tenant: str, digest: str) -> Store:
         async with self._opening:
             if (tenant, digest) not in self._open:
-                self._open[tenant, digest] = await self._open_backend(tenant, digest)
+                edition = await self.get(tenant, digest)
+                try:
+                    self._open[tenant, digest] = await self._open_backend(edition)
+                except _PASSING as error:
+                    if not edition.definition.fallback:
+                        raise
+                    self._open[tenant, digest] = self._answer_from_here(edition, error)
             return self._open[tenant, digest].store
 
-    async def _open_backend(self, tenant: str, digest: str) -> _Open:
+    async def _open_backend(self, edition: Edition) -> _Open:
         from memorywire.app.backends.opening import open_backend
 
-        edition = await self.get(tenant, digest)
         definition, context = edition.definition, self._context
         name = name_of(edition)
         store = await open_backend(
@@ -249,6 +269,22 @@ class Backends:
         if definition.health_seconds:
             backend.tasks = (*backend.tasks, asyncio.create_task(_watch(backend, definition)))
         return backend
+
+    def _answer_from_here(self, edition: Edition, error: StoreError) -> _Open:
+        from memorywire.app.backends.opening import answer_from
+
+        name = name_of(edition)
+        store = answer_from(self._context.store, name, partial(self._list_pending, name), error)
+        reopening = asyncio.create_task(self._keep_opening(edition))
+        return _Open(store, (reopening,), healthy=False, is_away=True)
+
+    async def _keep_opening(self, edition: Edition) -> None:
+        """Try to open a backend that is away, until it succeeds; then it answers for itself."""
+        while True:
+            await asyncio.sleep(_REOPEN_SECONDS)
+            with suppress(MemorywireError):  # it is still away: there is another try
+                self._open[edition.tenant, edition.digest] = await self._open_backend(edition)
+                return
 
     async def _list_pending(self, name: str) -> Sequence[Change]:
         return [debt.change for debt in await self._journal.list_outbox(name)]
