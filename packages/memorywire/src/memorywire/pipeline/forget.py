@@ -58,6 +58,7 @@ DOUBT = "doubtful-retraction"
 
 async def plan_forget(request: Forget, context: Context) -> Plan:
     """The change that forgets what the request selects; raises TooManyAffected when that is too much."""
+    request = replace(request, reason=context.without_secrets(request.reason))  # a proposal keeps the request
     records = await _select(request, context)
     ids = [record.id for record in records]
     if request.hard_delete:
@@ -72,7 +73,7 @@ async def plan_forget(request: Forget, context: Context) -> Plan:
         at=context.clock(),
         end=() if request.hard_delete else tuple(ends),
         erase=tuple(ids) if request.hard_delete else (),
-        reason=context.without_secrets(request.reason),
+        reason=request.reason,
     )
     return Plan(change=change, request=request, by_filter=not request.ids)
 
