@@ -6,8 +6,8 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # The packages besides the embedder, which is compiled and so not installed in place.
-PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-frameworks memorywire-openwop \
-          memorywire-postgres memorywire-server memorywire-testing
+PARTS  := memorywire memorywire-adapters memorywire-consolidate memorywire-evals memorywire-frameworks \
+          memorywire-openwop memorywire-postgres memorywire-server memorywire-testing
 
 # What `quick` runs: folders whose tests need no server, browser or database server.
 QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_names_resolve.py \

@@ -81,6 +81,7 @@ _DREAM = {
     "price": "The price of a million tokens.",
     "cost": "The maximum cost of one run at that price.",
     "promote": "How often a server checks short-term notes.",
+    "consolidator": "Which installed [consolidator](../how-to/dream.md) does the work.",
     "night": "When a server consolidates the memory of every agent.",
 }
 
@@ -221,6 +222,7 @@ def _slept(key: str) -> str:
         "model": usual.model,
         "tokens": usual.spending.tokens,
         "promote": usual.promote,
+        "consolidator": usual.consolidator,
         "night": "off",
     }
     return f"`{found[key]}`" if key in found else ""

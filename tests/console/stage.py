@@ -11,8 +11,8 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from memorywire.app import Container
-from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.consolidation import ConsolidationSettings
+from memorywire_consolidate.background import BackgroundWork
 from memorywire_server.console.mount import Console, console_mount
 from memorywire_server.http.app import MountedApp
 from tests.gates.source import ROOT

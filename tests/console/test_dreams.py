@@ -2,9 +2,9 @@
 
 from playwright.sync_api import Browser
 
-from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import Scope
+from memorywire_consolidate.run import ConsolidationRun, dream
 from tests.console.stage import Stage, staged, visiting
 
 

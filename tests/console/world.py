@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
+from memorywire_consolidate.run import ConsolidationRun, dream
 from memorywire_server.commands.demo import Calendar, fill_demo
 from tests.console.hostile import HOSTILE
 from tests.console.stage import Stage, staged

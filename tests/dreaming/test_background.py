@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from memorywire.app import Container
-from memorywire.consolidate.background import BackgroundWork, list_scopes, milliseconds_until
-from memorywire.consolidate.runs import list_runs
-from memorywire.consolidate.session import SHORT_TERM
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.query import Where
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
 from memorywire.pipeline.remember import remember
+from memorywire_consolidate.background import BackgroundWork, list_scopes, milliseconds_until
+from memorywire_consolidate.runs import list_runs
+from memorywire_consolidate.session import SHORT_TERM
 from tests.dreaming.scope import open_app
 from tests.engine.stage import HandClock
 

@@ -19,7 +19,7 @@ def test_the_set_has_four_hundred_records_of_every_kind_and_no_text_twice() -> N
 
 
 def test_no_pair_that_thresholds_are_fitted_to_is_in_a_set() -> None:
-    pairs = files("memorywire.consolidate") / "data" / "pairs.jsonl"
+    pairs = files("memorywire_consolidate") / "data" / "pairs.jsonl"
     lines = pairs.read_text(encoding="utf-8").splitlines()
     fit_thresholds = {pair[side] for pair in map(json.loads, lines) for side in ("first", "second")}
     known = [family for named in ("dream", "dream_second") for family in families(named)]

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.runs import list_runs
+from memorywire_consolidate.run import ConsolidationRun, dream
+from memorywire_consolidate.runs import list_runs
 from tests.dreaming.scope import SCOPE, contents, open_app, remember_next
 from tests.engine.stage import HandClock
 
@@ -17,7 +17,7 @@ DREAMER = """
 import asyncio, os, signal, sys
 from tests.dreaming.scope import SCOPE, open_app
 from tests.engine.stage import NOON
-from memorywire.consolidate.run import ConsolidationRun, dream
+from memorywire_consolidate.run import ConsolidationRun, dream
 
 class Deadly:
     def __init__(self, calls):

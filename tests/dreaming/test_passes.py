@@ -5,14 +5,13 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from memorywire.consolidate.likeness import Change, fit_thresholds
-from memorywire.consolidate.passes import find_conflicts, find_exact, find_excess, find_semantic
-from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.steps import Pass
-from memorywire.model.consolidation import Retention
+from memorywire.model.consolidation import Pass, Retention
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.search.embed import open_embedder
+from memorywire_consolidate.likeness import Change, fit_thresholds
+from memorywire_consolidate.passes import find_conflicts, find_exact, find_excess, find_semantic
+from memorywire_consolidate.run import ConsolidationRun, dream
 from tests.dreaming.scope import SCOPE, remember_next, run_story
 from tests.engine.stage import HandClock
 

@@ -2,17 +2,15 @@
 
 import pytest
 
-from memorywire.consolidate.probes import Probe
-from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.runs import list_runs, load_run, undo_run
-from memorywire.consolidate.steps import Pass, Result
 from memorywire.journal.acts import Wanted
 from memorywire.model.change import EndReason
-from memorywire.model.consolidation import Limits
+from memorywire.model.consolidation import Limits, Pass, Probe, Result
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Standing, Trust
 from memorywire.pipeline.context import Context
+from memorywire_consolidate.run import ConsolidationRun, dream
+from memorywire_consolidate.runs import list_runs, load_run, undo_run
 from tests.dreaming.scope import SCOPE, answers, contents, decided, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Sequence
 
-from memorywire.consolidate.session import SHORT_TERM, Window, promote, read_session, session_rules
 from memorywire.model.record import MemoryType, Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat, EndpointExtractor, dialect
 from memorywire.pipeline.extract.registry import BuiltIn
+from memorywire_consolidate.session import SHORT_TERM, Window, promote, read_session, session_rules
 from tests.dreaming.scope import SCOPE, contents, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 

@@ -26,6 +26,7 @@ price = 2
 cost = 0.5
 promote = 5
 night = "03:30"
+consolidator = "acme"
 """
 
 
@@ -47,7 +48,7 @@ def test_a_table_of_the_file_says_all_of_it(tmp_path: Path) -> None:
     assert (sleep.limits.changes, sleep.limits.ratio, sleep.limits.seconds) == (7, 1.0, 9.5)
     assert (sleep.spending.tokens, sleep.spending.price, sleep.spending.cost) == (1000, 2.0, 0.5)
     assert (sleep.model, sleep.key) == ("openai+https://host/v1?model=m", "k")
-    assert (sleep.promote, sleep.night) == (5.0, 210)
+    assert (sleep.promote, sleep.night, sleep.consolidator) == (5.0, 210, "acme")
 
 
 def test_without_a_table_it_is_as_usual_and_the_environment_may_name_a_model(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from memorywire.consolidate.run import ConsolidationRun, build_run, dream
 from memorywire.journal.acts import Wanted
 from memorywire.model.consolidation import ConsolidationSettings, Limits, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import State, Verb
 from memorywire.model.record import MemoryType, Trust
 from memorywire.pipeline.context import Context
+from memorywire_consolidate.run import ConsolidationRun, build_run, dream
 from tests.dreaming.scope import SCOPE, decided, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 from tests.layer.endpoint import Model, serving

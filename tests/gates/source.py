@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("packages", "tests", "tools")
 PRODUCT = (
     "packages/memorywire/src",
+    "packages/memorywire-consolidate/src",
     "packages/memorywire-frameworks/src",
     "packages/memorywire-server/src",
     "packages/memorywire-testing/src",

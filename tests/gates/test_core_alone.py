@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SATELLITES = (
     "memorywire_adapters",
+    "memorywire_consolidate",
     "memorywire_evals",
     "memorywire_frameworks",
     "memorywire_openwop",
@@ -120,6 +121,12 @@ def test_the_server_needs_no_other_satellite(server: subprocess.Popen[str]) -> N
     assert "serving on http://" in server.stdout.readline()
 
 
+def test_a_daily_run_names_the_package_of_the_consolidator(with_server: dict[str, str]) -> None:
+    done = _memorywire(with_server, "serve", "--port", "0", "--night", "03:00", "--store", "sqlite://")
+    assert done.returncode != 0, done.stdout
+    assert "pip install ./packages/memorywire-consolidate" in done.stderr
+
+
 def test_the_server_names_the_package_of_the_openwop_host(with_server: dict[str, str]) -> None:
     done = _memorywire(with_server, "serve", "--openwop")
     assert done.returncode == 2, done.stderr
@@ -131,6 +138,7 @@ def test_the_server_names_the_package_of_the_openwop_host(with_server: dict[str,
     [
         (("eval",), "memorywire-evals"),
         (("bench",), "memorywire-evals"),
+        (("dream", "--dry-run"), "memorywire-consolidate"),
         (("serve",), "memorywire-server"),
         (("serve", "--help"), "memorywire-server"),
         (("mcp",), "memorywire-server"),

@@ -34,7 +34,7 @@ ARRAYS = {"numpy"}
 MODEL = {"memorywire_minilm.model"}
 DOORS = {
     *("httpx", "starlette", "uvicorn", "mcp", "psycopg", "pydantic", "opentelemetry"),
-    *("memorywire_server", "memorywire.consolidate", "memorywire.migrate", "memorywire_evals"),
+    *("memorywire_server", "memorywire_consolidate", "memorywire.migrate", "memorywire_evals"),
     *("memorywire_testing", "memorywire_postgres.store", "memorywire.stores.remote"),
 }
 SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}

@@ -13,11 +13,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from memorywire.app import Governance, open_container
-from memorywire.consolidate.run import ConsolidationRun, dream
-from memorywire.consolidate.steps import Pass, RunResult
+from memorywire.app.consolidators import find_consolidator
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import DAY_MS, Clock
-from memorywire.model.consolidation import Limits
+from memorywire.model.consolidation import (
+    DEFAULT_CONSOLIDATOR,
+    ConsolidationSettings,
+    Limits,
+    Pass,
+    RunResult,
+)
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.context import Context
@@ -73,11 +78,15 @@ async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figur
     async with slept_in(embedder, clock) as context:
         await fill(context, known)
         before = await _ask_question(context, known)
-        night = ConsolidationRun(limits=Limits(changes=10_000, ratio=1.0))
-        first = await dream(SCOPE, context, night)
+        night = ConsolidationSettings(limits=Limits(changes=10_000, ratio=1.0))
+        first = await _dream(context, night)
         after = await _ask_question(context, known)
-        second = await dream(SCOPE, context, night)
+        second = await _dream(context, night)
     return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
+
+
+async def _dream(context: Context, settings: ConsolidationSettings) -> RunResult:
+    return await find_consolidator(DEFAULT_CONSOLIDATOR).dream(SCOPE, context, settings, probes=())
 
 
 @asynccontextmanager
@@ -186,7 +195,7 @@ def _end(id: str, into: Mapping[str, str]) -> str:
 
 _MINUTE_MS = 60_000
 _MERGES = (Pass.EXACT, Pass.NEAR, Pass.SEMANTIC)
-_NIGHT = ConsolidationRun(limits=Limits(changes=100_000, ratio=1.0))
+_NIGHT = ConsolidationSettings(limits=Limits(changes=100_000, ratio=1.0))
 
 
 class Updates(Struct, frozen=True, kw_only=True):
@@ -226,7 +235,7 @@ async def updates(data: Path, *, embedder: str, clock: Clock) -> Updates:
     records, labelled = _tell_session(points)
     async with slept_in(embedder, clock) as context:
         await keep(context, records)
-        done = await dream(SCOPE, context, _NIGHT)
+        done = await _dream(context, _NIGHT)
     ended = dict(_list_ended(done))
     right = {pair for pair in ended.items() if pair in labelled}
     proposed = {(id, step.kept or "") for _, step in done.proposed for id in step.ids}
@@ -251,7 +260,7 @@ async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Fact
     async with slept_in(embedder, clock) as context:
         await keep(context, records)
         before = await _ask_all(context, asked)
-        done = await dream(SCOPE, context, _NIGHT)
+        done = await _dream(context, _NIGHT)
         after = await _ask_all(context, asked)
     merged = sum(len(step.ids) for step in done.steps if step.name in _MERGES)
     return Facts(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from memorywire.cli.context import CliContext
 from memorywire.cli.demo import open_temporary
 from memorywire.model.clock import DAY_MS, Clock, system_clock
 from memorywire.model.consolidation import ConsolidationSettings
+from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class Calendar:
 
 async def fill_demo(container: "Container", calendar: Calendar) -> None:
     """Make the calls of demo_world.json, each by its caller and on its day."""
+    from memorywire.app.consolidators import find_consolidator
     from memorywire.app.dispatch import dispatch
-    from memorywire.consolidate.run import ConsolidationRun, dream
-    from memorywire.consolidate.steps import DREAM
+    from memorywire.model.consolidation import DREAM
     from memorywire.model.record import DEFAULT_TENANT, Scope
     from memorywire.wire.codec import encode
 
@@ -48,7 +49,10 @@ async def fill_demo(container: "Container", calendar: Calendar) -> None:
         caller = replace(container, context=container.as_caller(step["as"]))
         payload = _fill_references(step["with"], references)
         if step["do"] == DREAM:
-            await dream(Scope(agent=payload["agent_id"]), caller.context, ConsolidationRun())
+            settings, scope = ConsolidationSettings(), Scope(agent=payload["agent_id"])
+            with suppress(CapabilityUnsupported):  # the demo works without the consolidator too
+                consolidator = find_consolidator(settings.consolidator)
+                await consolidator.dream(scope, caller.context, settings, probes=())
             continue
         answer = encode(await dispatch(step["do"], payload, caller, tenant=DEFAULT_TENANT))
         references |= {name: answer[field] for name, field in step.get("keep", {}).items()}

@@ -22,7 +22,7 @@ from memorywire.model.text import install_hint
 
 if TYPE_CHECKING:
     from memorywire.app import Container
-    from memorywire.consolidate.background import BackgroundWork
+    from memorywire.app.consolidators import BackgroundWork
     from memorywire.model.consolidation import ConsolidationSettings
     from memorywire_server.auth import Provider
     from memorywire_server.console.mount import Console
@@ -244,7 +244,6 @@ def _require_oidc() -> Iterator[None]:
 async def _serve(
     cli: CliContext, serving: "Serving", apps: "_MountedApps", settings: "ConsolidationSettings"
 ) -> None:
-    from memorywire.consolidate.background import BackgroundWork
     from memorywire.journal.operators import Operators
     from memorywire_server.http.serve import serve
 
@@ -255,9 +254,21 @@ async def _serve(
             else:
                 click.echo(line, err=True)
         apps.needs_token = container.journal is None or await Operators(container.journal).has_any()
-        apps.background = BackgroundWork(container, settings)
-        async with apps.background.run_in_background():
+        apps.background = _open_background(container, settings)
+        async with apps.background.run_in_background() if apps.background else nullcontext():
             await serve(container, serving)
+
+
+def _open_background(container: "Container", settings: "ConsolidationSettings") -> "BackgroundWork | None":
+    """Return the background work of the consolidator; None if none is installed and no daily run is set."""
+    from memorywire.app.consolidators import find_consolidator
+
+    try:
+        return find_consolidator(settings.consolidator).background(container, settings)
+    except CapabilityUnsupported:
+        if settings.night is not None:
+            raise
+        return None
 
 
 class _MountedApps(Struct):

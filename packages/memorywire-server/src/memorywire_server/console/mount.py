@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from memorywire.app.consolidators import BackgroundWork
 from memorywire.app.container import Container
-from memorywire.consolidate.background import BackgroundWork
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT

@@ -23,7 +23,7 @@ from memorywire_server.http.endpoint import Service
 from memorywire_server.http.requests import read_bytes
 
 if TYPE_CHECKING:
-    from memorywire.consolidate.background import BackgroundWork
+    from memorywire.app.consolidators import BackgroundWork
 
 PROOF = "form_token"
 """The hidden field with the CSRF token of the session."""

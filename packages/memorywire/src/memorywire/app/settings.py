@@ -42,6 +42,7 @@ WANTED: Mapping[str, str] = {
     "price": "what a million tokens cost, 0 or more",
     "cost": "what a run may cost, 0 or more",
     "promote": 'seconds, 0.1 or more, or "off"',
+    "consolidator": "the name of an entry point of the group memorywire.consolidators",
     "night": 'a time of day in UTC, such as "03:00", or "off"',
 }
 """The keys of the table, and what each takes."""
@@ -93,13 +94,11 @@ def parse_consolidation(values: Mapping[str, Json], env: Mapping[str, str]) -> C
             price=table.read("price", None, amount),
             cost=table.read("cost", None, amount),
         ),
-        model=env.get("MEMORYWIRE_DREAM_MODEL")
-        or table.read(
-            "model", usual.model, lambda value: value if isinstance(value, str) and value else None
-        ),
+        model=env.get("MEMORYWIRE_DREAM_MODEL") or table.read("model", usual.model, _text),
         key=env.get("MEMORYWIRE_DREAM_KEY"),
         promote=table.read_switch("promote", usual.promote, _in_range(0.1, 86_400)),
         night=table.read_switch("night", usual.night, moment_of_day),
+        consolidator=table.read("consolidator", usual.consolidator, _text),
     )
 
 
@@ -112,6 +111,10 @@ def moment_of_day(value: Json) -> int | None:
     """`03:00` as minutes after midnight."""
     match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
     return None if match is None else 60 * int(match[1]) + int(match[2])
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 _ABOVE_ZERO = math.ulp(0.0)

@@ -70,6 +70,7 @@ SATELLITES = {
     **dict.fromkeys(("mcp", "operator", "serve", "webhook"), "memorywire-server"),
     **dict.fromkeys(("bench", "eval"), "memorywire-evals"),
     "conformance": "memorywire-testing",
+    "dream": "memorywire-consolidate",
     "shards": "memorywire-postgres",
 }
 """Commands of packages that may not be installed, so that an error can say what to install."""
@@ -373,11 +374,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "backup": ("memorywire backup backup.db",),
     "restore": ("memorywire restore backup.db --replace",),
     "doctor": ("memorywire doctor", "memorywire doctor --url http://127.0.0.1:8377"),
-    "dream": ("memorywire dream --dry-run", "memorywire dream --session log.jsonl"),
-    "dream runs": ("memorywire dream runs",),
-    "dream show": ("memorywire dream show 01a1e811-37c3",),
-    "dream undo": ("memorywire dream undo 01a1e811-37c3",),
-    "dream rules": ("memorywire dream rules",),
     "calibrate": ("memorywire calibrate --file questions.jsonl",),
     "reembed": ("memorywire reembed --dry-run",),
     "debts": ("memorywire debts", "memorywire debts pay"),

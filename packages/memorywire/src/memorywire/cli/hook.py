@@ -131,7 +131,7 @@ def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
 
 def _add(memory: "Memory", log: Spooled) -> int:
     from memorywire.client.layer import MOST_NAME_CHARS, MOST_TURNS
-    from memorywire.consolidate.session import find_rules, session_source
+    from memorywire.facts.rules import find_rules, session_source
     from memorywire.hooks.transcripts import messages
 
     turns, session = messages(lines_of(log)), log.session[:MOST_NAME_CHARS]

@@ -1,15 +1,18 @@
-"""Settings of consolidation: retention, and limits on the work and the cost of a run."""
+"""Consolidation: its settings (retention, limits on the work and the cost of a run), and a run's result."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from memorywire.model.label import MARK
-from memorywire.model.record import MemoryType, Record
+from memorywire.model.record import Json, MemoryType, Record
 
 PIN = "pinned"
 OFF = "off"
 EVERY_SECONDS = 60.0
+DEFAULT_CONSOLIDATOR = "memorywire"
 
 _DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
 _MOST = dict.fromkeys(MemoryType, 50_000)
@@ -70,8 +73,8 @@ class Spending(Struct, frozen=True, kw_only=True):
 class ConsolidationSettings(Struct, frozen=True, kw_only=True):
     """Settings of consolidation. `model` is an endpoint or `off`, with its `key`.
 
-    A server looks through what sessions noted every `promote` seconds, and dreams each day at `night`, in
-    minutes after midnight UTC; None switches either off.
+    `consolidator` names the entry point that does the work. A server looks through what sessions noted every
+    `promote` seconds, and dreams each day at `night`, in minutes after midnight UTC; None: off.
     """
 
     retention: Retention = field(default_factory=Retention)
@@ -81,3 +84,91 @@ class ConsolidationSettings(Struct, frozen=True, kw_only=True):
     key: str | None = None
     promote: float | None = EVERY_SECONDS
     night: int | None = None
+    consolidator: str = DEFAULT_CONSOLIDATOR
+
+
+class Probe(Struct, frozen=True):
+    """A question, and the ids that should be among its first hits."""
+
+    query: str
+    ids: frozenset[str]
+
+
+DREAM = "dream"
+"""The operation of a run's change, and the rule name of steps that are proposed because they are not sure."""
+
+
+class Pass(StrEnum):
+    """The passes in the order they are made. Each works on what those before it left."""
+
+    EXACT = "exact"
+    NEAR = "near"
+    SEMANTIC = "semantic"
+    CONFLICT = "conflict"
+    RETENTION = "retention"
+    CAP = "cap"
+    SUMMARY = "summary"
+    PROCEDURE = "procedure"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step: what happens to the memories `ids`, and why. It has ids and reasons, no contents.
+
+    Duplicates are merged into `kept`, contradictions are superseded by it, other memories are archived.
+    A step that is not `sure` is proposed to a person.
+    """
+
+    name: Pass
+    ids: tuple[str, ...]
+    why: str
+    kept: str | None = None
+    sure: bool = True
+
+    @property
+    def touched(self) -> frozenset[str]:
+        return frozenset(self.ids if self.kept is None else (self.kept, *self.ids))
+
+    def document(self) -> dict[str, Json]:
+        document = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
+        document["pass"] = document.pop("name")
+        return {name: value for name, value in document.items() if value is not None}
+
+
+class Result(StrEnum):
+    """How a run ended: `calm` found nothing to do, `discarded` would have made recall worse."""
+
+    CALM = "calm"
+    COMMITTED = "committed"
+    REHEARSED = "rehearsed"
+    DISCARDED = "discarded"
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """The result of a run: its steps, its proposals, the steps that a rule refused, and the number left out.
+
+    `run` is the id of its change. `probes` has the number of questions and the recall before and after;
+    `model` reports what a model was asked, or why none was.
+    """
+
+    result: Result
+    memories: int
+    steps: tuple[Step, ...] = ()
+    proposed: tuple[tuple[str, Step], ...] = ()
+    refused: tuple[tuple[str, Step], ...] = ()
+    left: int = 0
+    run: str | None = None
+    probes: Mapping[str, Json] | None = None
+    model: Mapping[str, Json] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Json]:
+        document: dict[str, Json] = {
+            "result": self.result.value,
+            "memories": self.memories,
+            "steps": [step.document() for step in self.steps],
+            "proposed": [{"proposal_id": id, **step.document()} for id, step in self.proposed],
+            "refused": [{"rule": rule, **step.document()} for rule, step in self.refused],
+            "left": self.left,
+            "model": dict(self.model),
+        }
+        document |= {} if self.run is None else {"run": self.run}
+        return document | ({} if self.probes is None else {"probes": self.probes})

@@ -5,10 +5,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memorywire.consolidate.runs import load_run
-from memorywire.consolidate.steps import DREAM
+from memorywire.app.consolidators import find_consolidator
 from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
+from memorywire.model.consolidation import DEFAULT_CONSOLIDATOR, DREAM
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json, Scope
 from memorywire.policy.diff import segments, visible
@@ -163,7 +163,10 @@ async def run(page: Page) -> Response:
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await page.console.service.as_caller(page.caller).context.serving(scope)
-    document = await page.console.service.finish(load_run(scope, id, context))
+    tending = page.console.tending
+    name = DEFAULT_CONSOLIDATOR if tending is None else tending.settings.consolidator
+    loading = find_consolidator(name).load_run(scope, id, context)
+    document = await page.console.service.finish(loading)
     first = whole(page.query.get("after", "0"), "after", "after is the number of a step")
     last = first + _STEPS
     steps = [

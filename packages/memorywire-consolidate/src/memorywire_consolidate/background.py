@@ -9,15 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.consolidate.probes import recent_probes
-from memorywire.consolidate.run import ConsolidationRun, build_run, dream
-from memorywire.consolidate.session import Window, promote
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.pipeline.context import Context
 from memorywire.stores.contract import SupportsListing
+from memorywire_consolidate.probes import recent_probes
+from memorywire_consolidate.run import ConsolidationRun, build_run, dream
+from memorywire_consolidate.session import Window, promote
 
 CALLER = "system:dream"
 """The caller that the ledger names."""

@@ -5,25 +5,19 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.consolidate.likeness import Vectors
 from memorywire.journal.journal import Journal
 from memorywire.model.change import Base, Change, Put
+from memorywire.model.consolidation import Probe
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.context import ALONE, Context, nowhere_else
 from memorywire.pipeline.recall import recall
 from memorywire.stores.registry import open_store
+from memorywire_consolidate.likeness import Vectors
 
 DEPTH = 5
 _RECENT = 200
 _MOST = 50
-
-
-class Probe(Struct, frozen=True):
-    """A question, and the ids that should be among its first hits."""
-
-    query: str
-    ids: frozenset[str]
 
 
 class ProbeResult(Struct, frozen=True, kw_only=True):

@@ -11,28 +11,18 @@ from contextlib import suppress
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.consolidate.likeness import Thresholds, Vectors, fit_thresholds
-from memorywire.consolidate.passes import (
-    find_conflicts,
-    find_exact,
-    find_excess,
-    find_near,
-    find_semantic,
-    find_unused,
-)
-from memorywire.consolidate.probes import Probe, rehearse
-from memorywire.consolidate.runs import Decisions, find_restored_ids, load_decisions
-from memorywire.consolidate.steps import DREAM, Draft, Result, RunResult, Step
-from memorywire.consolidate.summaries import (
-    ModelReport,
-    ModelSettings,
-    ask_model,
-    estimate_model,
-    group_repetitions,
-    group_sessions,
-)
 from memorywire.journal.acts import Act
-from memorywire.model.consolidation import OFF, ConsolidationSettings, Limits, Retention
+from memorywire.model.consolidation import (
+    DREAM,
+    OFF,
+    ConsolidationSettings,
+    Limits,
+    Probe,
+    Result,
+    Retention,
+    RunResult,
+    Step,
+)
 from memorywire.model.errors import EmbedderNotConfigured
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK as LAYER
@@ -47,6 +37,26 @@ from memorywire.pipeline.transaction import Transaction
 from memorywire.policy.judge import Judgement, judge
 from memorywire.policy.rules import Verdict
 from memorywire.stores.contract import SupportsChangeLog
+from memorywire_consolidate.likeness import Thresholds, Vectors, fit_thresholds
+from memorywire_consolidate.passes import (
+    find_conflicts,
+    find_exact,
+    find_excess,
+    find_near,
+    find_semantic,
+    find_unused,
+)
+from memorywire_consolidate.probes import rehearse
+from memorywire_consolidate.runs import Decisions, find_restored_ids, load_decisions
+from memorywire_consolidate.steps import Draft
+from memorywire_consolidate.summaries import (
+    ModelReport,
+    ModelSettings,
+    ask_model,
+    estimate_model,
+    group_repetitions,
+    group_sessions,
+)
 
 
 class ConsolidationRun(Struct, frozen=True, kw_only=True):

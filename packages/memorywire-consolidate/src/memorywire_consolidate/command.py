@@ -22,8 +22,7 @@ from memorywire.model.text import counted
 
 if TYPE_CHECKING:
     from memorywire.app import Container
-    from memorywire.consolidate.probes import Probe
-    from memorywire.model.consolidation import ConsolidationSettings
+    from memorywire.model.consolidation import ConsolidationSettings, Probe
     from memorywire.pipeline.context import Context
 
 
@@ -92,7 +91,7 @@ def override_settings(settings: "ConsolidationSettings", values: dict[str, Any])
 @shared
 def rules(cli: CliContext) -> None:
     """Show the rules for the next session: know, do, never do."""
-    from memorywire.consolidate.session import session_rules
+    from memorywire_consolidate.session import session_rules
 
     async def act(scope: Scope, context: "Context") -> Answer:
         return (await session_rules(scope, context)).document()
@@ -107,7 +106,7 @@ def rules(cli: CliContext) -> None:
 
 def dream_session(cli: CliContext, log: Path) -> None:
     """Read a session log; the extractor of the settings finds its facts."""
-    from memorywire.consolidate.session import read_session
+    from memorywire_consolidate.session import read_session
 
     content = log.read_bytes()
 
@@ -124,7 +123,7 @@ def dream_session(cli: CliContext, log: Path) -> None:
 
 def dream_watch(cli: CliContext, every: float) -> None:
     """Promote session notes until interrupted."""
-    from memorywire.consolidate.background import BackgroundWork
+    from memorywire_consolidate.background import BackgroundWork
 
     async def act(scope: Scope, container: "Container") -> Answer:
         await BackgroundWork(container, cli.settings.consolidation).promote_repeatedly(every)
@@ -197,16 +196,15 @@ def dream_command(
 
 
 def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **values: Any) -> None:
-    from memorywire.consolidate.background import add_recent_probes
-    from memorywire.consolidate.run import build_run, dream
+    from memorywire.app.consolidators import find_consolidator
 
-    questions = tuple(_parse_probe(number, document) for number, document in parse_json_lines(probes or ()))
-    run = build_run(override_settings(cli.settings.consolidation, values))
-    options = replace(run, dry_run=dry_run, probes=questions)
+    questions = None if probes is None else [_parse_probe(*line) for line in parse_json_lines(probes)]
+    settings = override_settings(cli.settings.consolidation, values)
+    consolidator = find_consolidator(settings.consolidator)
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        run_options = await add_recent_probes(options, scope, context) if probes is None else options
-        return (await dream(scope, context, run_options)).document()
+        result = await consolidator.dream(scope, context, settings, probes=questions, dry_run=dry_run)
+        return result.document()
 
     cli.show(at_memory(cli, act), lambda answer: _render_run(answer, cli))
 
@@ -215,7 +213,7 @@ def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **valu
 @shared
 def runs_(cli: CliContext) -> None:
     """List the runs, newest first."""
-    from memorywire.consolidate.runs import list_runs
+    from memorywire_consolidate.runs import list_runs
 
     async def act(scope: Scope, context: "Context") -> Answer:
         return {"runs": [run.document() for run in await list_runs(scope, context)]}
@@ -233,10 +231,12 @@ def runs_(cli: CliContext) -> None:
 @shared
 def show(cli: CliContext, run: str) -> None:
     """Show the steps of a run, with reasons."""
-    from memorywire.consolidate.runs import load_run
+    from memorywire.app.consolidators import find_consolidator
+
+    consolidator = find_consolidator(cli.settings.consolidation.consolidator)
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        return await load_run(scope, run, context)
+        return await consolidator.load_run(scope, run, context)
 
     cli.show(at_memory(cli, act), _render_whole_run)
 
@@ -247,8 +247,8 @@ def show(cli: CliContext, run: str) -> None:
 def undo(cli: CliContext, run: str) -> None:
     """Undo a whole run."""
     from memorywire.cli.changes import render_undo
-    from memorywire.consolidate.runs import undo_run
     from memorywire.wire.codec import encode
+    from memorywire_consolidate.runs import undo_run
 
     async def act(scope: Scope, context: "Context") -> Answer:
         answer: Answer = encode(await undo_run(scope, run, context))
@@ -261,7 +261,7 @@ dream_command.add_command(rules)
 
 
 def _parse_probe(number: int, document: Json) -> "Probe":
-    from memorywire.consolidate.probes import Probe
+    from memorywire.model.consolidation import Probe
 
     match document:
         case {"query": str(query), "ids": list(ids), **rest} if not rest:
@@ -330,3 +330,12 @@ def _render_whole_run(answer: Answer) -> Iterator[str]:
         yield from (
             f"{sign} {one['id']} v{one['version']}: {clean(str(one['content']))}" for one in answer[name]
         )
+
+
+EXAMPLES = {
+    "dream": ("memorywire dream --dry-run", "memorywire dream --session log.jsonl"),
+    "dream runs": ("memorywire dream runs",),
+    "dream show": ("memorywire dream show 01a1e811-37c3",),
+    "dream undo": ("memorywire dream undo 01a1e811-37c3",),
+    "dream rules": ("memorywire dream rules",),
+}

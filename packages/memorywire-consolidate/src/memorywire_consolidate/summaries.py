@@ -9,14 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from memorywire.consolidate.likeness import Vectors, cosine, list_numbers, near_pairs
-from memorywire.consolidate.passes import group_linked, merge_key
-from memorywire.consolidate.session import SHORT_TERM
-from memorywire.consolidate.steps import DREAM, Pass
 from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.clock import DAY_MS
-from memorywire.model.consolidation import Spending
+from memorywire.model.consolidation import DREAM, Pass, Spending
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound, Refused, StoreUnavailable
 from memorywire.model.record import Json, MemoryType, Record
 from memorywire.model.requests import Remember
@@ -25,6 +21,9 @@ from memorywire.pipeline.extract.chat import Chat
 from memorywire.pipeline.remember import remember
 from memorywire.search.duplicates import parse_statement, read_content
 from memorywire.search.token_budget import cost, wording
+from memorywire_consolidate.likeness import Vectors, cosine, list_numbers, near_pairs
+from memorywire_consolidate.passes import group_linked, merge_key
+from memorywire_consolidate.session import SHORT_TERM
 
 SUMMARY = "summary"
 INDUCED = "induced"

@@ -5,15 +5,14 @@ All of it goes through remember and forget, so it is judged, recorded and undone
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.consolidate.runs import load_decisions
 from memorywire.facts import Kind, label_text
+from memorywire.facts.rules import BLACKLIST, DO, KNOW, find_rules, match_rule, session_source
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention
@@ -28,20 +27,8 @@ from memorywire.pipeline.forget import forget
 from memorywire.pipeline.remember import remember
 from memorywire.pipeline.scan import asking
 from memorywire.search.text import terms
+from memorywire_consolidate.runs import load_decisions
 
-KNOW, DO, BLACKLIST = "know", "do", "blacklist"
-# A one-off request ("don't touch that file") is not a rule: each form has a word that makes it permanent.
-_LASTING = {
-    BLACKLIST: r"never (?!mind\b|heard\b|knew\b)|(?:do not|don['’]t) ever |"
-    r"(?:do not|don['’]t) (?=.*\b(?:again|any ?more|from now on)\b)|from now on,? (?:never|do not|don['’]t) ",
-    DO: r"always |from now on,? ",
-    KNOW: r"remember that |keep in mind that |note that |for the record[,:]? ",
-}
-_FORMS = tuple(
-    (kind, re.compile(rf"(?:please,? )?(?:{ways}).+", re.IGNORECASE)) for kind, ways in _LASTING.items()
-)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_LONGEST = 400
 _DEFAULTS = Retention()
 
 
@@ -83,7 +70,7 @@ async def session_rules(scope: Scope, context: Context) -> SessionRules:
         # Prohibitions come first, so that each memory is in one list.
         kind = next((name for name in (BLACKLIST, DO, KNOW) if name in record.tags), None)
         if kind is None and _DEFAULTS.pinned(record):
-            kind = _match_rule(record.words) or KNOW
+            kind = match_rule(record.words) or KNOW
         if kind is not None and record.trust is not Trust.UNTRUSTED:
             rules[kind].append(record)
     return SessionRules(**{name: tuple(records) for name, records in rules.items()})
@@ -116,23 +103,6 @@ async def read_session(
     receipts = [await remember(request, context) for request in requests]
     new_receipts = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
     return SessionRead(kept=new_receipts, known=len(receipts) - len(new_receipts), problem=problem)
-
-
-def session_source(session: str) -> str:
-    """Return the source of rules from this session."""
-    return f"session:{session}"
-
-
-def find_rules(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence that says what to know, do or never do from now on, with its kind."""
-    for sentence in (one.strip() for one in _SENTENCE.split(text)):
-        kind = _match_rule(sentence)
-        if kind is not None and len(sentence) <= _LONGEST and not sentence.endswith("?"):
-            yield kind, sentence
-
-
-def _match_rule(sentence: str) -> str | None:
-    return next((kind for kind, form in _FORMS if form.match(sentence)), None)
 
 
 def _is_instruction(fact: Fact) -> bool:

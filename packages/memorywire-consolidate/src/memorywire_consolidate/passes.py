@@ -9,17 +9,8 @@ from itertools import combinations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.consolidate.likeness import (
-    Thresholds,
-    Vectors,
-    are_opposed,
-    is_number,
-    measure_likeness,
-    near_pairs,
-)
-from memorywire.consolidate.steps import Pass, Step, Wording
 from memorywire.model.clock import DAY_MS
-from memorywire.model.consolidation import Retention
+from memorywire.model.consolidation import Pass, Retention, Step
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.search.duplicates import (
     Slots,
@@ -29,6 +20,15 @@ from memorywire.search.duplicates import (
     parse_statement,
     read_content,
 )
+from memorywire_consolidate.likeness import (
+    Thresholds,
+    Vectors,
+    are_opposed,
+    is_number,
+    measure_likeness,
+    near_pairs,
+)
+from memorywire_consolidate.steps import Wording
 
 # Attributes that have one value at a time, and ways to say so.
 _SINGLE = {

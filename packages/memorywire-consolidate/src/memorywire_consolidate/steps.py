@@ -1,34 +1,16 @@
-"""The steps and the result of a consolidation run, and the draft that steps are tried on."""
+"""The draft that the steps of a consolidation run are tried on."""
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
-from memorywire.model.record import Json, Record, Scope, Standing
+from memorywire.model.consolidation import DREAM, Pass, Step
+from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.requests import Action, Expire, Forget, Merge, Policy, Request, Strategy
 from memorywire.pipeline.merge import merged_record
 from memorywire.pipeline.plan import Plan
-
-DREAM = "dream"
-"""The operation of a run's change, and the rule name of steps that are proposed because they are not sure."""
-
-
-class Pass(StrEnum):
-    """The passes in the order they are made. Each works on what those before it left."""
-
-    EXACT = "exact"
-    NEAR = "near"
-    SEMANTIC = "semantic"
-    CONFLICT = "conflict"
-    RETENTION = "retention"
-    CAP = "cap"
-    SUMMARY = "summary"
-    PROCEDURE = "procedure"
-
 
 OPERATIONS: Mapping[Pass, str] = {
     Pass.EXACT: "merge",
@@ -39,69 +21,6 @@ OPERATIONS: Mapping[Pass, str] = {
     Pass.CAP: "expire",
 }
 """The operation that the policy judges the steps of each pass as."""
-
-
-class Step(Struct, frozen=True, kw_only=True):
-    """One step: what happens to the memories `ids`, and why. It has ids and reasons, no contents.
-
-    Duplicates are merged into `kept`, contradictions are superseded by it, other memories are archived.
-    A step that is not `sure` is proposed to a person.
-    """
-
-    name: Pass
-    ids: tuple[str, ...]
-    why: str
-    kept: str | None = None
-    sure: bool = True
-
-    @property
-    def touched(self) -> frozenset[str]:
-        return frozenset(self.ids if self.kept is None else (self.kept, *self.ids))
-
-    def document(self) -> dict[str, Json]:
-        document = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
-        document["pass"] = document.pop("name")
-        return {name: value for name, value in document.items() if value is not None}
-
-
-class Result(StrEnum):
-    """How a run ended: `calm` found nothing to do, `discarded` would have made recall worse."""
-
-    CALM = "calm"
-    COMMITTED = "committed"
-    REHEARSED = "rehearsed"
-    DISCARDED = "discarded"
-
-
-class RunResult(Struct, frozen=True, kw_only=True):
-    """The result of a run: its steps, its proposals, the steps that a rule refused, and the number left out.
-
-    `run` is the id of its change. `probes` has the number of questions and the recall before and after;
-    `model` reports what a model was asked, or why none was.
-    """
-
-    result: Result
-    memories: int
-    steps: tuple[Step, ...] = ()
-    proposed: tuple[tuple[str, Step], ...] = ()
-    refused: tuple[tuple[str, Step], ...] = ()
-    left: int = 0
-    run: str | None = None
-    probes: Mapping[str, Json] | None = None
-    model: Mapping[str, Json] = field(default_factory=dict)
-
-    def document(self) -> dict[str, Json]:
-        document: dict[str, Json] = {
-            "result": self.result.value,
-            "memories": self.memories,
-            "steps": [step.document() for step in self.steps],
-            "proposed": [{"proposal_id": id, **step.document()} for id, step in self.proposed],
-            "refused": [{"rule": rule, **step.document()} for rule, step in self.refused],
-            "left": self.left,
-            "model": dict(self.model),
-        }
-        document |= {} if self.run is None else {"run": self.run}
-        return document | ({} if self.probes is None else {"probes": self.probes})
 
 
 Wording: TypeAlias = tuple[Record, Record]

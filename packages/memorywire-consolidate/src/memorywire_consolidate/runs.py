@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from memorywire.consolidate.steps import DREAM
 from memorywire.journal.acts import Wanted
 from memorywire.model.answers import Undone
 from memorywire.model.change import Change, Version
+from memorywire.model.consolidation import DREAM
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State
 from memorywire.model.record import Json, Scope
