@@ -355,7 +355,7 @@ async def open_backend(
 def answer_from(here: Store, name: str, owed: Owed, error: StoreError) -> Store:
     """The backend of that name while it cannot be opened: `here` answers reads, and a write is owed.
 
-    It has the features and abilities of `here`, because nobody knows those of the backend yet. It must not
+    It has the features and abilities of `here`, because those of the backend are unknown. It must not
     be closed: that would close `here`.
     """
 
