@@ -3,7 +3,7 @@
 from memorywire.facts.kinds import label_text
 from memorywire.facts.labels import is_pinned, label_record, pin_record, read_label, replaces
 from memorywire.facts.reader import Act, Statement, read_turn
-from memorywire.facts.retractions import is_about, measure_match
+from memorywire.facts.retractions import find_slots, is_about, measure_match
 from memorywire.facts.words import SINGLE
 from memorywire.model.label import MARK, Kind, Label
 
@@ -14,6 +14,7 @@ __all__ = [
     "Kind",
     "Label",
     "Statement",
+    "find_slots",
     "is_about",
     "is_pinned",
     "label_record",

@@ -3,7 +3,7 @@
 import re
 
 from memorywire.facts.clauses import Clause, Voice, Who, bare
-from memorywire.facts.words import KIN
+from memorywire.facts.words import KIN, SLOT_OF_NOUN
 
 _POLITE = (
     r"^(?:please,? |ok,? |no,? |sorry,? |wait,? |oops,? |actually,? |you can |could you |can you |just "
@@ -192,8 +192,31 @@ _COMMON = frozenset(
 )
 
 
+def find_slots(target: str) -> frozenset[str]:
+    """The slots that somebody names in place of a fact: `address`, `my phone number`."""
+    words = [word for word in map(bare, target.split()) if word not in _BESIDE_NOUNS]
+    slot = SLOT_OF_NOUN.get(words[0], words[0] if words[0] == "age" else None) if len(words) == 1 else None
+    if slot is None:
+        return frozenset()
+    return frozenset({"home", "address"} if slot in ("home", "address") else {slot})
+
+
+_BESIDE_NOUNS = frozenset("my our the home postal work number details current full exact type".split())
+_NAMED = (
+    (re.compile(r"\bwhere (?:I|we) live\b", re.I), "my address"),
+    (re.compile(r"\b(?:where|who) (?:I|we) work(?: for| at)?\b", re.I), "my employer"),
+    (re.compile(r"\bwhat I do(?: for (?:a living|work))?\b", re.I), "my job"),
+    (re.compile(r"\bhow old I am\b", re.I), "my age"),
+    (re.compile(r"\b(?:who|what|when|where) (?P<noun>(?:my|our) [\w -]{2,30}?) is\b", re.I), r"\g<noun>"),
+)
+"""What is named by a question inside a command: `forget where I live`."""
+
+
 def find_retraction(clause: str, sentence: str) -> str | None:
     """The words of what a clause takes back; None if it takes nothing back."""
+    if _FORGETS.match(clause):
+        for pattern, noun in _NAMED:
+            clause = pattern.sub(noun, clause)
     for pattern in (_GIVEN, _COMMAND, _DROPPED, _GONE):
         match = pattern.match(clause)
         if match is not None:
@@ -244,7 +267,14 @@ def describe_end(clause: Clause | None, text: str) -> str:
     return _trim(f"{subject} {verb} {_ENDED.sub('', clause.rest)}")
 
 
+_FORGETS = re.compile(rf"{_POLITE}(?:forget|delete|remove|erase|drop|clear)\b", re.I)
+_FROM_MEMORY = re.compile(
+    r"\s+(?:from|in|out of) (?:your|the) (?:memory|notes|records?|profile|files?)\b.*", re.I
+)
+
+
 def _trim(text: str) -> str:
+    text = _FROM_MEMORY.sub("", text)
     return re.split(
         r"[,;.!?](?:\s|$)|\s(?:because|since|it was|it is|it doesn't|as)\s|\s(?:in|since|on) \d",
         text.strip(),

@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from memorywire.facts import MARK, Label, is_about, label_text, measure_match, read_label, replaces
+from memorywire.facts import (
+    MARK,
+    Label,
+    find_slots,
+    is_about,
+    label_text,
+    measure_match,
+    read_label,
+    replaces,
+)
 from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.layer import Kind as LayerKind
@@ -22,6 +31,7 @@ _PAGE = 500
 _MOST_CHARS = 300
 _CLEAR_SHARE = 0.5
 _LEAST_SHARE = 0.3
+_USER = "user"
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -67,8 +77,9 @@ class Meant(NamedTuple):
 async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
     """The facts that somebody takes back with these words.
 
-    A fact with all of the words is meant, else the one that shares most of them. Where several share as many,
-    or one shares few, a person decides.
+    A fact with all of the words is meant, then the fact of a slot that the words name, else the one that
+    shares most of them. Words in the first person mean no fact about somebody else. Where several share as
+    many, one shares few, or only somebody else's fact has the words, a person decides.
     """
     is_fact = Or(
         (
@@ -76,17 +87,41 @@ async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
             Compare(("metadata", LAYER, "kind"), Operator.EQ, LayerKind.FACT.value),
         )
     )
-    facts = [one async for one in _list_facts(scope, is_fact, context) if len(one.words) <= _MOST_CHARS]
-    ids = tuple(record.id for record in facts if is_about(record.words, target))
-    if ids:
-        return Meant(ids)
-    shares = [(measure_match(record.words, target), record.id) for record in facts]
+    facts = [one async for one in _list_facts(scope, is_fact, context) if _can_be_meant(one)]
+    whole = [record for record in facts if is_about(record.words, target)]
+    if whole:
+        ids = tuple(record.id for record in whole if not _is_of_another(record, target))
+        return Meant(ids) if ids else Meant(doubtful_ids=tuple(record.id for record in whole))
+    slots = find_slots(target)
+    named = tuple(record.id for record in facts if _has_slot(record, slots))
+    if named:
+        return Meant(named) if len(named) == 1 else Meant(doubtful_ids=named)
+    shares = [(measure_match(record.words, target), record) for record in facts]
     best = max((share for share, _ in shares), default=0.0)
-    alike = tuple(id for share, id in shares if share == best)
+    alike = [record for share, record in shares if share == best]
     if best < _LEAST_SHARE:
         return Meant()
-    is_clear = best >= _CLEAR_SHARE and len(alike) == 1
-    return Meant(ids=alike) if is_clear else Meant(doubtful_ids=alike)
+    ids = tuple(record.id for record in alike)
+    is_clear = best >= _CLEAR_SHARE and len(alike) == 1 and not _is_of_another(alike[0], target)
+    return Meant(ids=ids) if is_clear else Meant(doubtful_ids=ids)
+
+
+def _can_be_meant(record: Record) -> bool:
+    """Whether it is a fact in a few words; a turn stays as it was said, also the one that takes back."""
+    layer = record.metadata.get(LAYER)
+    is_turn = isinstance(layer, dict) and layer.get("kind") == LayerKind.TURN.value
+    return not is_turn and len(record.words) <= _MOST_CHARS
+
+
+def _is_of_another(record: Record, target: str) -> bool:
+    """Whether the speaker takes back something of their own, and the fact is about somebody else."""
+    own, known = label_text(target, weigh=False), read_label(record)
+    return own is not None and own.subject == _USER and known is not None and known.subject != _USER
+
+
+def _has_slot(record: Record, slots: frozenset[str]) -> bool:
+    known = read_label(record)
+    return known is not None and known.subject == _USER and known.slot in slots
 
 
 async def _list_facts(scope: Scope, condition: Filter, context: Context) -> AsyncIterator[Record]:
