@@ -168,3 +168,19 @@ def test_with_four_eyes_one_token_does_not_approve_what_it_asked_for():
         assert (over_http.status, over_http.json["code"]) == (403, "forbidden")
         assert "four_eyes" in over_http.json["fix"]
         assert ben.post("/v0/decide", {**by_mcp}).status == 200
+
+
+def test_only_an_operator_with_the_right_to_manage_erases_and_exports_a_person():
+    with serving(policy="open", mounts=lambda container: [mcp_mount(container)]) as server:
+        assert b"token of an operator" in said(server.client, "memory/erase", {"user_id": "ana"})
+        admin, reviewer = (server.operator(role, role=role) for role in ("admin", "reviewer"))
+        kept = admin.post(
+            "/v0/remember", {"agent_id": "a", "user_id": "ana", "type": "semantic", "content": "tea"}
+        )
+        assert kept.status == 200
+        for method_name in ("memory/erase", "memory/export"):
+            assert b"right to manage" in said(reviewer, method_name, {"user_id": "ana"})
+            assert b"user_id" in said(admin, method_name, {})
+        assert b"tea" in said(admin, "memory/export", {"user_id": "ana"})
+        assert b'"id_removed":true' in said(admin, "memory/erase", {"user_id": "ana"})
+        assert b"tea" not in said(admin, "memory/export", {"user_id": "ana"})

@@ -115,6 +115,7 @@ def test_the_extension_is_advertised_with_what_it_governs():
     assert told["spec"] == spec.VERSION
     assert "memory/remember" in told["methods"]
     assert told["governance"]["methods"] == ["memory/proposals", "memory/proposal", "memory/decide"]
+    assert told["governance"]["operator_methods"] == ["memory/erase", "memory/export"]
 
 
 @both_eras

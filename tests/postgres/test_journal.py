@@ -202,3 +202,18 @@ def test_no_row_names_an_erased_user_and_an_edited_row_is_found(schema: str, tmp
             db.execute("UPDATE proposal SET state = 'approved'")
         (difference,) = memory.audit_verify(state=True).state.differences
         assert (difference.kind, difference.detail) == ("proposal", "it is not as the ledger committed to it")
+
+
+def test_an_erase_of_a_person_leaves_no_row_that_names_them(schema: str, tmp_path: Path) -> None:
+    ana, ben, journal = "ana@example.com", "ben@example.com", f"sqlite://{tmp_path}/journal.db"
+    with Memory("agent", [schema], policy="open", journal=journal) as memory:
+        for user in (ana, ben):
+            memory.remember("green tea", user_id=user)
+            memory.kv.of("user", user).set("colour", "green")
+        assert memory.export(ana).counts["put"] == 2
+        assert _naming(schema, ana) != []
+        receipt = memory.erase(ana)
+        assert (receipt.erased, receipt.id_removed) == (2, True)
+        assert _naming(schema, ana) == []
+        assert _naming(schema, ben) != []
+        assert memory.audit_verify(state=True).ok

@@ -184,7 +184,7 @@ def test_the_command_line_asks_the_server_that_is_named(server: Server, tmp_path
 
 NEEDS_THE_STORE = [
     *("audit export", "audit verify --contents", "audit checkpoint --rotate-key", "backends list"),
-    *("backup {}/copy.db", "debts pay", "dream runs", "erase ana", "export {}/copy.mwb"),
+    *("backup {}/copy.db", "debts pay", "dream runs", "export {}/copy.mwb"),
     *("mcp", "operator list", "recover --source web:* --since 7d", "reembed --dry-run", "restore {}/copy.db"),
     *("scan", "webhook list"),
 ]

@@ -15,7 +15,7 @@ READS = ("context", "profile", "get", "list", "history", "undo", "changes")
 OVERSIGHT = (
     *("proposals", "proposal", "decide", "why"),
     *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
-    *("agents", "facets", "recalls", "feedback"),
+    *("agents", "facets", "recalls", "feedback", "erase"),
 )
 
 # Objects whose keys belong to the writer, by the place where they are described.

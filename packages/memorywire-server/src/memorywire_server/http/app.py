@@ -162,7 +162,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
     """What logs and figures call a request that begins with one of these paths, also one that is refused."""
     return {
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
-        **{f"/v0/{name}": name for name in ("audit", "batch", "debts", "events", "kv", "layer")},
+        **{f"/v0/{name}": name for name in ("audit", "batch", "debts", "events", "export", "kv", "layer")},
         **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
         **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
         **{f"/{name}": name for name in ("docs", "healthz", "metrics", "readyz")},
@@ -196,6 +196,7 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
         build_route(service, "/v0/audit/verify", GET=audit.get_verdict),
         build_route(service, "/v0/audit/proof", GET=audit.get_proof),
         build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
+        build_route(service, "/v0/export", GET=audit.get_export),
         build_route(service, "/v0/debts", GET=audit.get_debts),
         *kv_routes(service),
         *layer_routes(service),

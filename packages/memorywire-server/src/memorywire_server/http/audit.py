@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from memorywire.client.events import Event
+from memorywire.client.export import export_person
 from memorywire.journal.audit import Examination, examine, prove_entry
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.operators import Right
@@ -18,6 +19,7 @@ from memorywire.model.errors import InvalidRequest, NotFound, StoreError
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
+from memorywire.wire.codec import encode
 from memorywire_server.auth import Caller
 from memorywire_server.http.answers import as_json, encode_json
 from memorywire_server.http.endpoint import Service, caller_of, get_parameters
@@ -133,6 +135,21 @@ async def get_proof(request: Request, service: Service) -> Response:
 
 async def get_checkpoint(request: Request, service: Service) -> Response:
     return as_json(await signed(service, caller_of(request)))
+
+
+async def get_export(request: Request, service: Service) -> Response:
+    """Everything of a user; requires the right to manage, and every agent unless one is named."""
+    caller, parameters = caller_of(request), get_parameters(request)
+    return as_json(await export(service, caller, parameters))
+
+
+async def export(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
+    """The bundle of a user, as JSON."""
+    caller.require(Right.MANAGE)
+    caller.require_agent(fields, optional=True)
+    work = export_person(service.as_caller(caller), caller.tenant, fields["user_id"], fields.get("agent_id"))
+    document: dict[str, Json] = encode(await service.finish(work))
+    return document
 
 
 async def get_debts(request: Request, service: Service) -> Response:

@@ -112,6 +112,10 @@ _VERIFY = (
         "state", "query", "Also replay the ledger and compare the result with the data.", type="boolean"
     ),
 )
+_PERSON = (
+    _parameter("user_id", "query", "The user.", True, **_TEXT),
+    _parameter("agent_id", "query", "Only of this agent; without it, of all agents.", **_TEXT),
+)
 _SEQUENCE = _parameter("seq", "query", "Its number.", True, **{**_NUMBER, "minimum": 1})
 _EVENTS = [
     _parameter("after", "query", "Start after this event; without it, with the next one.", **_NUMBER),
@@ -159,6 +163,7 @@ _SERVER = (
         more=(_SEQUENCE,),
     ),
     Address("/v0/audit/checkpoint", "get", "audit_checkpoint", "Sign the ledger and return the checkpoint."),
+    Address("/v0/export", "get", "export", "Export everything of a user as a bundle.", more=_PERSON),
     Address("/v0/debts", "get", "debts", "List changes that stores have still to write, oldest first."),
 )
 _CONTRACTS = (

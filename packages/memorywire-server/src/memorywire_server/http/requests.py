@@ -120,11 +120,11 @@ class Parameters:
         for name in _PROMISES:
             if name in request.headers and name not in self._kinds:
                 raise InvalidRequest(f"{name} means nothing here", field=name, fix="send it without")
-        return self._check(values)
+        return self.check(values)
 
     def from_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """The same of a query alone."""
-        return self._check(self._read_query(pairs))
+        return self.check(self._read_query(pairs))
 
     def _read_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
         """Each read as its schema says; nothing is ignored."""
@@ -143,7 +143,10 @@ class Parameters:
                 values[name] = _parse_value(kind, text, name)
         return values
 
-    def _check(self, values: dict[str, Json]) -> dict[str, Json]:
+    def check(self, values: dict[str, Json]) -> dict[str, Json]:
+        """The values, all of them described here; raises InvalidRequest, naming the one that is not."""
+        for name in values.keys() - self._kinds.keys():
+            raise InvalidRequest(f"{name} is not a field here", field=name, fix="see /docs")
         strict.check(values)
         faults = self._shape.faults(values)
         if faults:

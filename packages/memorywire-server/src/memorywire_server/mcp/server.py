@@ -37,6 +37,8 @@ Who: TypeAlias = Callable[[Context], AgentSession]
 
 EXTENSION = "dev.memorywire/memory"
 REVIEWS = ("proposals", "proposal", "decide")
+MANAGES = ("erase", "export")
+"""Methods for operators: they are about a person and not about the agent of the connection."""
 
 
 class Fields(types.RequestParams):
@@ -56,6 +58,8 @@ def method(
 
         session, fields = who(context), dict(params.model_extra or {})
         try:
+            if operation in MANAGES:
+                return await runner.manage(operation, fields, session)
             if operation == "decide":
                 answer = await decide(fields, session, context, runner)
             else:
@@ -112,9 +116,10 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
             "statuses": ["committed", "staged", "deferred", "duplicate", "failed"],
             "approval": ["elicitation", "approval_url"],
             "methods": [f"memory/{operation}" for operation in REVIEWS],
+            "operator_methods": [f"memory/{operation}" for operation in MANAGES],
         },
     }
-    for operation in (*CARDS, *REVIEWS):
+    for operation in (*CARDS, *REVIEWS, *MANAGES):
         server.add_request_handler(f"memory/{operation}", Fields, method(operation, handlers.runner, who))
     security = RequestStateSecurity(keys=[entropy(32)], bind_principal=lambda context: who(context).principal)
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))

@@ -212,6 +212,21 @@ class Runner(Struct, frozen=True, kw_only=True):
         session.reviewer.require_agent(payload, optional=False)
         return await self._ask(operation, payload, session.reviewer, session)
 
+    async def manage(
+        self, operation: str, fields: Mapping[str, Json], session: AgentSession
+    ) -> dict[str, Json]:
+        """Erase or export a person, for an operator whose token came with the request."""
+        from memorywire_server.http.audit import export
+        from memorywire_server.http.requests import parameters_of
+
+        operator = session.reviewer
+        if operator is None or not session.verified:
+            raise Forbidden("this needs the token of an operator", fix="connect over HTTP with such a token")
+        service = await self.open_service()
+        if operation == "erase":
+            return await service.call(operation, fields, operator)
+        return await export(service, operator, parameters_of("/v0/export", "GET").check(dict(fields)))
+
     async def can_answer_own(self) -> bool:
         """Whether policy lets a change be approved through the connection that asked for it."""
         governance = (await self.open_service()).container.context.governance

@@ -2,15 +2,13 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import PERSON, Answer, CliContext, scoped, shared, store_names
+from memorywire.cli.context import Answer, CliContext, scoped, shared, store_names
 from memorywire.cli.hints import note_filter_doubts
 from memorywire.cli.ids import resolve_memory_ids
 from memorywire.cli.inputs import TYPES, option, parse_json_object
-from memorywire.cli.ledger_file import open_ledger
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import load_contents
 from memorywire.cli.terminal import clean, shorten
@@ -19,10 +17,6 @@ from memorywire.model.proposal import ERASE
 from memorywire.model.record import Json
 from memorywire.model.requests import Action, Strategy
 from memorywire.model.text import counted
-
-if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
-    from memorywire.journal.journal import Journal
-
 
 _SAMPLE = 5
 """How many of the affected memories are shown with their content."""
@@ -124,9 +118,6 @@ def _content_line(id: str, content: str) -> str:
     return f"  {id}  {shorten(clean(content), _WIDTH)}".rstrip()
 
 
-_BATCH = 1_000
-
-
 @click.command("erase")
 @click.argument("person", metavar="USER")
 @option("--reason TEXT", "The reason, which stays: do not name the person in it.")
@@ -140,73 +131,19 @@ def erase_command(cli: CliContext, person: str, reason: str | None, dry_run: boo
     knows which these are. When none is left, the id of USER is removed from every row as well. Memories of
     other users that mention USER are not erased.
     """
-    memory_ids = _find_memories(cli, person)
-    answer = _erase_all(cli, person, memory_ids, dry_run=True)
-    if answer["waiting"] and not dry_run:
-        if not yes and not sys.stdin.isatty():
+    request = {**cli.typed_scope(), "user_id": person, **({} if reason is None else {"reason": reason})}
+    answer = cli.memory().call("erase", request | {"dry_run": True})
+    if answer["erased"] and not (dry_run or yes):
+        if not sys.stdin.isatty():
             raise click.UsageError("without a terminal, an erase needs --yes")
-        if not yes:
-            for line in _render_erased(answer):
-                click.echo(line, err=True)
-            ask_erase_word()
-        answer = _erase_all(cli, person, memory_ids, dry_run=False, reason=reason)
+        for line in _render_erased(answer):
+            click.echo(line, err=True)
+        ask_erase_word()
     if not dry_run:
-        answer |= {"renamed": _remove_user_id(cli, person)}
+        answer = cli.memory().call("erase", request)
     cli.show(answer, _render_erased)
     if not answer["erased"] and not answer["waiting"]:
         raise click.exceptions.Exit(REFUSED)
-
-
-def _remove_user_id(cli: CliContext, person: str) -> bool:
-    """Remove the id of the user from every remaining row; False while memories of the user are left."""
-    from memorywire.cli.app import run_in_journal
-    from memorywire.model.clock import system_clock
-
-    async def work(journal: "Journal") -> bool:
-        return await journal.forget_person((cli.tenant, person), actor=PERSON, at=system_clock())
-
-    return run_in_journal(cli.local_settings, work)
-
-
-def _find_memories(cli: CliContext, person: str) -> dict[str, list[str]]:
-    """Return every memory of the user that the ledger names, by agent."""
-    from memorywire.journal import ledger
-
-    agent = cli.typed_scope().get("agent_id")
-    filters = ledger.Filters(tenant=cli.tenant, agent=agent, user=person)
-    with open_ledger(cli) as ledger_file:
-        rows = ledger_file.read(lambda db: ledger.filter_entries(db, filters))
-    by_agent: dict[str, dict[str, None]] = {}
-    for entry in (row.said for row in rows):
-        ids = [one["id"] for one in entry.get("commitments", ())]
-        ids += entry.get("details", {}).get("memories", ())
-        by_agent.setdefault(entry["agent"], {}).update(dict.fromkeys(ids))
-    return {agent: list(ids) for agent, ids in sorted(by_agent.items())}
-
-
-def _erase_all(
-    cli: CliContext,
-    person: str,
-    memory_ids: Mapping[str, list[str]],
-    *,
-    dry_run: bool,
-    reason: str | None = None,
-) -> Answer:
-    request = {"user_id": person, "hard_delete": True, "dry_run": dry_run}
-    request |= {} if reason is None else {"reason": reason}
-    receipts = []
-    for agent, ids in memory_ids.items():
-        for start in range(0, len(ids), _BATCH):
-            batch = {"agent_id": agent, "ids": ids[start : start + _BATCH]}
-            receipt = cli.memory().call("forget", batch | request)
-            receipts += [receipt | {"agent_id": agent}] if receipt_ids(receipt) else []
-    return {
-        "user_id": person,
-        "dry_run": dry_run,
-        "erased": sum(len(one["forgotten_ids"]) for one in receipts),
-        "waiting": sum(len(one.get("would_forget_ids", ())) for one in receipts),
-        "receipts": receipts,
-    }
 
 
 def _render_erased(answer: Answer) -> Iterator[str]:
@@ -218,11 +155,12 @@ def _render_erased(answer: Answer) -> Iterator[str]:
     else:
         waiting = f"; {answer['waiting']} wait for a person" if answer["waiting"] else ""
         yield f"erased {answer['erased']} of {clean(answer['user_id'])}{waiting}:"
-    for one in answer["receipts"]:
-        pending = f", once a person approves {one.get('proposal_id')}" if one["pending_approval"] else ""
-        yield f"  {len(receipt_ids(one))} of agent {clean(one['agent_id'])}{pending}"
+    for one in answer["agents"]:
+        pending = ", once a person approves " + ", ".join(one["proposal_ids"]) if one["proposal_ids"] else ""
+        count = len(one["erased_ids"]) + len(one["waiting_ids"])
+        yield f"  {count} of agent {clean(one['agent_id'])}{pending}"
         yield from (
-            f"    {store['store']}: {store['error']}" for store in one["stores"] if store.get("error")
+            f"    {store['store']}: {store['error']}" for store in one["outcomes"] if store.get("error")
         )
 
 

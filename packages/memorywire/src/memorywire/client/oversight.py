@@ -28,8 +28,10 @@ from memorywire.journal.signer import Signer
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.oversight import (
     AgentList,
+    Erased,
     FacetCounts,
     Judged,
+    PersonExport,
     Reasons,
     RecallPage,
     Reverted,
@@ -83,6 +85,29 @@ class Overseeing(ABC):
         Options: `user_id`, `all_agents`.
         """
         return await self._ask(Reasons, "why", self._reach(options, recall_id=recall_id))
+
+    async def erase(
+        self, user_id: str, *, agent_id: str | None = None, reason: str | None = None, dry_run: bool = False
+    ) -> Erased:
+        """Erase everything of a user, for good: of all agents of the tenant, or of one.
+
+        Current and ended memories, held changes, conversations and keys are erased. When nothing is left, a
+        digest without its salt replaces the id of the user in the ledger; `id_removed` says so. Do not name
+        the user in `reason`, which stays.
+        """
+        fields = {"user_id": user_id, "agent_id": agent_id, "reason": reason, "dry_run": dry_run}
+        payload = {name: value for name, value in fields.items() if value is not None}
+        return await self._ask(Erased, "erase", payload)
+
+    async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
+        """Return everything of a user as a bundle: of all agents of the tenant, or of one.
+
+        It has the current and the ended memories with all versions, and the changes that wait. Its `text` is
+        what `memorywire export --user` writes and `memorywire import` reads.
+        """
+        from memorywire.client.export import export_person
+
+        return await export_person(await self._open(), self.tenant, user_id, agent_id)
 
     async def agents(self) -> AgentList:
         """Return the agents of the tenant with the numbers of their memories and pending proposals."""

@@ -45,7 +45,7 @@ from memorywire.model.kv import (
     Stats,
 )
 from memorywire.model.layer import Event, EventState, FoundFact, FoundFacts, Kind
-from memorywire.model.oversight import Given, Reasons, RecallPage, RecallSummary
+from memorywire.model.oversight import Given, PersonExport, Reasons, RecallPage, RecallSummary
 from memorywire.model.proposal import ProposalPage, Reviewed
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.space import Space
@@ -412,6 +412,11 @@ class Client(Memory):
         """The lines that prove one entry of the server's ledger; takes the right to review."""
         lines: list[str] = (await self._transport.ask("GET", "audit", "proof", seq=entry))["lines"]
         return lines
+
+    async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
+        """As `Memory` answers; takes the right to manage."""
+        answer = await self._transport.ask("GET", "export", user_id=user_id, agent_id=agent_id)
+        return self._read(PersonExport, "export", answer)
 
     @property
     def kv(self) -> RemoteKeyValue:

@@ -54,8 +54,10 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.kv import Limits
 from memorywire.model.oversight import (
     AgentList,
+    Erased,
     FacetCounts,
     Judged,
+    PersonExport,
     Reasons,
     RecallPage,
     Reverted,
@@ -363,6 +365,25 @@ class Memory:
         Options: `user_id`, `all_agents`.
         """
         return self._run(self._memory.why(recall_id, **options))
+
+    def erase(
+        self, user_id: str, *, agent_id: str | None = None, reason: str | None = None, dry_run: bool = False
+    ) -> Erased:
+        """Erase everything of a user, for good: of all agents of the tenant, or of one.
+
+        Current and ended memories, held changes, conversations and keys are erased. When nothing is left, a
+        digest without its salt replaces the id of the user in the ledger; `id_removed` says so. Do not name
+        the user in `reason`, which stays.
+        """
+        return self._run(self._memory.erase(user_id, agent_id=agent_id, reason=reason, dry_run=dry_run))
+
+    def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
+        """Return everything of a user as a bundle: of all agents of the tenant, or of one.
+
+        It has the current and the ended memories with all versions, and the changes that wait. Its `text` is
+        what `memorywire export --user` writes and `memorywire import` reads.
+        """
+        return self._run(self._memory.export(user_id, agent_id=agent_id))
 
     def agents(self) -> AgentList:
         """Return the agents of the tenant with the numbers of their memories and pending proposals."""

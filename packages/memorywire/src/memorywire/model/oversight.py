@@ -134,6 +134,54 @@ class RevertRule(Struct, frozen=True, kw_only=True):
     tenant: str = DEFAULT_TENANT
 
 
+class Erase(Struct, frozen=True, kw_only=True):
+    """Erase everything of a user: of the agent, or of every agent of the tenant."""
+
+    user_id: str
+    agent_id: str | None = None
+    reason: str | None = None
+    dry_run: bool = False
+    tenant: str = DEFAULT_TENANT
+
+
+class AgentErased(Struct, frozen=True, kw_only=True):
+    """The memories of one agent that were erased, or that wait for a person under `proposal_ids`."""
+
+    agent_id: str
+    erased_ids: tuple[str, ...]
+    waiting_ids: tuple[str, ...]
+    proposal_ids: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+
+class Erased(Struct, frozen=True, kw_only=True):
+    """The receipt of an erase; in a dry run, what it would do.
+
+    `erased` and `waiting` count memories. `id_removed` says that no row has the id of the user any more.
+    """
+
+    user_id: str
+    erased: int
+    waiting: int
+    id_removed: bool
+    agents: tuple[AgentErased, ...]
+    dry_run: bool = False
+
+
+class PersonExport(Struct, frozen=True, kw_only=True):
+    """Everything of a user as the lines of a bundle; `counts` by kind, `digest` of all lines but the last."""
+
+    user_id: str
+    counts: Mapping[str, int]
+    digest: str
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The bundle as a file has it."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+
 class Why(Struct, frozen=True, kw_only=True):
     reach: Reach
     recall_id: str
@@ -245,6 +293,7 @@ Oversight: TypeAlias = (
     | Facets
     | Recalls
     | Feedback
+    | Erase
 )
 """Requests of people. A server for agents need not offer them."""
 

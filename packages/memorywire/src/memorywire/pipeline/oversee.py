@@ -8,6 +8,8 @@ from memorywire.model.oversight import (
     ActivateRule,
     AgentList,
     Agents,
+    Erase,
+    Erased,
     FacetCounts,
     Facets,
     Feedback,
@@ -28,6 +30,7 @@ from memorywire.model.oversight import (
 from memorywire.model.proposal import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed, is_agent
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
+from memorywire.pipeline.erase import erase
 from memorywire.pipeline.reads import agents, facets, feedback, recalls, why
 from memorywire.pipeline.review import examine, inbox
 from memorywire.pipeline.rules import activate_rule, revert_rule, rules, set_rules, try_rule
@@ -44,10 +47,11 @@ Overseen: TypeAlias = (
     | FacetCounts
     | RecallPage
     | Judged
+    | Erased
 )
 
 
-_DECIDING = (Decide, SetRules, ActivateRule, RevertRule)
+_DECIDING = (Decide, SetRules, ActivateRule, RevertRule, Erase)
 
 
 _ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] = {
@@ -64,6 +68,7 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] 
     Facets: facets,
     Recalls: recalls,
     Feedback: feedback,
+    Erase: erase,
 }
 
 
@@ -71,7 +76,7 @@ async def oversee(request: Oversight, context: Context) -> Overseen:
     """Carry out what a person asks about held changes, rules and recalls."""
     if isinstance(request, _DECIDING) and is_agent(context.require_governance().caller):
         raise Refused(
-            "an agent does not decide what enters memory, nor by which rules",
+            "an agent does not decide what enters memory, what is erased of a person, nor by which rules",
             fix="let a person decide: memorywire review list",
         )
     return await _ROOMS[type(request)](request, context)

@@ -225,6 +225,15 @@ class FallsBack(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
+class RemovesUsers(Protocol, metaclass=Ability):
+    """A store that can take the id of a user out of the rows that an erasure leaves."""
+
+    async def remove_user(self, tenant: str, user: str, mark: str) -> None:
+        """Put the mark in the place of the id of a user, of whom no content is left."""
+        ...
+
+
+@runtime_checkable
 class SupportsReplicas(Protocol, metaclass=Ability):
     """A store made of stores, which can say what each of them did."""
 

@@ -31,6 +31,8 @@ from memorywire.model.oversight import (
     ActivateRule,
     AgentList,
     Agents,
+    Erase,
+    Erased,
     FacetCounts,
     Facets,
     Feedback,
@@ -133,6 +135,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "facets": Operation(Facets, FacetCounts, oversight=True),
     "recalls": Operation(Recalls, RecallPage, oversight=True),
     "feedback": Operation(Feedback, Judged, oversight=True),
+    "erase": Operation(Erase, Erased, oversight=True),
 }
 
 # Characters that are surely seen, of the most common scripts; one is enough. The schema knows all of them.
@@ -233,6 +236,8 @@ def decode_oversight(
         values["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
     else:
         values["tenant"] = tenant
+        named = {"agent_id": agent, "user_id": user}
+        values |= {name: value for name, value in named.items() if value is not None}
     request: Oversight = kind(**values)
     return request
 

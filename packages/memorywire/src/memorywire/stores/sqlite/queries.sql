@@ -110,6 +110,15 @@ WHERE tenant = :tenant AND id = :id;
 -- name: erase_recall
 DELETE FROM recall WHERE tenant = :tenant AND id = :id;
 
+-- name: remove_user_from_versions
+UPDATE version SET user = :mark WHERE tenant = :tenant AND user = :user;
+
+-- name: remove_user_from_changes
+UPDATE change SET user = :mark,
+  key = CASE WHEN instr(key, :user) THEN NULL ELSE key END,
+  reason = CASE WHEN instr(reason, :user) THEN NULL ELSE reason END
+WHERE tenant = :tenant AND user = :user;
+
 -- name: erase_fingerprints
 UPDATE change SET fingerprint = NULL
 WHERE seq IN (

@@ -28,7 +28,7 @@ from memorywire.stores.sqlite.apply import (
     run_in_savepoint,
 )
 from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect, refuse_if_reembedded
-from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.file import SqliteFile, request_scrub
 from memorywire.stores.sqlite.health import examine
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate
@@ -239,6 +239,16 @@ class SqliteStore:
             return apply_group(db, group)
 
         return work
+
+    async def remove_user(self, tenant: str, user: str, mark: str) -> None:
+        bindings = {"tenant": tenant, "user": user, "mark": mark}
+
+        def work(db: apsw.Connection) -> None:
+            for statement in ("remove_user_from_versions", "remove_user_from_changes"):
+                db.execute(QUERIES[statement], bindings)
+            request_scrub(db)
+
+        await self.file.write(work)
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
         def apart(db: apsw.Connection) -> GroupResult:

@@ -7,6 +7,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change
 from memorywire.stores.contract import (
     RecallCounter,
+    RemovesUsers,
     Store,
     SupportsChangeLog,
     SupportsHistory,
@@ -68,6 +69,7 @@ _VERBS: dict[type, tuple[str, ...]] = {
     SupportsListing: ("owners", "newest"),
     Tracker: ("touch",),
     RecallCounter: ("recalls",),
+    RemovesUsers: ("remove_user",),
 }
 """The verbs of each ability, and those that every store has."""
 
