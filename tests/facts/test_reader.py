@@ -211,3 +211,22 @@ def test_a_note_of_another_kind_is_no_constraint() -> None:
     for text in ("Collects old postcards.", "Studied history in Ghent.", "The garden has an apple tree."):
         label = label_text(text)
         assert label is None or label.kind is not Kind.CONSTRAINT
+
+
+@pytest.mark.parametrize(
+    ("unreal", "real"),
+    [
+        ("My old wizard character lives in a swamp.", "My old aunt Rosa lives in Porto."),
+        ("For argument's sake, I live in Oslo.", "I live in Oslo."),
+    ],
+)
+def test_no_fact_comes_of_a_character_or_an_assumption(unreal: str, real: str) -> None:
+    assert [one for one in read_turn(unreal) if one.act is Act.ASSERT] == []
+    assert [one for one in read_turn(real) if one.act is Act.ASSERT] != []
+
+
+def test_what_was_mixed_up_is_taken_back_and_a_plain_denial_is_a_fact() -> None:
+    (statement,) = read_turn("I don't play the harp, I mixed that up.")
+    assert (statement.act, is_about("The user plays the harp.", statement.text)) == (Act.RETRACT, True)
+    (statement,) = read_turn("I don't eat meat.")
+    assert statement.act is Act.ASSERT

@@ -123,7 +123,7 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last
         target = find_retraction(part, sentence) or find_retraction(line, sentence)
         if target is None and (
             ends_fact(clause, line)
-            or (clause is not None and clause.negative and (is_denied or _TURNS_OUT.match(sentence)))
+            or (clause is not None and clause.negative and (is_denied or _MISTAKE.match(sentence)))
         ):
             target = describe_end(clause, line)
         if target is not None:
@@ -146,7 +146,11 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last
             yield statement
 
 
-_TURNS_OUT = re.compile(r"(?:it |so |and )?turn(?:s|ed) out\b", re.I)
+_MISTAKE = re.compile(
+    r"(?:it |so |and )?turn(?:s|ed) out\b|.*\b(?:(?:mixed|muddled) (?:that|it|this|them) up|my mistake"
+    r"|misspoke|(?:got|had) (?:that|it) wrong|slip of the tongue|autocorrect)\b",
+    re.I,
+)
 _ADVICE = re.compile(
     r"^(?:my|our|the) (?P<who>doctor|gp|vet|physio\w*|dentist|midwife|consultant|cardiologist|surgeon"
     r"|dietitian"

@@ -82,7 +82,8 @@ _UNREAL = re.compile(
     r"|dream(?:ed|t)|dreams? (?:of|about|that|job)|in (?:my|a) dream|once (?:owned|had|lived|worked|was)"
     r"|one day|someday|as if|unless|whether|in another life"
     r"|in case (?:I|we)"
-    r"|for the sake of argument|kind of feel|feels? like|seems? (?:like|to)|sort of|unlikely|in my head"
+    r"|for (?:the sake of argument|argument's sake)"
+    r"|kind of feel|feels? like|seems? (?:like|to)|sort of|unlikely|in my head"
     r"|would've|i'd (?:love|like) to"
     r"|used to be|almost (?:bought|moved|got)|nearly (?:bought|moved|got)|meant to|supposed to|(?:was"
     r"|were) (?:going|about|due|planning) to)\b",
@@ -129,7 +130,8 @@ _FICTION = re.compile(
     r"|exercise sentence|example sentence|sample sentence"
     r"|translate|translation of|how (?:do|would) (?:you|i|we|one) say|in (?:french|german|spanish|dutch"
     r"|italian|english)\?|proofread|rewrite|rephrase|paraphrase|conjugat\w+"
-    r"|my avatar|(?:for|in) (?:the|this|my|our|a) (?:sketch|scene|scenario|simulation|exercise|skit"
+    r"|my (?:[\w&'-]+ ){1,2}character(?! limit| set| encoding)|my avatar"
+    r"|(?:for|in) (?:the|this|my|our|a) (?:sketch|scene|scenario|simulation|exercise|skit"
     r"|improv)|alter ego|my persona|in-game|my sim|test (?:data|user|account)|dummy|lorem|placeholder"
     r"|bullet as an example|correct this)\b",
     re.I,
