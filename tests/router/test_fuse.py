@@ -1,6 +1,7 @@
 """Fusion: ranks add up, scores are kept in bounds, and no store votes twice."""
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.query import Scored
 from memorywire.model.record import Record, Standing
@@ -48,7 +49,23 @@ def test_weighted_brings_every_store_to_one_scale() -> None:
     loud = _ranking("a", "x", "y", scores=(500.0, -3.0))
     calm = _ranking("b", "y", "x", scores=(0.4, 0.1), weight=3.0)
     scores = _scores(fuse([loud, calm], Rules(fusion=Fusion.WEIGHTED)))
-    assert scores == pytest.approx({"y": 0.75, "x": 0.25 + 0.75 * 0.25})
+    assert scores == pytest.approx({"y": 0.25 / 2 + 0.75, "x": 0.25 + 0.75 * (1 + 0.25) / 2})
+
+
+def test_weighted_lets_two_stores_that_agree_outvote_one_that_claims_the_most() -> None:
+    rogue = _ranking("rogue", "evil", scores=(1.0,))
+    honest = [_ranking(name, "best", "poor", scores=(0.9, 0.01)) for name in "ab"]
+    fused = fuse([rogue, *honest], Rules(fusion=Fusion.WEIGHTED))
+    assert [one.record.id for one in fused] == ["best", "poor", "evil"]
+    trusted = fuse([replace(rogue, weight=3.0), *honest], Rules(fusion=Fusion.WEIGHTED))
+    assert trusted[0].record.id == "evil", "an operator may trust one store more than the others together"
+
+
+def test_max_orders_equal_scores_by_the_number_of_stores() -> None:
+    rogue = _ranking("rogue", "a1", "a2", scores=(1.0, 1.0))
+    honest = [_ranking(name, "best", scores=(1.0,)) for name in "ab"]
+    fused = fuse([rogue, *honest], Rules(fusion=Fusion.MAX))
+    assert [one.record.id for one in fused] == ["best", "a1", "a2"]
 
 
 def test_a_quorum_leaves_out_what_too_few_returned() -> None:

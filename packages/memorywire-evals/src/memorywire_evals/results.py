@@ -136,6 +136,22 @@ class Folder(Struct, frozen=True, kw_only=True):
         self.document.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
 
 
+def stamp(date: str) -> str:
+    """A date and time as part of a file's name: 20261118T164634Z."""
+    return re.sub(r"[-:]|\+00:?00$", "", date) + "Z"
+
+
+def write_document(out: Path, name: str, document: Mapping[str, Json]) -> Path:
+    """Keep a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger."""
+    version: str = document["run"]["version"]
+    place = out / version / f"{name}-{stamp(document['date'])}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    place.write_text(text, encoding="utf-8")
+    record(out, {**document, "file": place.relative_to(out).as_posix()})
+    return place
+
+
 def whole_lines(file: Path) -> list[str]:
     """The lines of a file; one without an end was cut off in the middle of writing, and is taken away.
 

@@ -118,13 +118,8 @@ def _first(poison: Sequence[Scored], honest: Sequence[Scored]) -> list[Scored]:
     return [*poison, *honest][:DEPTH]
 
 
-def invented(honest: Sequence[Scored], poisons: int, rogue: int = 0) -> list[Scored]:
-    """So many memories that nobody wrote, before the honest answer."""
-    return _first([_poison(f"{POISON}-{rogue}-{place}") for place in range(poisons)], honest)
-
-
 def _invent(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
-    return invented(honest, POISONS, rogue)
+    return _first([_poison(f"{POISON}-{rogue}-{place}") for place in range(POISONS)], honest)
 
 
 def _collude(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
@@ -321,32 +316,3 @@ def _measure(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchore
 def _recall(best: Sequence[Fused], asked: Asked) -> float:
     results = {one.record.id for one in best if POISON not in str(one.record.content)}
     return len(results & asked.gold) / len(asked.gold)
-
-
-KS = (1, 3, 5, 10, 15, 20)
-
-
-class Row(Struct, frozen=True, kw_only=True):
-    """What a defence let through of K poisons."""
-
-    poisons: int
-    defence: str
-    recall: float
-    leak: float
-
-
-def experiment(world: World) -> Iterator[Row]:
-    for poisons in KS:
-        for defence in DEFENCES:
-            tally = Tally()
-            for asked in world.questions:
-                honest = list(asked.ranking[:DEPTH])
-                answers = {"rogue": invented(honest, poisons), "one": honest, "two": honest}
-                tally.count(join(answers, defence, 1, asked, world), asked)
-            questions = len(world.questions)
-            yield Row(
-                poisons=poisons,
-                defence=defence.name,
-                recall=tally.recall / questions,
-                leak=tally.leak / questions,
-            )

@@ -10,8 +10,10 @@ from msgspec import Struct, to_builtins
 from memorywire.model.clock import Clock
 from memorywire.model.record import Json
 from memorywire.search.embed import open_embedder
-from memorywire_evals.bench.fusion_attacks import DEFENCES, Cell, Row, experiment, make_world, sweep
+from memorywire_evals.bench.fusion_attacks import DEFENCES, Cell, make_world, sweep
 from memorywire_evals.bench.fusion_stores import Overhead, Read, compare, overhead
+from memorywire_evals.bench.paper_fusion import HEADERS as PAPER_HEADERS
+from memorywire_evals.bench.paper_fusion import Experiment, list_rows, run_paper
 from memorywire_evals.bench.report import describe, markdown_table
 
 _SHOWN_QUALITY = 0.9
@@ -26,7 +28,7 @@ class FusionReport(Struct, frozen=True, kw_only=True):
     seed: int
     queries: int
     cells: tuple[Cell, ...]
-    paper: tuple[Row, ...]
+    paper: tuple[Experiment, ...]
     overhead: Overhead
     reads: tuple[Read, ...]
 
@@ -102,8 +104,8 @@ class FusionReport(Struct, frozen=True, kw_only=True):
             "## Each defence at its worst",
             markdown_table(SUM_HEADERS, list(self.sums())),
             "## The paper's experiment",
-            "Two honest stores, one rogue with K poisons on top: recall@5 / share of poison in the five.",
-            markdown_table(("K", *_SHOWN), list(self._paper())),
+            PAPER_NOTE,
+            markdown_table(PAPER_HEADERS, list(list_rows(self.paper))),
             f"## Stores of quality {_SHOWN_QUALITY}",
             "Recall@5 / poison; for the id bump, recall@5 / share of pushed memories.",
             markdown_table(("attack", "n", "f", *_SHOWN), list(self._attacks())),
@@ -115,11 +117,6 @@ class FusionReport(Struct, frozen=True, kw_only=True):
         ]
         return "\n\n".join(parts) + "\n"
 
-    def _paper(self) -> Iterator[Sequence[str]]:
-        results = {(row.poisons, row.defence): f"{row.recall:.2f} / {row.leak:.2f}" for row in self.paper}
-        for poisons in sorted({row.poisons for row in self.paper}):
-            yield (str(poisons), *(results[poisons, defence] for defence in _SHOWN))
-
     def _attacks(self) -> Iterator[Sequence[str]]:
         shown = [cell for cell in self.cells if cell.quality == _SHOWN_QUALITY]
         results = {(cell.attack, cell.stores, cell.rogues, cell.defence): cell for cell in shown}
@@ -129,6 +126,11 @@ class FusionReport(Struct, frozen=True, kw_only=True):
                 cells = [results[attack, stores, rogues, defence] for defence in _SHOWN]
                 yield (attack, str(stores), str(rogues), *(_pair(cell) for cell in cells))
 
+
+PAPER_NOTE = (
+    "Two honest stores, one rogue with K invented ids on top, by the formula alone: recall@5, share of "
+    "invented ids in the five, share of gold lost."
+)
 
 SUM_HEADERS = (
     "defence",
@@ -186,6 +188,7 @@ async def bench_fusion(
         watch("what the router costs")
         cost = await overhead(Path(place), rounds=rounds, clock=clock)
         reads = await compare(Path(place), clock=clock, watch=watch)
+        paper = await run_paper(Path(place), clock=clock)
     embedder = open_embedder("minilm")
     world = await make_world(embedder)
     await embedder.close()
@@ -195,7 +198,7 @@ async def bench_fusion(
         seed=seed,
         queries=queries,
         cells=tuple(sweep(world, queries=queries, seed=seed, watch=watch)),
-        paper=tuple(experiment(world)),
+        paper=tuple(paper),
         overhead=cost,
         reads=tuple(reads),
     )

@@ -124,7 +124,9 @@ async def _run(
     watch(f"{case.id}: {way.name}")
     place = await asyncio.to_thread(mkdtemp, dir=folder)
     stores = [_store(name, place) for name in way.stores]
-    several = Several(routing=Routing(rerank=way.rerank), deadline=_PATIENCE, route=way.route)
+    several = Several(
+        routing=Routing(rerank=way.rerank), deadline=_PATIENCE, writing=_PATIENCE, route=way.route
+    )
     journal = f"sqlite://{place}/journal.db"
     async with Memory(
         "reading", stores, several=several, policy="open", journal=journal, clock=clock
@@ -218,6 +220,7 @@ async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
         embedder="minilm",
         embedder_key=None,
         clock=clock,
+        several=Several(deadline=_PATIENCE, writing=_PATIENCE),
     )
     try:
         await _fill_stores(some, container.context)

@@ -22,33 +22,57 @@ if TYPE_CHECKING:
 
 @click.command("fusion")
 @click.option("--queries", type=click.IntRange(1), metavar="N", default=42, help="Questions of each cell.")
-@click.option("--seed", type=click.IntRange(0), metavar="N", default=1, help="Of the dice.")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help="Of the dice; 1, with --paper 1337, when not given."
+)
 @click.option(
     "--rounds", type=click.IntRange(1), metavar="N", default=200, help="How often the cost is measured."
 )
 @click.option(
     "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the report to this file."
 )
+@click.option("--paper", is_flag=True, help="Only the paper's experiment, with a JSON file for each fusion.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="The folder of these files.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
-def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json: bool) -> None:
+def fusion(
+    queries: int,
+    seed: int | None,
+    rounds: int,
+    markdown: Path | None,
+    paper: bool,
+    out: Path,
+    as_json: bool,
+) -> None:
     """Set rogue stores on the fusion of several, and say what reaches the answer.
 
     The paper's experiment, and a harder one: two to seven stores that see dimly, any number but one of them
     rogue, seven attacks, eight defences. What a router costs over the slowest of its stores; and what ways to
     read several stores find, all of them joined or one chosen by a rule.
+
+    With `--paper` only the paper's table: 50 memories, 20 queries with two gold ids, 0 to 50 injected ids.
     """
     import asyncio
 
     from memorywire.app.settings import data_home
     from memorywire_evals.bench.fusion_report import FIGURE_HEADERS, READ_HEADERS, SUM_HEADERS, bench_fusion
 
+    if paper:
+        with problems(as_json=as_json):
+            _run_paper(seed, out, markdown, as_json)
+        return
     home = data_home(os.environ)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with Progress("fusing", None) as progress:
         report = asyncio.run(
             bench_fusion(
                 queries=queries,
-                seed=seed,
+                seed=1 if seed is None else seed,
                 rounds=rounds,
                 folder=home,
                 clock=system_clock,
@@ -69,6 +93,34 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
         click.echo(report.cost())
     if markdown is not None:
         markdown.write_text(report.markdown(), encoding="utf-8")
+
+
+def _run_paper(seed: int | None, out: Path, markdown: Path | None, as_json: bool) -> None:
+    import asyncio
+
+    from memorywire_evals.bench.fusion_report import PAPER_NOTE
+    from memorywire_evals.bench.paper_fusion import HEADERS, SEED, list_rows, run_paper
+    from memorywire_evals.bench.report import describe, markdown_table
+    from memorywire_evals.commands.eval_options import today, typed
+
+    experiments = asyncio.run(
+        run_paper(_data_folder(), seed=SEED if seed is None else seed, clock=system_clock)
+    )
+    about = {"date": today(), "command": typed(), "machine": describe()}
+    documents = [one.json() | about for one in experiments]
+    out.mkdir(parents=True, exist_ok=True)
+    for document in documents:
+        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        (out / f"adversarial-results.{document['fusion']}.json").write_text(text, encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(documents, ensure_ascii=False, indent=2))
+    else:
+        click.echo(PAPER_NOTE)
+        for line in format_table(HEADERS, list(list_rows(experiments)), elastic=HEADERS[0]):
+            click.echo(line)
+    if markdown is not None:
+        page = f"{PAPER_NOTE}\n\n{markdown_table(HEADERS, list(list_rows(experiments)))}\n"
+        markdown.write_text(page, encoding="utf-8")
 
 
 _HEADERS = ["WHAT", "WHO", "A SECOND", "CPU US", "OF BARE"]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from memorywire.cli.context import CliContext
 from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.terminal import format_table
+from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 from memorywire_evals.commands.assistant import COMMANDS
 from memorywire_evals.commands.eval_options import (
@@ -253,6 +254,7 @@ def _set_command(name: str, sets: list[str], about: str) -> click.Command:
 
     callback: Callable[..., None] = measure
     options = [*OPTIONS, *([_PARITY] if name in KINDS and KINDS[name].parity else [])]
+    options += [_PAPER] if name == "micro" else []
     for option in reversed(options):
         callback = option(callback)
     return click.command(name, help=about)(callback)
@@ -265,10 +267,21 @@ _PARITY = click.option(
 )
 
 
-def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
+_PAPER = click.option(
+    "--paper",
+    is_flag=True,
+    help="The paper's table instead: ten users, single calls with their embedding, and their latencies.",
+)
+
+
+def _measure(
+    kinds: list[Kind], *, as_json: bool, parity: bool = False, paper: bool = False, **options: Any
+) -> None:
     with problems(as_json=as_json):
         plans = [build_plan(kind, **options) for kind in kinds]
-        if parity:  # of one set
+        if paper:
+            _measure_paper(plans[0], as_json)
+        elif parity:  # of one set
             _check_parity(plans[0], as_json)
         elif len(plans) == 1:
             _measure_one(plans[0], as_json)
@@ -283,6 +296,26 @@ def _measure_one(plan: "Plan", as_json: bool) -> None:
     else:
         _show(document)
     _refuse(document["summary"]["void"])
+
+
+def _measure_paper(plan: "Plan", as_json: bool) -> None:
+    """Print the paper's table, and keep it as the results of `micro-paper`."""
+    import asyncio
+
+    from memorywire_evals.paper import HEADERS as PAPER_HEADERS
+    from memorywire_evals.paper import list_rows, run_micro_paper
+    from memorywire_evals.results import write_document
+
+    document = asyncio.run(
+        run_micro_paper(plan.stores, plan.embedder, clock=system_clock, embedder_key=plan.embedder_key)
+    )
+    document |= {"date": today(), "command": typed()}
+    write_document(plan.out, "micro-paper", document)
+    if as_json:
+        CliContext.print_json(document)
+        return
+    for line in format_table(PAPER_HEADERS, list(list_rows(document)), elastic="metric"):
+        click.echo(line)
 
 
 def _measure_all(plans: "list[Plan]", as_json: bool) -> None:

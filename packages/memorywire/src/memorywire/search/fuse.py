@@ -1,7 +1,8 @@
 """Fusion: the rankings of several stores become one, in which no store can shout.
 
 Reciprocal ranks count places, not scores (1 / (60 + place), the best at place 0); `max` and `weighted` use
-scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Ties are broken by id.
+scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Ties are broken by id; those of
+`max` first by the number of stores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,9 @@ def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
         for versions in wordings.values()
         if (enough := [votes for votes in versions if _has_quorum(votes, rules)])
     ]
-    return sorted(results, key=lambda one: (-one.score, one.record.id))
+    # Any store can claim the highest score, so that claims alone must not order what has it.
+    support = rules.fusion is Fusion.MAX
+    return sorted(results, key=lambda one: (-one.score, -len(one.hits) * support, one.record.id))
 
 
 def _find_wording(versions: list[_Votes], record: Record) -> _Votes:
@@ -104,7 +107,9 @@ def _compute_vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: 
         case Fusion.MAX:
             return _clip(hit.score)
         case Fusion.WEIGHTED:
-            return weight * _clip(hit.score) / best
+            # Half for returning it, half by its score: of stores with equal weights, two that agree
+            # outvote one that stands alone, whatever score it claims.
+            return weight * (1 + _clip(hit.score) / best) / 2
 
 
 def _clip(score: float) -> float:
