@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from memorywire.model.consolidation import Pass, Retention
-from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.pipeline.context import Context
 from memorywire.search.embed import open_embedder
 from memorywire_consolidate.likeness import Change, fit_thresholds
-from memorywire_consolidate.passes import find_conflicts, find_exact, find_excess, find_semantic
+from memorywire_consolidate.passes import find_conflicts, find_exact, find_excess, find_semantic, find_unused
 from memorywire_consolidate.run import ConsolidationRun, dream
 from tests.dreaming.scope import SCOPE, remember_next, run_story
 from tests.engine.stage import HandClock
@@ -158,3 +158,33 @@ def test_a_statement_longer_than_any_that_was_fitted_is_for_a_person_to_judge() 
         assert (step.name, step.sure) == (Pass.SEMANTIC, False)
 
     run_story(story)
+
+
+@pytest.mark.parametrize("tag", ["know", "do", "blacklist"])
+def test_a_rule_is_pinned_in_every_pass(tag: str) -> None:
+    rule = a_memory("Always run the tests before you push", at=1, tags=(tag,), id="rule", confidence=0.1)
+    others = [a_memory(f"fact number {number}", at=number + 2, id=f"f{number}") for number in range(3)]
+    capped = Retention(most={MemoryType.SEMANTIC: 1}, days={MemoryType.SEMANTIC: 1})
+    ended = {id for step in find_excess([rule, *others], capped) for id in step.ids}
+    assert ended == {"f0", "f1", "f2"}
+    unused = {id for step in find_unused([rule, *others], capped, 10**15) for id in step.ids}
+    assert unused == {"f0", "f1", "f2"}
+    plain = replace(rule, tags=())  # the control
+    assert "rule" in {id for step in find_excess([plain, *others], capped) for id in step.ids}
+    poison = replace(rule, trust=Trust.UNTRUSTED)
+    assert "rule" in {id for step in find_excess([poison, *others], capped) for id in step.ids}
+
+
+def test_what_expires_never_ends_what_does_not() -> None:
+    older = a_memory("Ana lives in Graz.", at=1, id="older")
+    later = a_memory("Ana lives in Linz.", at=2, id="later")
+
+    def sure(older: Record, later: Record) -> bool:
+        [step] = find_conflicts([(older, older), (later, later)], Retention())
+        assert (step.kept, step.ids) == ("later", ("older",))
+        return step.sure
+
+    assert sure(older, later)  # the control
+    assert not sure(older, replace(later, expires_at=10**15))
+    assert not sure(replace(older, expires_at=10**15 + 1), replace(later, expires_at=10**15))
+    assert sure(replace(older, expires_at=10**15), replace(later, expires_at=10**15 + 1))

@@ -265,6 +265,8 @@ def _find_doubt(older: Record, later: Record, contrast: Contrast, *, pinned: boo
         return "contradicts what was said at the same moment"
     if list(Trust).index(older.trust) > list(Trust).index(later.trust):
         return "contradicts a later one of a less trusted source"
+    if later.expires_at is not None and later.expires_at < (older.expires_at or math.inf):
+        return "contradicts a later one that expires sooner"
     if older.confidence - later.confidence > _SURER:
         return "contradicts a later one that is less sure"
     return None

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from memorywire.model.label import MARK
-from memorywire.model.record import Json, MemoryType, Record
+from memorywire.model.record import Json, MemoryType, Record, Trust
 
 PIN = "pinned"
 OFF = "off"
@@ -17,6 +17,7 @@ DEFAULT_CONSOLIDATOR = "memorywire"
 _DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
 _MOST = dict.fromkeys(MemoryType, 50_000)
 _AT_LEAST = 10
+_RULES = frozenset({"know", "do", "blacklist"})  # the tags that `facts.rules` gives
 _MILLION = 1_000_000
 
 
@@ -24,7 +25,8 @@ class Retention(Struct, frozen=True, kw_only=True):
     """For each type, how many days an unused memory stays and how many memories one user may have.
 
     A type that is not listed has no limit; neither has a memory that is pinned: with the field `pinned` of a
-    remember, by `metadata.pinned`, or by one of the tags `pins`.
+    remember, by `metadata.pinned`, or by one of the tags `pins`. Rules of sessions (`know`, `do`,
+    `blacklist`) are pinned too, unless they come from an untrusted source.
     """
 
     days: Mapping[MemoryType, int] = field(default_factory=lambda: _DAYS)
@@ -35,6 +37,8 @@ class Retention(Struct, frozen=True, kw_only=True):
     def pinned(self, record: Record) -> bool:
         """Whether the memory is pinned."""
         if not self.pins.isdisjoint(record.tags) or record.metadata.get(PIN) is True:
+            return True
+        if record.trust is not Trust.UNTRUSTED and not _RULES.isdisjoint(record.tags):
             return True
         mark = record.metadata.get(MARK)
         return isinstance(mark, Mapping) and mark.get(PIN) is True
