@@ -26,6 +26,9 @@ def a_state(folder: Path) -> bytes:
     return db.serialize("main")
 
 
+_WHY = ("--reasoning", "somebody said so")
+
+
 def fill(folder: Path, **variables: str) -> None:
     """Write something of everything that the ledger speaks of; memories are named by what became of them."""
     typed = Inside(folder / "home")
@@ -35,13 +38,24 @@ def fill(folder: Path, **variables: str) -> None:
         assert done.code == 0, (words, done)
         return done.out
 
-    for id in ("live", "old", "merged", "kept", "erased", "twin"):
-        do("remember", f"{id} says one thing", "--id", id, "--user", "ana", "--idempotency-key", f"key-{id}")
+    for id in ("live", "old", "merged", "kept", "erased", "twin", "gone"):
+        do(
+            "remember",
+            f"{id} says one thing",
+            "--id",
+            id,
+            "--user",
+            "ana",
+            "--idempotency-key",
+            f"key-{id}",
+            *_WHY,
+        )
     do("remember", "live says another thing", "--id", "live", "--user", "ana", "--if-version", "1")
     do("remember", "theirs", "--id", "theirs", "--tenant", "acme")
     do("forget", "old", "--user", "ana", "--reason", "outdated")
-    do("merge", "kept", "merged", "--user", "ana")
-    do("forget", "erased", "--hard", "--yes", "--user", "ana")
+    do("merge", "kept", "merged", "--user", "ana", *_WHY)
+    do("merge", "kept", "gone", "--user", "ana", *_WHY)
+    do("forget", "erased", "gone", "--hard", "--yes", "--user", "ana", *_WHY)
     do("kv", "set", "colour", "green")
     do("recall", "what says one thing?", "--user", "ana")
     for content in ("waits", "is rejected", "is approved"):
@@ -131,6 +145,7 @@ EDITS: Mapping[str, str] = {
         "DELETE FROM change WHERE seq = (SELECT began FROM version WHERE id = 'twin');"
         " DELETE FROM version WHERE id = 'twin'"
     ),
+    "change: remove a reason of what was not erased": f"UPDATE change SET reason = NULL WHERE {_TWIN}",
     "version: revive a forgotten one": f"UPDATE version SET ended = NULL, reason = NULL WHERE {_OLD}",
     "version: revive a merged one": (
         "UPDATE version SET ended = NULL, reason = NULL, into_id = NULL WHERE id = 'merged'"

@@ -83,7 +83,10 @@ INTERNAL = {
     "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
     "proposal": {"request", "change", "features", "key", "proposer"},  # what it says is for who examines it
 }
-PROJECTED = {"proposal": {"erases", "memories", "preview", "risk"}, "proposal.response": {"request"}}
+PROJECTED = {
+    "proposal": {"erases", "memories", "preview", "reasoning", "risk"},
+    "proposal.response": {"request"},
+}
 
 
 def _wire_fields(kind: type, hidden: set[str]) -> dict[str, FieldInfo]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.consolidation import DREAM, Pass, Step
 from memorywire.model.record import Record, Scope, Standing
-from memorywire.model.requests import Action, Expire, Forget, Merge, Policy, Request, Strategy
+from memorywire.model.requests import Action, Expire, Forget, Merge, Policy, Strategy, Write
 from memorywire.pipeline.merge import merged_record
 from memorywire.pipeline.plan import Plan
 
@@ -92,7 +92,7 @@ class Draft:
         change = Change(
             id=change_id, operation=OPERATIONS[step.name], scope=scope, at=self.now, reason=step.why
         )
-        request: Request = Forget(scope=scope, ids=step.ids, reason=step.why)
+        request: Write = Forget(scope=scope, ids=step.ids, reason=step.why)
         if step.name in _ARCHIVES:
             puts = [
                 self._put(replace(record, updated_at=self.now, standing=Standing.ARCHIVED))

@@ -245,8 +245,11 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
             await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
         if draft.erased:
             erasures = row | {"ids": [encode_text(id) for id in draft.erased]}
-            for query in ("erase_fingerprints", "erase_postings", "erase_versions", "erase_recalls"):
+            for query in _ERASING:
                 await db.execute(QUERIES[query], erasures)
+
+
+_ERASING = ("erase_fingerprints", "erase_reasons", "erase_postings", "erase_versions", "erase_recalls")
 
 
 def _dump_groups(versions: Sequence[dict[str, Any]]) -> list[str]:

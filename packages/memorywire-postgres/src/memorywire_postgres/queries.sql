@@ -90,11 +90,16 @@ WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 DELETE FROM recall WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 
 -- name: erase_fingerprints
-UPDATE change SET fingerprint = NULL
+UPDATE change SET fingerprint = NULL, reason = NULL
 WHERE tenant = %(tenant)s AND (
   about = ANY(%(ids)s)
   OR (agent = %(agent)s AND seq IN (SELECT began FROM version WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)))
 );
+
+-- name: erase_reasons
+UPDATE change SET reason = NULL
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND seq <> %(seq)s
+  AND seq IN (SELECT ended FROM version WHERE tenant = %(tenant)s AND id = ANY(%(ids)s));
 
 -- name: touch
 INSERT INTO recall (tenant, id, at, count)

@@ -284,12 +284,19 @@ async def history_shows_that_it_was_not_what_it_said(store: Store) -> None:
 @requires(Feature.HARD_DELETE, Feature.HISTORY, Feature.IDEMPOTENCY)
 async def a_request_is_forgotten_with_what_it_said(store: Store) -> None:
     record = a_record(a_scope())
-    change = a_change(record.scope, beginning(record), key="k", fingerprint="hash of the content")
-    await store.write(change)
+    change = a_change(
+        record.scope, beginning(record), key="k", fingerprint="hash of the content", reason="they said so"
+    )
+    ending_it = a_change(record.scope, ending(record), reason="they take it back")
+    for one in (change, ending_it):
+        await store.write(one)
     await _erase(store, record)
     books = historian(store)
     footprint = present(await books.committed(record.scope, "k"), "the change of the key")
-    same((footprint.change.id, footprint.change.fingerprint), (change.id, None))
+    left = (footprint.change.id, footprint.change.fingerprint, footprint.change.reason)
+    same(left, (change.id, None, None))
+    ended = present(await books.footprint(record.scope, ending_it.id), "the change that ended it")
+    same(ended.change.reason, None)
 
 
 @requires(Feature.HARD_DELETE, Feature.HISTORY)

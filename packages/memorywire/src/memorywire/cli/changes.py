@@ -6,7 +6,7 @@ import click
 
 from memorywire.cli.context import Answer, CliContext, shared, store_names
 from memorywire.cli.ids import resolve_change_id
-from memorywire.cli.inputs import limit_option, option
+from memorywire.cli.inputs import limit_option, option, review_options
 from memorywire.cli.recall import format_content
 from memorywire.cli.terminal import clean, format_table, format_time, shorten, style
 from memorywire.model.errors import CapabilityUnsupported, Forbidden, NotFound
@@ -31,8 +31,9 @@ def changes_command(cli: CliContext, limit: int) -> None:
 @click.command("undo")
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @option("--last", "Undo the newest change that is not undone yet.")
+@review_options
 @shared
-def undo_command(cli: CliContext, change_id: str | None, last: bool) -> None:
+def undo_command(cli: CliContext, change_id: str | None, last: bool, **fields: Json) -> None:
     """Undo a change.
 
     The beginning of the id is enough. An undo is a change too, so it can be undone. `memorywire changes`
@@ -41,7 +42,7 @@ def undo_command(cli: CliContext, change_id: str | None, last: bool) -> None:
     if last == (change_id is not None):
         raise click.UsageError("name a CHANGE, or give --last")
     change_id = _find_last_change(cli) if change_id is None else resolve_change_id(cli, change_id)
-    cli.show(cli.call("undo", change_id=change_id), render_undo)
+    cli.show(cli.call("undo", change_id=change_id, **fields), render_undo)
 
 
 def _find_last_change(cli: CliContext) -> str:

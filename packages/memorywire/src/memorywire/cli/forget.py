@@ -8,7 +8,7 @@ import click
 from memorywire.cli.context import Answer, CliContext, scoped, shared, store_names
 from memorywire.cli.hints import note_filter_doubts
 from memorywire.cli.ids import resolve_memory_ids
-from memorywire.cli.inputs import TYPES, option, parse_json_object
+from memorywire.cli.inputs import TYPES, option, parse_json_object, review_options
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import load_contents
 from memorywire.cli.terminal import clean, shorten
@@ -36,6 +36,7 @@ _WIDTH = 60
 @option("--dry-run", "Show what would be forgotten and change nothing.")
 @option("--max-affected N", "Refuse to forget more than N.", type=int)
 @option("--yes", "Do not ask before applying a filter or erasing.")
+@review_options
 @shared
 def forget_command(
     cli: CliContext,
@@ -177,6 +178,7 @@ _DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
 @option("--dry-run", "Show what would happen and change nothing.")
 @option("--max-affected N", "Refuse to change more than N.", type=int)
 @option("--yes", "Do not ask for confirmation on a terminal.")
+@review_options
 @shared
 def expire_command(
     cli: CliContext,
@@ -185,6 +187,8 @@ def expire_command(
     dry_run: bool,
     max_affected: int | None,
     yes: bool,
+    approval_required: bool,
+    reasoning: str | None,
     **conditions: Json,
 ) -> None:
     """Forget, archive or demote old memories.
@@ -197,7 +201,8 @@ def expire_command(
     if not policy:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in conditions)
         raise InvalidRequest(f"give at least one condition: {options}", field="policy")
-    request = {"policy": policy, "action": action}
+    review = {"approval_required": approval_required, "reasoning": reasoning}
+    request = {"policy": policy, "action": action, **review}
     if not (dry_run or yes) and max_affected is None and sys.stdin.isatty():
         ids = cli.call("expire", **request, dry_run=True)["matched_ids"]
         max_affected = confirm_ids(cli, action or Action.FORGET, ids) if ids else None
@@ -226,6 +231,7 @@ _STRATEGIES = click.Choice([strategy.value for strategy in Strategy])
 @click.argument("duplicates", nargs=-1, required=True, metavar="DUPLICATE...")
 @option("--strategy", "What the result contains; default: keep_canonical.", type=_STRATEGIES)
 @option("--if-version N", "Only if CANONICAL is at version N.", type=int)
+@review_options
 @shared
 def merge_command(cli: CliContext, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
     """Merge every DUPLICATE into CANONICAL.

@@ -11,6 +11,7 @@ from memorywire.cli.inputs import (
     PAST,
     TYPES,
     TextCommand,
+    approval_option,
     option,
     parse_json_object,
     parse_min_relevance,
@@ -59,6 +60,7 @@ _ROUNDING = 1e-6
 @option("--dedup", "What to do with hits that repeat a better one.", type=_DEDUP)
 @option("--dedup-threshold 0..1", "How similar they are; default: 0.95.", type=float)
 @option("--explain", "Show the signals of every score, and the near misses.")
+@approval_option
 @shared
 def recall_command(
     cli: CliContext,

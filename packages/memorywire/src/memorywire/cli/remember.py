@@ -16,6 +16,7 @@ from memorywire.cli.inputs import (
     parse_json_object,
     parse_past,
     read_text,
+    review_options,
 )
 from memorywire.cli.terminal import clean
 from memorywire.model.label import Kind
@@ -56,7 +57,7 @@ _TRUSTS = click.Choice([level.value for level in Trust])
     default=None,
     show_default=False,
 )
-@option("--approval-required", "Hold it until a person approves it.")
+@review_options
 @option(
     "--privacy-intent JSON",
     'A rule for this memory, e.g. {"verdict": "refuse", "contains_secret": true}.',

@@ -56,6 +56,10 @@ def render_proposal(answer: Answer, approve: str) -> Iterator[str]:
     whose += f", user {proposal['user_id']}" if "user_id" in proposal else ""
     yield f"  {proposal['operation']} by {clean(proposal['caller'])} for {clean(whose)}"
     yield f"  held by rule {clean(proposal['rule'])}: {clean(proposal['why'])}"
+    if "reasoning" in proposal:
+        yield f"  reasoning: {clean(proposal['reasoning'])}"
+    if proposal["operation"] == "recall" and "preview" in proposal:
+        yield f"  query: {clean(proposal['preview'])}"
     labels = {"secrets": "secrets removed", "instructions": "instructions to the model"}
     for name, label in labels.items():
         if proposal[name]:

@@ -38,6 +38,7 @@ from memorywire.client.options import (
     RecallOptions,
     RememberOptions,
     ScopeOption,
+    WriteOptions,
     check_opening,
     default_scope,
     moments,
@@ -199,7 +200,7 @@ class Memory(Overseeing):
 
         Options: `type`, `kind`, `slot`, `pinned`, `metadata`, `tags`, `source`, `session_id`, `confidence`,
         `trust`, `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`,
-        `idempotency_key`, `approval_required`, `privacy_intent`, `user_id`, `team`.
+        `idempotency_key`, `approval_required`, `reasoning`, `privacy_intent`, `user_id`, `team`.
         """
         fields = {"type": "semantic", **options}
         return await self._ask(Remembered, "remember", self._payload(fields, content=content))
@@ -235,7 +236,7 @@ class Memory(Overseeing):
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`, `team`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `approval_required`, `user_id`, `scope`, `team`.
         """
         payload = self._payload(options, query=query)
         if "scope" not in payload:
@@ -267,7 +268,8 @@ class Memory(Overseeing):
     ) -> Forgotten:
         """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good.
 
-        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `user_id`.
+        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `approval_required`,
+        `reasoning`, `user_id`.
         """
         names = [ids] if isinstance(ids, str) else ids
         return await self._ask(Forgotten, "forget", self._payload(options, ids=names))
@@ -278,7 +280,7 @@ class Memory(Overseeing):
         """Merge duplicates into one memory that stays.
 
         Options: `strategy` (`keep_canonical`, `merge_content`, `keep_highest_confidence`), `if_version`,
-        `user_id`.
+        `approval_required`, `reasoning`, `user_id`.
         """
         payload = self._payload(options, canonical=canonical, duplicates=duplicates)
         return await self._ask(Merged, "merge", payload)
@@ -287,7 +289,8 @@ class Memory(Overseeing):
         """Forget, archive or demote the memories that meet all conditions of the policy.
 
         The conditions are `older_than_days`, `type`, `confidence_below` and `no_recall_in_days`.
-        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `user_id`.
+        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `approval_required`,
+        `reasoning`, `user_id`.
         """
         return await self._ask(Expired, "expire", self._payload(options, policy=policy))
 
@@ -313,8 +316,11 @@ class Memory(Overseeing):
 
         return await Procedure.load(self, id, **options)
 
-    async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
-        """Undo a change. The undo is a change too and can be undone."""
+    async def undo(self, change_id: str, **options: Unpack[WriteOptions]) -> Undone:
+        """Undo a change. The undo is a change too and can be undone.
+
+        Options: `approval_required`, `reasoning`, `user_id`.
+        """
         return await self._ask(Undone, "undo", self._payload(options, change_id=change_id))
 
     async def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":

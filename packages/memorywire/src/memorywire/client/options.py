@@ -43,6 +43,7 @@ class RememberOptions(ScopeOption, total=False):
     source: str
     expires_at: int | datetime
     approval_required: bool
+    reasoning: str
     id: str
     idempotency_key: str
     occurred_at: int | datetime
@@ -75,6 +76,7 @@ class RecallOptions(ScopeOption, total=False):
     max_tokens: int
     rank: Mapping[str, float]
     dedup: Mapping[str, Any]
+    approval_required: bool
 
 
 class ContextOptions(ScopeOption, total=False):
@@ -82,7 +84,14 @@ class ContextOptions(ScopeOption, total=False):
     recent: int
 
 
-class ForgetOptions(ScopeOption, total=False):
+class WriteOptions(ScopeOption, total=False):
+    """What every change but a remember takes: hold it for a person, and why it is wanted."""
+
+    approval_required: bool
+    reasoning: str
+
+
+class ForgetOptions(WriteOptions, total=False):
     filter: FilterJson
     hard_delete: bool
     reason: str
@@ -90,12 +99,12 @@ class ForgetOptions(ScopeOption, total=False):
     max_affected: int
 
 
-class MergeOptions(ScopeOption, total=False):
+class MergeOptions(WriteOptions, total=False):
     strategy: Literal["keep_canonical", "merge_content", "keep_highest_confidence"]
     if_version: int
 
 
-class ExpireOptions(ScopeOption, total=False):
+class ExpireOptions(WriteOptions, total=False):
     action: Literal["forget", "archive", "demote"]
     dry_run: bool
     max_affected: int

@@ -35,6 +35,7 @@ from memorywire.client.options import (
     ScopeOption,
     TrialOptions,
     VerbName,
+    WriteOptions,
 )
 from memorywire.model.answers import (
     ContextBlock,
@@ -200,7 +201,7 @@ class Memory:
 
         Options: `type`, `kind`, `slot`, `pinned`, `metadata`, `tags`, `source`, `session_id`, `confidence`,
         `trust`, `occurred_at`, `expires_at`, `id`, `if_version`, `supersedes`, `derived_from`,
-        `idempotency_key`, `approval_required`, `privacy_intent`, `user_id`, `team`.
+        `idempotency_key`, `approval_required`, `reasoning`, `privacy_intent`, `user_id`, `team`.
         """
         return self._run(self._memory.remember(content, **options))
 
@@ -223,7 +224,7 @@ class Memory:
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `user_id`, `scope`, `team`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `approval_required`, `user_id`, `scope`, `team`.
         """
         return self._run(self._memory.recall(query, **options))
 
@@ -249,7 +250,8 @@ class Memory:
     def forget(self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]) -> Forgotten:
         """Forget memories by id, by filter, or by both. `hard_delete` erases their content for good.
 
-        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `user_id`.
+        Options: `filter`, `hard_delete`, `reason`, `dry_run`, `max_affected`, `approval_required`,
+        `reasoning`, `user_id`.
         """
         return self._run(self._memory.forget(ids, **options))
 
@@ -257,7 +259,7 @@ class Memory:
         """Merge duplicates into one memory that stays.
 
         Options: `strategy` (`keep_canonical`, `merge_content`, `keep_highest_confidence`), `if_version`,
-        `user_id`.
+        `approval_required`, `reasoning`, `user_id`.
         """
         return self._run(self._memory.merge(canonical, duplicates, **options))
 
@@ -265,7 +267,8 @@ class Memory:
         """Forget, archive or demote the memories that meet all conditions of the policy.
 
         The conditions are `older_than_days`, `type`, `confidence_below` and `no_recall_in_days`.
-        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `user_id`.
+        Options: `action` (`forget`, `archive`, `demote`), `dry_run`, `max_affected`, `approval_required`,
+        `reasoning`, `user_id`.
         """
         return self._run(self._memory.expire(policy, **options))
 
@@ -285,8 +288,11 @@ class Memory:
         """Return all versions of a memory, oldest first."""
         return self._run(self._memory.history(id, **options))
 
-    def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
-        """Undo a change. The undo is a change too and can be undone."""
+    def undo(self, change_id: str, **options: Unpack[WriteOptions]) -> Undone:
+        """Undo a change. The undo is a change too and can be undone.
+
+        Options: `approval_required`, `reasoning`, `user_id`.
+        """
         return self._run(self._memory.undo(change_id, **options))
 
     def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":

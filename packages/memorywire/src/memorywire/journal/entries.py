@@ -241,6 +241,8 @@ def digests_beside(
 ) -> dict[str, Json]:
     """Digests of what a change holds beside its versions."""
     digests: dict[str, Json] = {"digest": _digest([about, key, reason])}
+    if reason is not None:  # an erase removes it, and the rest can still be compared
+        digests["unreasoned"] = _digest([about, key, None])
     return digests if fingerprint is None else digests | {"fingerprint": _digest(fingerprint)}
 
 

@@ -304,7 +304,10 @@ def _beside_faults(
     details = claim.beside or {}
     if not details and beside == (None, None, None, None):
         return
-    if now["digest"] != details.get("digest", now["digest"] if not details else None) and not erased:
+    expected = details.get("digest", now["digest"] if not details else None)
+    if beside[2] is None and "unreasoned" in details and _touches_erased(work, key, beside[0]):
+        expected = details["unreasoned"]
+    if now["digest"] != expected and not erased:
         yield "key, reason or memory it is about"
     if not details and any(value is not None for value in beside) and claim.seq >= _first_told(work):
         yield "key, reason or memory it is about"
@@ -328,6 +331,15 @@ def _has_erased(work: _Comparison, key: tuple[str, str]) -> bool:
     return bool(work.replay.erased) and (
         any(one.by == id and one.erased for one in claims) or not work.replay.changes[key].puts
     )
+
+
+def _touches_erased(work: _Comparison, key: tuple[str, str], about: str | None) -> bool:
+    """Whether the change began or ended a memory that was erased, or found one that says the same."""
+    (tenant, id), replay = key, work.replay
+    starts = (version for version, one in replay.versions.items() if one.by == id)
+    ends = (version for version, one in replay.ended.items() if one.by == id)
+    memories = {(tenant, about), *(version[:2] for version in (*starts, *ends))}
+    return any(memory in replay.erased for memory in memories if memory[0] == tenant)
 
 
 def _compare_versions(work: _Comparison) -> None:

@@ -58,6 +58,7 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
     `erase` names records of which every version is scrubbed: content, metadata, text index and
     vectors leave the file; id, version numbers and times stay as the receipt.
     `key` and `fingerprint` make a retry recognisable; what is erased takes the fingerprint with it.
+    `reason` is why, in the caller's words; what is erased takes the reasons of its changes with it.
     `about` names the memory that made a put unnecessary because it already says the same.
     """
 

@@ -73,6 +73,8 @@ class Remember(Struct, frozen=True, kw_only=True, gc=False):
     kind: Kind | None = None
     slot: str | None = None
     pinned: bool | None = None
+    reasoning: str | None = None
+    """Why the caller wants this write: a reviewer sees it, the change keeps it, and an erase removes it."""
 
 
 class RankWeights(Struct, frozen=True, kw_only=True):
@@ -119,6 +121,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     dedup: Dedup | None = None
     owners: Owners | None = None
     """Without one, the user that the scope names, or all users of the agent."""
+    approval_required: bool = False
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -158,6 +161,8 @@ class Forget(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     dry_run: bool = False
     max_affected: int | None = None
+    approval_required: bool = False
+    reasoning: str | None = None
 
 
 class Merge(Struct, frozen=True, kw_only=True):
@@ -166,6 +171,8 @@ class Merge(Struct, frozen=True, kw_only=True):
     duplicates: tuple[str, ...]
     strategy: Strategy = Strategy.KEEP_CANONICAL
     if_version: int | None = None
+    approval_required: bool = False
+    reasoning: str | None = None
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -183,6 +190,8 @@ class Expire(Struct, frozen=True, kw_only=True):
     action: Action = Action.FORGET
     dry_run: bool = False
     max_affected: int | None = None
+    approval_required: bool = False
+    reasoning: str | None = None
 
 
 class Get(Struct, frozen=True, kw_only=True):
@@ -210,6 +219,8 @@ class History(Struct, frozen=True, kw_only=True):
 class Undo(Struct, frozen=True, kw_only=True):
     scope: Scope
     change_id: str
+    approval_required: bool = False
+    reasoning: str | None = None
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -218,6 +229,9 @@ class Changes(Struct, frozen=True, kw_only=True):
     scope: Scope
     limit: int = 20
 
+
+Write: TypeAlias = Remember | Forget | Merge | Expire | Undo
+"""The requests that change memory; each can demand a review and give its reasoning."""
 
 Request: TypeAlias = (
     Remember

@@ -43,7 +43,7 @@ from memorywire.model.errors import Conflict, Duplicate, MemorywireError, Refuse
 from memorywire.model.proposal import WAITING, Proposal, State, is_agent
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import Remember
-from memorywire.pipeline.context import Context
+from memorywire.pipeline.context import Context, refuse_unreviewed
 from memorywire.pipeline.plan import (
     CommitResult,
     Plan,
@@ -81,6 +81,8 @@ async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
         return []
     transaction = Transaction(context)
     if context.governance is None:
+        for plan in plans:
+            refuse_unreviewed(plan.request)
         return await transaction.commit([Write(plan.change, _NO_ACT) for plan in plans])
     policy = await context.governance.rulebook.policy(plans[0].change.scope.tenant)
     cases = await build_cases(plans, context, policy)
@@ -134,9 +136,10 @@ async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -
             if looks_for_similar:
                 hits = [hit for record in records for hit in await find_similar(record, context)]
                 case = replace(case, similar=tuple([hit.record.id for hit in hits]))
-            if request.approval_required or request.privacy_intent is not None:
-                intent = request.privacy_intent
-                case = replace(case, approval_required=request.approval_required, privacy_intent=intent)
+            if request.privacy_intent is not None:
+                case = replace(case, privacy_intent=request.privacy_intent)
+        if request.approval_required:
+            case = replace(case, approval_required=True)
         cases.append(case)
     return cases
 
@@ -249,8 +252,11 @@ async def _find_waiting(change: Change, context: Context) -> Proposal | None:
 
 
 def _build_repeat_key(plan: Plan, context: Context) -> str:
-    """The same for the same request of the same caller: a repetition finds the proposal that waits."""
-    text = f"{context.require_governance().caller}\n{dumps(plan.request)}"
+    """The same for the same request of the same caller: a repetition finds the proposal that waits.
+
+    A model words its reasoning anew each time, so that is no part of it.
+    """
+    text = f"{context.require_governance().caller}\n{dumps(replace(plan.request, reasoning=None))}"
     return f"{plan.change.operation}:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 

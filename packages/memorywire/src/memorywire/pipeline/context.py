@@ -22,7 +22,7 @@ from memorywire.model.kv import MARK
 from memorywire.model.proposal import Proposal, RecallNote
 from memorywire.model.query import Where
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.requests import Fusion, Recall
+from memorywire.model.requests import Fusion, Recall, Write
 from memorywire.policy.documents import with_rules
 from memorywire.policy.judge import Policy
 from memorywire.policy.patterns import names
@@ -404,6 +404,12 @@ class Context(Struct, frozen=True, kw_only=True):
             if len(page) < PAGE:
                 return
             after = page[-1].id
+
+
+def refuse_unreviewed(request: Write | Recall) -> None:
+    """Refuse a request that demands a review, where nothing could hold it for a person."""
+    if request.approval_required:
+        raise unsupported("approval_required", "no review queue is wired here, and it must not pass unseen")
 
 
 def unsupported(field: str, why: str) -> CapabilityUnsupported:

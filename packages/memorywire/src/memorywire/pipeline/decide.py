@@ -334,6 +334,7 @@ def _combine(changes: Sequence[Change], context: Context) -> Change:
         raise InvalidRequest("a batch is of one agent", field="proposal_ids", fix="decide agent by agent")
     users = {change.scope.user for change in changes}
     operations = {change.operation for change in changes}
+    reasons = {change.reason for change in changes}
     return replace(
         first,
         id=context.mint(),
@@ -343,6 +344,7 @@ def _combine(changes: Sequence[Change], context: Context) -> Change:
         put=tuple(_date_put(put, now) for change in changes for put in change.put),
         end=tuple(end for change in changes for end in change.end),
         erase=tuple(id for change in changes for id in change.erase),
+        reason=first.reason if len(reasons) == 1 else None,  # each proposal keeps its own
         key=first.key if len(changes) == 1 else None,
         fingerprint=first.fingerprint if len(changes) == 1 else None,
     )

@@ -58,7 +58,12 @@ DOUBT = "doubtful-retraction"
 
 async def plan_forget(request: Forget, context: Context) -> Plan:
     """The change that forgets what the request selects; raises TooManyAffected when that is too much."""
-    request = replace(request, reason=context.without_secrets(request.reason))  # a proposal keeps the request
+    # A proposal keeps the request.
+    request = replace(
+        request,
+        reason=context.without_secrets(request.reason),
+        reasoning=context.without_secrets(request.reasoning),
+    )
     records = await _select(request, context)
     ids = [record.id for record in records]
     if request.hard_delete:
@@ -73,9 +78,18 @@ async def plan_forget(request: Forget, context: Context) -> Plan:
         at=context.clock(),
         end=() if request.hard_delete else tuple(ends),
         erase=tuple(ids) if request.hard_delete else (),
-        reason=request.reason,
+        reason=_join_reasons(request),
     )
     return Plan(change=change, request=request, by_filter=not request.ids)
+
+
+def _join_reasons(request: Forget) -> str | None:
+    """What the change keeps: the reason, then the reasoning; an erasure keeps the reason alone.
+
+    A reasoning may quote what is erased, so it must not outlive it.
+    """
+    reasons = (request.reason, None if request.hard_delete else request.reasoning)
+    return "\n".join(filter(None, reasons)) or None
 
 
 def _list_ids(change: Change) -> tuple[str, ...]:
@@ -154,12 +168,15 @@ async def expire(request: Expire, context: Context) -> Expired:
 
 async def plan_expire(request: Expire, context: Context) -> Plan:
     """The change that applies the action to what the policy selects."""
+    request = replace(request, reasoning=context.without_secrets(request.reasoning))
     if request.policy.no_recall_in_days is not None:
         context.tracker("policy.no_recall_in_days")
     now = context.clock()
     records = [record async for record in context.all_matching(_select_expired(request, now))]
     refuse_too_many(len(records), request.max_affected)
-    change = Change(id=context.mint(), operation="expire", scope=request.scope, at=now)
+    change = Change(
+        id=context.mint(), operation="expire", scope=request.scope, at=now, reason=request.reasoning
+    )
     if request.action is Action.FORGET:
         ends = [End(id=one.id, version=one.version, reason=EndReason.EXPIRED) for one in records]
         change = replace(change, end=tuple(ends))

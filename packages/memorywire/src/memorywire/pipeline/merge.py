@@ -35,6 +35,7 @@ async def merge(request: Merge, context: Context) -> Merged:
 
 async def plan_merge(request: Merge, context: Context) -> Plan:
     """The change that puts a new version of the survivor and ends the others."""
+    request = replace(request, reasoning=context.without_secrets(request.reasoning))
     canonical, duplicates = await _read(request, context)
     survivor = _choose_survivor(canonical, duplicates, request.strategy)
     losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
@@ -50,6 +51,7 @@ async def plan_merge(request: Merge, context: Context) -> Plan:
             End(id=loser.id, version=loser.version, reason=EndReason.MERGED, into=survivor.id)
             for loser in losers
         ),
+        reason=request.reasoning,
     )
     return Plan(change=change, request=request)
 

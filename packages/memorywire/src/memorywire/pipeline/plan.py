@@ -13,7 +13,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import size_of
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
-from memorywire.model.requests import METADATA_BYTES_MAX, Request
+from memorywire.model.requests import METADATA_BYTES_MAX, Write
 
 if TYPE_CHECKING:
     from memorywire.pipeline.context import Context
@@ -27,7 +27,7 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     change: Change
-    request: Request
+    request: Write
     by_filter: bool = False
     secrets: tuple[tuple[str, str], ...] = ()
 

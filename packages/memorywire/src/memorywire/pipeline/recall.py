@@ -38,7 +38,7 @@ from memorywire.pipeline.candidates import (
     has_untrusted,
     search_stores,
 )
-from memorywire.pipeline.context import Context, unsupported
+from memorywire.pipeline.context import Context, refuse_unreviewed, unsupported
 from memorywire.pipeline.fairness import Balanced, balance
 from memorywire.pipeline.plan import entry_about
 from memorywire.policy.judge import Case, Judgement, Policy, judge
@@ -70,15 +70,17 @@ async def check_permission(request: Recall, context: Context) -> None:
     forget by accident.
     """
     if context.governance is None:
+        refuse_unreviewed(request)
         return
     policy = await context.governance.rulebook.policy(request.scope.tenant)
-    if policy.about[Operation.RECALL]:
+    if policy.about[Operation.RECALL] or request.approval_required:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
         case = Case(
             operation="recall",
             scope=request.scope,
             caller=context.governance.caller,
             owners=request.owners or (Owners.ALL if request.scope.user is None else Owners.USER),
+            approval_required=request.approval_required,
         )
         judgement = judge(case, replace(policy, rules=about, default=Verdict.ALLOW))
         if judgement.verdict is Verdict.REFUSE:
@@ -149,7 +151,7 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
             caller=governance.caller,
             rule=judgement.rule,
             why=judgement.reason,
-            request=request,
+            request=replace(request, query=redact_query(request, context)),
             change=None,
             key=key,
             expires_at=now + policy.pending_days * DAY_MS,

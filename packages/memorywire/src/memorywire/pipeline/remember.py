@@ -27,7 +27,7 @@ from memorywire.model.proposal import WAITING
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust, digest_content
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import commit
-from memorywire.pipeline.context import Context, unsupported
+from memorywire.pipeline.context import Context, refuse_unreviewed, unsupported
 from memorywire.pipeline.plan import CommitResult, Plan, build_committed, build_staged, refuse_large
 from memorywire.pipeline.transaction import catch_each, gather_results
 from memorywire.policy.injection import find_clear
@@ -160,7 +160,7 @@ def fingerprint(request: Remember) -> str | None:
     return hashlib.blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-_LATER_FIELDS = frozenset({"kind", "slot", "pinned"})
+_LATER_FIELDS = frozenset({"kind", "slot", "pinned", "reasoning"})
 """Fields that came after fingerprints were first kept; absent, they must not change an old one."""
 
 
@@ -208,10 +208,7 @@ async def _read_origin_trust(request: Remember, context: Context) -> list[Trust]
 
 
 def _refuse_what_is_not_wired(request: Remember) -> None:
-    if request.approval_required:
-        raise unsupported(
-            "approval_required", "no review queue is wired here, and the write must not pass unseen"
-        )
+    refuse_unreviewed(request)
     if request.privacy_intent is not None:
         raise unsupported("privacy_intent", "no policy is wired here that could honour it")
 
@@ -406,6 +403,7 @@ async def plan_remember(
         at=now,
         put=(Put(record=record, base=base, unique=unique),),
         end=_end_each(old_records, record.id) if old_records else (),
+        reason=request.reasoning,
         key=build_stored_key(request) if has_key else None,
         fingerprint=fingerprint(request) if has_key else None,
     )
@@ -427,6 +425,7 @@ def _plan_duplicate(
         end=_end_each([old for old in old_records if old.id != twin.id], twin.id),
         key=build_stored_key(request),
         fingerprint=fingerprint(request),
+        reason=request.reasoning,
         about=twin.id,
     )
     if change.end or change.key is not None:

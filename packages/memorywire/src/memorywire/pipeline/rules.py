@@ -25,7 +25,7 @@ from memorywire.model.oversight import (
 )
 from memorywire.model.proposal import Proposal, State, Verb
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.requests import Expire, Forget, Remember, Undo
+from memorywire.model.requests import Expire, Forget, Recall, Undo, Write
 from memorywire.pipeline.context import PAGE, Context
 from memorywire.pipeline.plan import CommitResult, entry_of
 from memorywire.pipeline.transaction import Transaction
@@ -87,7 +87,7 @@ def build_held_case(proposal: Proposal) -> Case:
         secrets=proposal.secrets,
         instructions=proposal.instructions,
         similar=proposal.similar,
-        approval_required=isinstance(request, Remember) and request.approval_required,
+        approval_required=isinstance(request, Write | Recall) and request.approval_required,
     )
 
 

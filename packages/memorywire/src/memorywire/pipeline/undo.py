@@ -29,6 +29,7 @@ async def undo(request: Undo, context: Context) -> Undone:
 
 async def plan_undo(request: Undo, context: Context) -> Plan:
     """The change that takes back the one the request names; raises NotFound when there is none."""
+    request = replace(request, reasoning=context.without_secrets(request.reasoning))
     footprint = await context.historian("undo").footprint(request.scope, request.change_id)
     if footprint is None:
         fix = "see: memorywire changes"
@@ -57,6 +58,7 @@ async def build_reversal(request: Undo, footprint: Footprint, context: Context) 
             for id, new in new_versions.items()
             if id not in old_versions
         ),
+        reason=request.reasoning,
         undoes=footprint.change.id,
     )
 

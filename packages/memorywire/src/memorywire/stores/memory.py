@@ -96,7 +96,7 @@ class MemoryStore:
             replace(change, put=(), end=(), erase=()), sequence=draft.sequence
         )
         for id in erasures:
-            self._forget_traces((tenant, id))
+            self._forget_traces((tenant, id), change.id)
         return draft.sequence
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -226,16 +226,22 @@ class MemoryStore:
             ended=tuple(v for v in versions if v.ended == commit.sequence),
         )
 
-    def _forget_traces(self, key: _Key) -> None:
-        """Remove what could still betray an erased content: fingerprints of requests, and recall times."""
+    def _forget_traces(self, key: _Key, by: str) -> None:
+        """Remove what could still betray a content that change `by` erased.
+
+        That is fingerprints of requests, the reasons of the changes that began or ended it, and recall times.
+        """
         self._recalled.pop(key, None)
         self._recalls.pop(key, None)
         tenant, id = key
         begun_by = {link.version.began_by for link in self._chains[key]}
+        ended_by = {link.version.ended_by for link in self._chains[key]} - {by}
         for (owner, change_id), commit in self._commits.items():
             if owner == tenant and (change_id in begun_by or commit.change.about == id):
-                forgetful = replace(commit.change, fingerprint=None)
+                forgetful = replace(commit.change, fingerprint=None, reason=None)
                 self._commits[owner, change_id] = replace(commit, change=forgetful)
+            elif owner == tenant and change_id in ended_by:
+                self._commits[owner, change_id] = replace(commit, change=replace(commit.change, reason=None))
 
 
 class _Draft:

@@ -90,6 +90,7 @@ from memorywire.model.requests import (
     Request,
     Strategy,
     Undo,
+    Write,
 )
 from memorywire.wire import spec, strict
 from memorywire.wire.filters import decode_filter
@@ -157,6 +158,7 @@ class _PlainRemember(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     session_id: _Name = "-"
     idempotency_key: _Name = "-"
     approval_required: bool = False
+    reasoning: Annotated[str, Meta(max_length=4096)] = ""
     pinned: bool = False
 
 
@@ -170,6 +172,7 @@ class _PlainRecall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     k: Annotated[int, Meta(ge=1, le=1000)] = 5
     min_relevance: Annotated[float, Meta(ge=0, le=1)] | Literal["auto", "off"] = "auto"
     explain: bool = False
+    approval_required: bool = False
 
 
 _PLAIN: Mapping[str, type[Struct]] = {"remember": _PlainRemember, "recall": _PlainRecall}
@@ -383,6 +386,10 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
         document["erases"] = True
     if proposal.change is not None and proposal.change.put:
         document["preview"] = proposal.change.put[0].record.words[:_PREVIEW]
+    if isinstance(proposal.request, Recall):
+        document["preview"] = proposal.request.query[:_PREVIEW]
+    elif isinstance(proposal.request, Write) and proposal.request.reasoning is not None:
+        document["reasoning"] = proposal.request.reasoning
     return {"id": document.pop("id"), **document}
 
 

@@ -389,8 +389,10 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
             )
     clean, findings = _redact_fields(request, redactor)
     intent, more = redactor.json(request.privacy_intent, "privacy_intent")
-    findings += more
-    return (replace(request, **clean, privacy_intent=intent) if findings else request), tuple(findings)
+    reasoning, others = redactor.json(request.reasoning, "reasoning")
+    findings += (*more, *others)
+    beside = {"privacy_intent": intent, "reasoning": reasoning}
+    return (replace(request, **clean, **beside) if findings else request), tuple(findings)
 
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
@@ -400,7 +402,7 @@ def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
     for one in requests:
         names += (one.scope.agent, one.scope.user, one.slot, one.id, one.idempotency_key, one.source)
         names += (one.session_id, *one.supersedes, *one.derived_from)
-        texts += (one.content, one.metadata, one.tags, one.privacy_intent)
+        texts += (one.content, one.metadata, one.tags, one.privacy_intent, one.reasoning)
     return redactor.finds_nothing(names, texts)
 
 

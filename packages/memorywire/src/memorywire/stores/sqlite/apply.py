@@ -172,12 +172,13 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
+    db.execute(QUERIES["erase_reasons"], name | {"seq": sequence})
     _update_checksums(db, name)
     request_scrub(db)
 
 
 def _update_checksums(db: apsw.Connection, name: Bindings) -> None:
-    """Give what an erasure leaves of a record, and the changes that lost a fingerprint, new checksums."""
+    """Give what an erasure leaves of a record, and the changes that lost something, new checksums."""
     versions = [
         (checksum_row(row[: len(RECORD)]) ^ checksum_end(*row[len(RECORD) + 1 :]), row[len(RECORD)])
         for row in db.execute(QUERIES["erased_versions"], name)

@@ -120,12 +120,16 @@ UPDATE change SET user = :mark,
 WHERE tenant = :tenant AND user = :user;
 
 -- name: erase_fingerprints
-UPDATE change SET fingerprint = NULL
+UPDATE change SET fingerprint = NULL, reason = NULL
 WHERE seq IN (
   SELECT began FROM version WHERE tenant = :tenant AND id = :id
   UNION ALL
   SELECT seq FROM change WHERE tenant = :tenant AND about = :id
 );
+
+-- name: erase_reasons
+UPDATE change SET reason = NULL
+WHERE seq <> :seq AND seq IN (SELECT ended FROM version WHERE tenant = :tenant AND id = :id);
 
 -- name: erase_reembedded
 DELETE FROM reembed
@@ -373,6 +377,8 @@ SELECT id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes,
 FROM change
 WHERE checksum IS NOT NULL AND seq IN (
   SELECT began FROM version WHERE tenant = :tenant AND id = :id
+  UNION ALL
+  SELECT ended FROM version WHERE tenant = :tenant AND id = :id
   UNION ALL
   SELECT seq FROM change WHERE tenant = :tenant AND about = :id
 );
