@@ -91,10 +91,12 @@ def override_settings(settings: "ConsolidationSettings", values: dict[str, Any])
 @shared
 def rules(cli: CliContext) -> None:
     """Show the rules for the next session: know, do, never do."""
+    from memorywire.wire.codec import encode
     from memorywire_consolidate.session import session_rules
 
     async def act(scope: Scope, context: "Context") -> Answer:
-        return (await session_rules(scope, context)).document()
+        answer: Answer = encode(await session_rules(scope, context))
+        return answer
 
     answer = at_memory(cli, act)
     lines = []

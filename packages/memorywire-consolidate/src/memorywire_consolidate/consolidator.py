@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.model.consolidation import ConsolidationSettings, Probe, RunResult
+from memorywire.model.consolidation import ConsolidationSettings, Probe, RunResult, SessionRules
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
 from memorywire_consolidate import runs
 from memorywire_consolidate.background import BackgroundWork, add_recent_probes
 from memorywire_consolidate.run import build_run, dream
+from memorywire_consolidate.session import session_rules
 
 
 class DefaultConsolidator:
@@ -29,6 +30,9 @@ class DefaultConsolidator:
         if probes is None:
             options = await add_recent_probes(options, scope, context)
         return await dream(scope, context, options)
+
+    async def load_rules(self, scope: Scope, context: Context) -> SessionRules:
+        return await session_rules(scope, context)
 
     async def load_run(self, scope: Scope, run: str, context: Context) -> dict[str, Json]:
         return await runs.load_run(scope, run, context)

@@ -15,7 +15,7 @@ from memorywire.facts import Kind, label_text
 from memorywire.facts.rules import BLACKLIST, DO, KNOW, find_rules, match_rule, session_source
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.clock import DAY_MS
-from memorywire.model.consolidation import Retention
+from memorywire.model.consolidation import Retention, SessionRule, SessionRules
 from memorywire.model.errors import Conflict, Refused, StoreUnavailable
 from memorywire.model.layer import Conversation, Fact, Turn
 from memorywire.model.query import Compare, Operator, Where
@@ -30,20 +30,6 @@ from memorywire.search.text import terms
 from memorywire_consolidate.runs import load_decisions
 
 _DEFAULTS = Retention()
-
-
-class SessionRules(Struct, frozen=True, kw_only=True):
-    """The memories that the next session loads, in three lists, oldest first."""
-
-    know: tuple[Record, ...] = ()
-    do: tuple[Record, ...] = ()
-    blacklist: tuple[Record, ...] = ()
-
-    def document(self) -> dict[str, Json]:
-        return {
-            name: [{"id": record.id, "content": record.content} for record in getattr(self, name)]
-            for name in (KNOW, DO, BLACKLIST)
-        }
 
 
 class SessionRead(Struct, frozen=True, kw_only=True):
@@ -65,15 +51,15 @@ class SessionRead(Struct, frozen=True, kw_only=True):
 async def session_rules(scope: Scope, context: Context) -> SessionRules:
     """Return the memories with one of the three tags, and pinned ones; never from an untrusted source."""
     where = Where(scope=scope, alive_at=context.clock())
-    rules: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
+    rules: dict[str, list[SessionRule]] = {KNOW: [], DO: [], BLACKLIST: []}
     async for record in context.all_matching(where):
         # Prohibitions come first, so that each memory is in one list.
         kind = next((name for name in (BLACKLIST, DO, KNOW) if name in record.tags), None)
         if kind is None and _DEFAULTS.pinned(record):
             kind = match_rule(record.words) or KNOW
         if kind is not None and record.trust is not Trust.UNTRUSTED:
-            rules[kind].append(record)
-    return SessionRules(**{name: tuple(records) for name, records in rules.items()})
+            rules[kind].append(SessionRule(id=record.id, content=record.words))
+    return SessionRules(**{name: tuple(several) for name, several in rules.items()})
 
 
 async def read_session(

@@ -247,7 +247,8 @@ async def _serve(
     from memorywire.journal.operators import Operators
     from memorywire_server.http.serve import serve
 
-    async with open_app(cli.settings) as container:
+    async with open_app(cli.settings) as opened:
+        container = replace(opened, consolidation=settings)
         for line in store_notes(cli.settings.stores):
             if cli.as_json:
                 logging.getLogger("memorywire").warning(line)

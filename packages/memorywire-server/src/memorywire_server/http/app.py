@@ -28,6 +28,7 @@ from memorywire_server.http.batch import run_batch, trigger
 from memorywire_server.http.contracts import kv_routes, layer_routes
 from memorywire_server.http.definitions import definition_routes
 from memorywire_server.http.docs_page import get_css, get_docs, get_openapi
+from memorywire_server.http.dream import post_dream
 from memorywire_server.http.endpoint import (
     Endpoint,
     Handler,
@@ -162,7 +163,10 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
     """What logs and figures call a request that begins with one of these paths, also one that is refused."""
     return {
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
-        **{f"/v0/{name}": name for name in ("audit", "batch", "debts", "events", "export", "kv", "layer")},
+        **{
+            f"/v0/{name}": name
+            for name in ("audit", "batch", "debts", "dream", "events", "export", "kv", "layer")
+        },
         **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
         **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
         **{f"/{name}": name for name in ("docs", "healthz", "metrics", "readyz")},
@@ -196,6 +200,7 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
         build_route(service, "/v0/audit/verify", GET=audit.get_verdict),
         build_route(service, "/v0/audit/proof", GET=audit.get_proof),
         build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
+        build_route(service, "/v0/dream", POST=post_dream),
         build_route(service, "/v0/export", GET=audit.get_export),
         build_route(service, "/v0/debts", GET=audit.get_debts),
         *kv_routes(service),

@@ -16,6 +16,7 @@ from memorywire.journal.journal import Journal
 from memorywire.journal.opening import open_journal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
 from memorywire.model.clock import Clock
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import IdMint
 from memorywire.model.space import Space
@@ -124,6 +125,7 @@ class Container(Struct, frozen=True, kw_only=True):
     usage: Usage = field(default_factory=Usage)
     backends: Backends | None = None
     hosting: bool = False
+    consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
 
     @property
     def capabilities(self) -> Capabilities:

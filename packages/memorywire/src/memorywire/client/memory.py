@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from memorywire.client.layer import Layer
     from memorywire.client.procedures import Procedure
     from memorywire.journal.ledger import Event
+    from memorywire.model.consolidation import Dreamed
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 
@@ -183,6 +184,7 @@ class Memory(Overseeing):
             routing = replace(self._several.routing, write=write_policy(write))
             self._several = replace(self._several, routing=routing)
         self._reading = reading or settings.reading
+        self._consolidation = settings.consolidation
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
         self._clock = clock
@@ -342,6 +344,17 @@ class Memory(Overseeing):
         Name the `store` where several have not written the change.
         """
         return await write_off(change_id, why, (await self._open()).context, store=store)
+
+    async def dream(self, *, dry_run: bool = False, **options: Unpack[ScopeOption]) -> "Dreamed":
+        """Consolidate the memories once: the run with its steps and proposals, and the rules of the session.
+
+        Sure steps are one change, `run`, which `undo` takes back; the others are proposals. Nothing is
+        deleted. Needs the package memorywire-consolidate.
+        """
+        from memorywire.app.consolidators import consolidate
+
+        container = replace(await self._open(), consolidation=self._consolidation)
+        return await consolidate(self._scope(**options), container, dry_run=dry_run)
 
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Search the memories for secrets and instructions; the report has kinds and places, no values."""

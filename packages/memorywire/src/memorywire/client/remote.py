@@ -22,6 +22,7 @@ from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Reme
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
+from memorywire.model.consolidation import Dreamed
 from memorywire.model.errors import (
     CapabilityUnsupported,
     InvalidRequest,
@@ -412,6 +413,11 @@ class Client(Memory):
         """The lines that prove one entry of the server's ledger; takes the right to review."""
         lines: list[str] = (await self._transport.ask("GET", "audit", "proof", seq=entry))["lines"]
         return lines
+
+    async def dream(self, *, dry_run: bool = False, **options: Unpack[ScopeOption]) -> Dreamed:
+        """As `Memory` answers, with the settings of the server; takes the right to manage."""
+        body = self._payload(options, dry_run=dry_run)
+        return self._read(Dreamed, "dream", await self._transport.ask("POST", "dream", body=body))
 
     async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
         """As `Memory` answers; takes the right to manage."""

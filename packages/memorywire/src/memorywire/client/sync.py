@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # loaded on first use
     from memorywire.client.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Event
+    from memorywire.model.consolidation import Dreamed
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 A = TypeVar("A")
@@ -313,6 +314,14 @@ class Memory:
         Name the `store` where several have not written the change.
         """
         return self._run(self._memory.write_off(change_id, why=why, store=store))
+
+    def dream(self, *, dry_run: bool = False, **options: Unpack[ScopeOption]) -> "Dreamed":
+        """Consolidate the memories once: the run with its steps and proposals, and the rules of the session.
+
+        Sure steps are one change, `run`, which `undo` takes back; the others are proposals. Nothing is
+        deleted. Needs the package memorywire-consolidate.
+        """
+        return self._run(self._memory.dream(dry_run=dry_run, **options))
 
     def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Search the memories for secrets and instructions; the report has kinds and places, no values."""

@@ -176,3 +176,36 @@ class RunResult(Struct, frozen=True, kw_only=True):
         }
         document |= {} if self.run is None else {"run": self.run}
         return document | ({} if self.probes is None else {"probes": self.probes})
+
+
+class SessionRule(Struct, frozen=True, kw_only=True):
+    """A memory that the next session loads as a rule."""
+
+    id: str
+    content: str
+
+
+class SessionRules(Struct, frozen=True, kw_only=True):
+    """The rules for the next session, in three lists, oldest first."""
+
+    know: tuple[SessionRule, ...] = ()
+    do: tuple[SessionRule, ...] = ()
+    blacklist: tuple[SessionRule, ...] = ()
+
+
+class Dreamed(Struct, frozen=True, kw_only=True):
+    """A run as it was asked for: its result and the rules of the next session.
+
+    The steps, the proposals and the refused steps are JSON, as `dream show` has them.
+    """
+
+    result: Result
+    memories: int
+    steps: tuple[Mapping[str, Json], ...]
+    proposed: tuple[Mapping[str, Json], ...]
+    refused: tuple[Mapping[str, Json], ...]
+    left: int
+    model: Mapping[str, Json]
+    rules: SessionRules
+    run: str | None = None
+    probes: Mapping[str, Json] | None = None

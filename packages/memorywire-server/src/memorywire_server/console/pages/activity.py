@@ -11,11 +11,13 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import DEFAULT_CONSOLIDATOR, DREAM
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json, Scope
+from memorywire.model.text import counted
 from memorywire.policy.diff import segments, visible
 from memorywire_server.console.page import Form, Page, PageGroup, Section, View, show_text, whole
 from memorywire_server.console.render import day_ms, plain
 from memorywire_server.console.sessions import Note
 from memorywire_server.http import audit
+from memorywire_server.http.dream import dream
 from memorywire_server.http.requests import parameters_of
 
 _PAGE = 50
@@ -154,6 +156,15 @@ async def dreams(page: Page) -> Response:
     return await page.show("dreams.html", rows=rows, next=answer.get("next"), tending=page.console.tending)
 
 
+async def dream_now(page: Page, form: Form) -> Response:
+    """Run one consolidation of an agent."""
+    agent = form.text("agent")
+    document = await dream(page.console.service, page.caller, {"agent_id": agent})
+    done = counted(len(document["steps"]), "step was made", "steps were made")
+    waiting = counted(len(document["proposed"]), "proposal waits", "proposals wait")
+    return page.go(page.link("/dreams", agent=agent), Note(text=f"{done}; {waiting} for a person."))
+
+
 async def run(page: Page) -> Response:
     """All of one run: each step, and each memory as it was before beside what it is after."""
     page.caller.require(Right.READ)
@@ -199,6 +210,10 @@ def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[
 
 
 DREAMS = PageGroup(
-    views=(View(path="/dreams", look=dreams, of_agent=True), View(path="/dreams/run", look=run)),
+    views=(
+        View(path="/dreams", look=dreams, of_agent=True),
+        View(path="/dreams/run", look=run),
+        View(path="/dreams/now", do=dream_now),
+    ),
     section=Section(path="/dreams", title="Consolidation", right=Right.REVIEW),
 )

@@ -1,0 +1,29 @@
+"""A consolidation run as a request: for operators with the right to manage."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memorywire.app.consolidators import consolidate
+from memorywire.journal.operators import Right
+from memorywire.model.record import Json, Scope
+from memorywire.wire.codec import encode
+from memorywire_server.auth import Caller
+from memorywire_server.http.answers import as_json
+from memorywire_server.http.endpoint import Service, caller_of, read_checked_body
+
+
+async def post_dream(request: Request, service: Service) -> Response:
+    body = await read_checked_body("dream.request", request, service)
+    return as_json(await dream(service, caller_of(request), body))
+
+
+async def dream(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Run one consolidation of an agent, with the settings of the server."""
+    caller.require(Right.MANAGE)
+    caller.require_agent(fields, optional=False)
+    scope = Scope(tenant=caller.tenant, agent=fields["agent_id"], user=fields.get("user_id"))
+    work = consolidate(scope, service.as_caller(caller), dry_run=fields.get("dry_run", False))
+    document: dict[str, Json] = encode(await service.finish(work))
+    return document
