@@ -142,6 +142,13 @@ class TermMatches(Struct, frozen=True):
     counts: Counts
     rows: Callable[[int], Rows]
 
+    def tabulate(self, terms: int, width: int) -> Mask:
+        """Which of so many rows contain each of the first `terms`, for a selection that is not large."""
+        table = np.zeros((terms, width), bool)
+        count = self.which.searchsorted(terms)
+        table[self.which[:count], self.offsets[:count]] = True
+        return table
+
 
 def match_terms(postings: Postings, selection: Selection, terms: Sequence[int]) -> TermMatches:
     """Where these terms occur among the selected rows."""

@@ -56,7 +56,7 @@ from memorywire.index.arrays import (
 )
 from memorywire.index.postings import match_terms
 from memorywire.index.sessions import STEPS, TOTAL_LENT
-from memorywire.index.ties import FewFacts, break_ties
+from memorywire.index.ties import FewFacts, Terms, break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query, asks_only_whose
 from memorywire.model.record import DEMOTED_FACTOR
@@ -229,8 +229,8 @@ class _Ranking:
         self.among = {"among": float(count)} if asks_only_whose(query.where.filter) else {}
         demoted = index.find_demoted(selection)
         self._demoted = demoted if demoted is not None and demoted.any() else None
-        self._share, self._speakers = self._score_text(query, statistics)
         self._are_few = selection.size <= REVISABLE and not statistics and not query.settled
+        self._share, self._speakers = self._score_text(query, statistics)
         self._neighbours = index.sessions.find_neighbours(
             selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
         )
@@ -259,15 +259,16 @@ class _Ranking:
         self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        hidden = [self._index.key(ASKED), self._index.key(build_wording(query.text))]
-        terms = [*keys, *names, *hidden]
+        hidden = [ASKED, build_wording(query.text), *([CHANGED] if self._are_few else ())]
+        terms = [*keys, *names, *map(self._index.key, hidden)]
         matches = self._matches = match_terms(self._index.postings, self._selection, terms)
-        # Entries come term by term: first of words, then of names, of questions, and of the wording.
-        bounds = (len(keys), len(terms) - 2, len(terms) - 1)
-        of_words, of_names, of_questions = matches.which.searchsorted(bounds).tolist()
+        # Entries come term by term: of words, then of names, of questions, of the wording, of changes.
+        bounds = [len(keys) + more for more in (0, len(names), len(names) + 1, len(names) + 2)]
+        of_words, of_names, of_questions, of_wording = matches.which.searchsorted(bounds).tolist()
         width, asking = self._selection.width, slice(of_names, of_questions)
         self._asks = scatter(matches.offsets[asking], matches.counts[asking] / 10, width)
-        self._exact = np.sort(matches.offsets[of_questions:])
+        self._exact = np.sort(matches.offsets[of_questions:of_wording])
+        self._changes = np.sort(matches.offsets[of_wording:])
         telling = find_telling(words, query.names)
         self._telling = [word in telling for word in words]
         which, offsets = matches.which[:of_words], matches.offsets[:of_words]
@@ -401,11 +402,13 @@ class _Ranking:
     def compare_nameless(self, candidates: Sequence[Candidate], signals: Sequence[dict[str, float]]) -> None:
         """Add, as the signal `rest`, the cosine of each candidate with the query without its names."""
         if self._nameless is not None:
-            vectors = self._vectors.matrix.take([candidate.index for candidate in candidates], axis=0)
-            vectors = vectors.astype(np.float64, copy=False)
-            cosines = np.einsum("ij,j->i", vectors, self._nameless).tolist()
+            cosines = np.einsum("ij,j->i", self._read_vectors(candidates), self._nameless).tolist()
             for own, cosine in zip(signals, cosines, strict=False):
                 own["rest"] = cosine
+
+    def _read_vectors(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+        vectors = self._vectors.matrix.take([candidate.index for candidate in candidates], axis=0)
+        return vectors.astype(np.float64, copy=False)
 
     def _flags(
         self, candidates: Sequence[Candidate], rows: list[int], offsets: list[int]
@@ -501,16 +504,24 @@ class _Ranking:
         break_ties(
             top,
             moments=self._index.moments[rows],
-            read_vectors=lambda: self._vectors.matrix[[one.index for one in top]].astype(np.float64),
-            terms=[(weight, is_in_sorted(rows, containing)) for weight, containing in self._term_rows],
+            read_vectors=lambda: self._read_vectors(top),
+            terms=Terms(np.array(self._weights), self._find_containing(top, rows), self._telling),
             sessions=sessions.astype(np.int64),
             states=states,
             few=few,
             coverage=self._measure_coverage,
             settled=self._settled,
-            telling=self._telling,
             in_time=is_within(self._index.occurred[rows], self._times),
         )
+
+    def _find_containing(self, top: Sequence[Candidate], rows: Rows) -> Mask:
+        """Which of these contain each query term that earns something: a row of the array for each term."""
+        if self._all is None:
+            masks = [is_in_sorted(rows, containing) for _, containing in self._term_rows]
+            return np.array(masks, bool).reshape(len(masks), len(rows))
+        contains = self._matches.tabulate(len(self._weights), self._selection.width)
+        contains[~self._earns] = False
+        return contains[:, [candidate.offset for candidate in top]]
 
     def prefer_same_wording(self, top: Sequence[Candidate]) -> bool:
         """Let candidates that are worded as the query pass all others; whether there are any."""
@@ -530,17 +541,15 @@ class _Ranking:
         return may_change or len(self._find_covering(offsets, rows)) > 1
 
     def _describe_few(self, top: Sequence[Candidate], rows: Rows) -> FewFacts:
-        changes = match_terms(self._index.postings, self._selection, [self._index.key(CHANGED)]).offsets
-        changed = np.isin([candidate.offset for candidate in top], changes)
-        return FewFacts(changed, self._index.lengths[rows], self._index.users[rows])
+        changes = is_in_sorted(np.array([candidate.offset for candidate in top]), self._changes)
+        return FewFacts(changes, self._index.lengths[rows], self._index.users[rows])
 
     def _states_of(self, rows: Rows | list[int]) -> NDArray[np.int32] | None:
         return None if self._index.states is None else self._index.states[rows]
 
     def _measure_coverage(self, session: int) -> float:
         """The share of the query's term weight that the selected turns of a session contain together."""
-        rows = self._selection.rows_at(self._neighbours.turns_of(session))
-        total = sum(weight for weight, _ in self._term_rows)
+        rows, total = self._selection.rows_at(self._neighbours.turns_of(session)), sum(self._weights)
         covered = sum(weight for weight, rest in self._term_rows if len(find_sorted(rows, rest)[0]))
         return covered / total if total else 0.0
 

@@ -1,14 +1,15 @@
 """Breaks near ties: among facts the newer wins; of two sessions the fuller, then the newer.
 
-Does with arrays what `search/reference.py` does in plain Python. `terms` has, for each term of the query, its
-weight and which candidates contain it. `sessions` has the number of each candidate's session, `states` that
-of the state it gives, -1 for none.
-`read_vectors` is called only when candidates must be compared. `coverage` gives the share of the query's term
-weight that the turns of a session contain together.
+Does with arrays what `search/reference.py` does in plain Python. `sessions` has the number of the session of
+each candidate, `states` that of the state it gives, -1 for none. `read_vectors` is called only when
+candidates must be compared, once. `coverage` gives the share of the query's term weight that the turns of a
+session contain together.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import compress
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -36,7 +37,6 @@ from memorywire.search.relevance import (
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
-Terms: TypeAlias = Sequence[tuple[float, Mask]]
 Coverage: TypeAlias = Callable[[int], float]
 
 
@@ -45,6 +45,7 @@ class TopCandidate(Protocol):
 
     id: str
     weight: float
+    demoted: bool
     newest: bool
     older_state: bool
     revised: float
@@ -52,6 +53,15 @@ class TopCandidate(Protocol):
 
     @property
     def sort_key(self) -> tuple[float, float, str]: ...
+
+
+class Terms(Struct, frozen=True):
+    """The terms of the query: the weight of each, which candidates contain it, and whether it is telling (an
+    identifier or a name)."""
+
+    weights: Floats
+    contains: NDArray[np.bool_]
+    telling: Sequence[bool]
 
 
 class FewFacts(Struct, frozen=True):
@@ -73,24 +83,23 @@ def break_ties(
     few: FewFacts | None,
     coverage: Coverage,
     settled: bool,
-    telling: Sequence[bool],
     in_time: Mask,
 ) -> None:
     """Raise the weight of candidates that supersede others; their order may change by it.
 
     Where the question is about something `settled`, a newer session does not supersede an older one.
-    `telling` says which of the terms are identifiers and names, `in_time` which candidates are of the time
-    that the query names: a newer fact must not lack what an older one has of them.
+    `in_time` says which candidates are of the time that the query names: a newer fact must lack neither that
+    nor a telling term, where an older one has it.
     """
+    multiply = cache(lambda: _multiply_pairs(read_vectors()))
     lacks = in_time[None, :] & ~in_time[:, None]
-    for (_, contains), is_telling in zip(terms, telling, strict=True):
-        if is_telling:
-            lacks |= contains[None, :] & ~contains[:, None]
-    _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions, lacks))
+    for contains in compress(terms.contains, terms.telling):
+        lacks |= contains[None, :] & ~contains[:, None]
+    _raise_weights(top, _supersede_facts(_weights(top), moments, multiply, terms, sessions, lacks))
     if states is not None:
         _prefer_newest_states(top, moments, states, in_time, settled=settled)
     if few is not None:
-        _prefer_new_value(top, sessions < 0, moments, few, read_vectors, lacks, terms)
+        _prefer_new_value(top, sessions < 0, moments, few, multiply, lacks, terms)
     if not (leaders := _find_leaders(top, sessions)):
         return
     first, second = leaders
@@ -99,6 +108,11 @@ def break_ties(
     if not settled:
         leaders = _find_leaders(top, sessions)
         _raise_weights(top, _supersede_session(_weights(top), moments, terms, *leaders))
+
+
+def _multiply_pairs(vectors: Floats) -> Floats:
+    products: Floats = vectors @ vectors.T
+    return products
 
 
 def _prefer_newest_states(
@@ -123,7 +137,7 @@ def _prefer_new_value(
     facts: Mask,
     moments: Ints,
     few: FewFacts,
-    read_vectors: Callable[[], Floats],
+    multiply: Callable[[], Floats],
     lacks: Mask,
     terms: Terms,
 ) -> None:
@@ -134,18 +148,20 @@ def _prefer_new_value(
     indexes = np.flatnonzero(facts)
     if not indexes.size:
         return
-    older = min(indexes.tolist(), key=lambda index: top[index].sort_key)
-    follows = facts & (moments > moments[older]) & (few.users == few.users[older]) & ~lacks[:, older]
-    if top[older].newest or top[older].weight <= 0 or not follows.any():
+    older = next((index for index in indexes.tolist() if not top[index].newest), -1)
+    if older < 0 or _is_passed(top[older], [top[index] for index in indexes.tolist() if top[index].newest]):
         return
-    vectors = read_vectors()
-    is_reworded = np.round(vectors @ vectors[older], DIGITS) >= REWORDED
-    for _, contains in terms:
-        if contains[older]:
-            follows &= contains | ~is_reworded
-    others = indexes[indexes != older]
+    follows = facts & (moments > moments[older]) & (few.users == few.users[older]) & ~lacks[:, older]
+    if top[older].weight <= 0 or not follows.any():
+        return
+    products = multiply()
+    is_reworded = np.round(products[older], DIGITS) >= REWORDED
+    reworded = np.flatnonzero(follows & is_reworded)
+    if reworded.size:
+        follows[reworded] = terms.contains[terms.contains[:, older]][:, reworded].all(axis=0)
     near = np.zeros(len(top))
-    near[others] = _compare(vectors[[older, *others.tolist()]])[1:]
+    near[indexes] = _compare_to(older, products, indexes)
+    others = indexes[indexes != older]
     likely = np.flatnonzero(follows & (near >= NEAR)).tolist()
     if not likely:
         return
@@ -176,14 +192,27 @@ def _measure_pairs(
     return rows
 
 
-def _compare(vectors: Floats) -> Floats:
-    """The cosine of each vector with the first one, from the mean of all; 0 where there is no direction."""
-    known = vectors.any(axis=1)
-    steps = vectors - vectors.sum(axis=0) / (np.count_nonzero(known) + CENTRE)
-    steps[~known] = 0.0
-    lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
-    lengths *= lengths[0]
-    cosines: Floats = np.divide(steps @ steps[0], lengths, out=np.zeros(len(steps)), where=lengths > SHORT)
+def _is_passed(first: TopCandidate, raised: Sequence[TopCandidate]) -> bool:
+    """Whether one of those that were raised is before this one, the first of the others."""
+    likely = raised if first.demoted else [one for one in raised if one.weight >= first.weight]
+    return any(one.sort_key < first.sort_key for one in likely)
+
+
+def _compare_to(older: int, products: Floats, indexes: Ints) -> Floats:
+    """The cosine of each of these with the older one, from the mean of all; 0 where there is no direction.
+
+    As the products of the vectors give it: with the mean m, (a - m)(b - m) = ab - am - bm + mm.
+    """
+    among = products if len(indexes) == len(products) else products[np.ix_(indexes, indexes)]
+    own = int(np.searchsorted(indexes, older))
+    squares = among.diagonal()
+    count = np.count_nonzero(squares) + CENTRE
+    with_mean = among.sum(axis=1) / count
+    mean = with_mean.sum() / count
+    steps = np.where(squares > 0, squares - 2 * with_mean + mean, 0.0)
+    lengths = np.sqrt(steps * steps[own])
+    shared = among[own] - with_mean - with_mean[own] + mean
+    cosines: Floats = np.divide(shared, lengths, out=np.zeros(len(steps)), where=lengths > SHORT)
     return np.round(cosines, DIGITS)
 
 
@@ -223,13 +252,13 @@ def _raise_weights(top: Sequence[TopCandidate], weights: Floats) -> None:
 def _supersede_facts(
     weights: Floats,
     moments: Ints,
-    read_vectors: Callable[[], Floats],
+    multiply: Callable[[], Floats],
     terms: Terms,
     sessions: Ints,
     lacks: Mask,
 ) -> Floats:
     """The weights after each newer memory has passed the older ones that it replaces as an answer."""
-    passes = _share_terms(terms, len(weights), SAME_TERMS)
+    passes = _share_terms(terms.weights, terms.contains, SAME_TERMS)
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
     alone = sessions < 0
@@ -237,40 +266,39 @@ def _supersede_facts(
     passes &= ~lacks
     if not passes.any():  # the usual case: no vectors are compared
         return weights
-    vectors = read_vectors()
-    passes &= vectors @ vectors.T >= ALIKE
-    after = weights.copy()
-    superseding = np.flatnonzero(passes.any(axis=1))
-    for newer in superseding[np.argsort(moments[superseding], kind="stable")]:
-        older = after[passes[newer]]  # one that has passed another stands for it, with its evidence
-        older = older[weights[newer] >= NEAR_TIE * older]
-        if len(older):
-            after[newer] = max(after[newer], older.max() + TIE_MARGIN)
-    return after
+    passes &= multiply() >= ALIKE
+    older_ones: dict[int, list[int]] = {}
+    for newer, older in zip(*(axis.tolist() for axis in passes.nonzero()), strict=True):
+        older_ones.setdefault(newer, []).append(older)
+    before, after = weights.tolist(), weights.tolist()
+    for newer in sorted(older_ones, key=moments.tolist().__getitem__):
+        # One that has passed another stands for it, with its evidence.
+        evidence = [after[older] for older in older_ones[newer] if before[newer] >= NEAR_TIE * after[older]]
+        after[newer] = max([after[newer], *(weight + TIE_MARGIN for weight in evidence)])
+    return np.array(after)
 
 
 def _supersede_session(weights: Floats, moments: Ints, terms: Terms, first: int, second: int) -> Floats:
     """The weights after the second session has passed the first, if it is newer and answers the same."""
-    of_leaders = [(weight, contains[[first, second]]) for weight, contains in terms]
     if (
         moments[second] > moments[first]
         and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
-        and _share_terms(of_leaders, LEADERS, LEADERS_SAME_TERMS)[0, 1]
+        and _share_terms(terms.weights, terms.contains[:, [first, second]], LEADERS_SAME_TERMS)[0, 1]
     ):
         weights = weights.copy()
         weights[second] = weights[first] + TIE_MARGIN
     return weights
 
 
-def _share_terms(terms: Terms, size: int, min_shared: float) -> Mask:
+def _share_terms(weights: Floats, contains: NDArray[np.bool_], min_shared: float) -> Mask:
     """Which pairs both cover enough of the query's term weight, by nearly the same terms."""
-    total = sum(weight for weight, _ in terms)
-    if not total:
-        return np.zeros((size, size), bool)
-    contains = np.array([mask for _, mask in terms]).T.astype(np.float64)
-    weighted = contains * np.array([weight for weight, _ in terms])
-    covered, shared = weighted.sum(axis=1), weighted @ contains.T
-    enough = covered >= TERMS_COVERED * total
+    if not len(weights):
+        return np.zeros((contains.shape[1],) * 2, bool)
+    wide = contains.T.astype(np.float64)
+    shared = (wide * weights) @ wide.T
+    covered = shared.diagonal()
+    enough = covered >= TERMS_COVERED * weights.sum()
     alike: Mask = shared >= min_shared * (covered[:, None] + covered[None, :] - shared)
-    pairs: Mask = alike & enough[:, None] & enough[None, :]
-    return pairs
+    alike &= enough[:, None]
+    alike &= enough[None, :]
+    return alike
