@@ -7,6 +7,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from msgspec import Struct, field, to_builtins
@@ -101,10 +102,6 @@ class Folder(Struct, frozen=True, kw_only=True):
     def lines(self) -> Path:
         return self.out / self.version / self.name / "cases.jsonl"
 
-    @property
-    def document(self) -> Path:
-        return self.out / self.version / f"{self.name}.json"
-
     def begin(self, run: Mapping[str, Json], *, fresh: bool) -> list[Examined]:
         """The cases that are done already; raises Conflict when they were done under other conditions."""
         self.lines.parent.mkdir(parents=True, exist_ok=True)
@@ -128,12 +125,14 @@ class Folder(Struct, frozen=True, kw_only=True):
         append(self.lines, document)
         return from_json(document)
 
-    def finish(self, document: Mapping[str, Json]) -> None:
-        """Write the document: readable, with its many rows one a line."""
+    def finish(self, document: Mapping[str, Json]) -> Path:
+        """Write the document under the time of its run: readable, with its many rows one a line."""
         rest = {name: value for name, value in document.items() if name != "rows"}
         head = json.dumps(rest, sort_keys=True, indent=1, ensure_ascii=False).removesuffix("\n}")
         rows = ",\n".join(_line(row).rstrip("\n") for row in document["rows"])
-        self.document.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+        place = find_free(self.out / self.version, f"{self.name}-{stamp(document['date'])}")
+        place.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+        return place
 
 
 def stamp(date: str) -> str:
@@ -141,11 +140,17 @@ def stamp(date: str) -> str:
     return re.sub(r"[-:]|\+00:?00$", "", date) + "Z"
 
 
+def find_free(folder: Path, name: str) -> Path:
+    """The file of this name, or with a number where two runs ended in one second."""
+    numbers = (f"{name}.json" if number == 1 else f"{name}-{number}.json" for number in count(1))
+    return next(folder / file for file in numbers if not (folder / file).exists())
+
+
 def write_document(out: Path, name: str, document: Mapping[str, Json]) -> Path:
     """Keep a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger."""
     version: str = document["run"]["version"]
-    place = out / version / f"{name}-{stamp(document['date'])}.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
+    (out / version).mkdir(parents=True, exist_ok=True)
+    place = find_free(out / version, f"{name}-{stamp(document['date'])}")
     text = json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
     place.write_text(text, encoding="utf-8")
     record(out, {**document, "file": place.relative_to(out).as_posix()})
@@ -190,8 +195,12 @@ def record(out: Path, entry: Mapping[str, Json]) -> None:
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
-    """The documents of all runs in a folder; whatever else is there is passed over."""
-    return [document for document in _documents(folder) if _of_a_run(document)]
+    """The newest document of each set, split, store and version; whatever else is there is passed over."""
+    newest: dict[tuple[Json, ...], dict[str, Json]] = {}
+    for document in sorted(filter(_of_a_run, _documents(folder)), key=lambda one: one.get("date", "")):
+        run = document["run"]
+        newest[tuple(run.get(name) for name in ("version", "set", "split", "store", "address"))] = document
+    return list(newest.values())
 
 
 def answered(folder: Path) -> list[dict[str, Json]]:
@@ -252,13 +261,14 @@ def _of_parity(document: Json) -> bool:
     return False
 
 
-def code(package: Path) -> str:
-    """Equal for the same program: the doors and the harness itself aside, which change no ranking."""
+def code(*packages: Path) -> str:
+    """Equal for the same source of these packages; the command line aside, which changes no ranking."""
     total = hashlib.blake2b(digest_size=8)
-    for path in sorted(package.rglob("*")):
-        aside = path.relative_to(package).parts[0] in ("cli", "evals", "conformance")
-        if path.suffix in (".py", ".sql") and not aside:
-            total.update(path.read_bytes())
+    for package in packages:
+        for path in sorted(package.rglob("*")):
+            aside = path.relative_to(package).parts[0] in ("cli", "commands")
+            if path.suffix in (".py", ".sql") and not aside:
+                total.update(path.read_bytes())
     return total.hexdigest()
 
 

@@ -14,6 +14,7 @@ from threading import Lock
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+import memorywire
 from memorywire import __version__
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -24,6 +25,7 @@ from memorywire_evals.datasets import load
 from memorywire_evals.examine import Bench, examine
 from memorywire_evals.memory_under_test import MemoryUnderTest, open_memory
 from memorywire_evals.results import (
+    OURS,
     PUBLISHED,
     Examined,
     Folder,
@@ -158,7 +160,7 @@ class Plan(Struct, frozen=True, kw_only=True):
             "embedder": without_login(self.embedder),
             "baselines": self.baselines,
             "version": __version__,
-            "code": code(Path(__file__).parents[1]),
+            "code": code(Path(memorywire.__file__).parent, Path(__file__).parent),
         }
 
 
@@ -183,10 +185,18 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     cases = [done[id] for id in wanted]
     document = await asyncio.to_thread(_document, plan, conditions, cases, len(dataset.case_ids))
     document |= {"digest": digest(document), "date": date}
-    folder.finish(document)
-    entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases")}
+    kept = await asyncio.to_thread(folder.finish, document)
+    entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases", "timing")}
+    entry |= {"file": kept.relative_to(plan.out).as_posix(), "figures": _list_figures(document["summary"])}
     record(plan.out, {**entry, "command": command, "void": document["summary"]["void"]})
     return document
+
+
+def _list_figures(summary: dict[str, Json]) -> dict[str, Json]:
+    """Our figures over the questions that the headline is taken over, and those of admission."""
+    table = summary["views"].get(summary["view"], {"systems": {}})
+    single = {name: value for name, value in summary["admission"].items() if not isinstance(value, list)}
+    return {**table["systems"].get(OURS, {}), **single}
 
 
 def _within(watch: Told, place: int, of: int, id: str, share: float) -> None:
