@@ -117,6 +117,8 @@ GROUP = "wire"
 _TIME_MIN = 10**12
 _NEEDS = {"ties_break_by_id": "a clock that stands still"}
 _OWN = frozenset({"agent_id", "id", "team"})
+# These see or change what other agents hold: an erase would remove a real user of the same name.
+_TENANT_WIDE = frozenset({"agents", "erase"})
 
 
 async def examine_endpoint(url: str) -> Report:
@@ -170,7 +172,7 @@ def _find_need(scenario: dict[str, Json]) -> str | None:
         return "a clock that can be moved"
     if any(isinstance(value, int) and value >= _TIME_MIN for value in _list_values(scenario["steps"])):
         return "a clock that can be set"
-    if any(step["operation"] == "agents" for step in scenario["steps"]):
+    if any(step["operation"] in _TENANT_WIDE for step in scenario["steps"]):
         return "a memory without other users"
     if any(f"{step['operation']}.request" not in spec.schemas() for step in scenario["steps"]):
         return "an endpoint that takes operations by name"
