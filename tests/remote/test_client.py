@@ -112,7 +112,7 @@ def test_problems_are_the_errors_they_were(server: Server):
         with pytest.raises(Conflict):
             memory.remember("Eve likes coffee", id=kept.id)
         with pytest.raises(NotFound):
-            memory.call("dream", {})
+            memory.call("nonesuch", {})
         with pytest.raises(InvalidRequest):
             memory.call("../healthz", {})
         with pytest.raises(CapabilityUnsupported):

@@ -201,9 +201,10 @@ def _forms(sql: str) -> list[str]:
 WHOLE_FILE = {
     *("owners", "sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swap", "reembed_done"),
     *("reword_total", "reword_next", "examined_versions", "examined_changes", "misplaced_versions"),
-    *("damaged_recall", "unchecked_rows"),
+    *("damaged_recall", "unchecked_rows", "remove_user_from_versions"),
 }
-"""Queries whose business is the whole file: its agents, its health, new vectors or words for all of it."""
+"""Queries whose business is the whole file: its agents, its health, new vectors or words for all of it, and
+the erasure of a person."""
 
 
 @pytest.mark.parametrize(("name", "sql", "plan"), [plan for plan in _plans() if plan[0] not in WHOLE_FILE])
