@@ -27,7 +27,7 @@ HELD_WHEN_BALANCED = {
     "untrusted-source": a_case(untrusted()),
     "untrusted-procedure": a_case(untrusted(type=MemoryType.PROCEDURAL)),
     "instruction": a_case(a_memory(), instructions=(("persistence", "content"),)),
-    "destructive-filter": a_case(operation="forget", ended=1, by_filter=True),
+    "destructive-filter": a_case(operation="expire", caller="agent:ana", ended=1, by_filter=True),
     "erasure": a_case(operation="forget", caller="agent:ana", erased=1, ending=(a_memory(),)),
 }
 PLEASANT = {
@@ -44,6 +44,7 @@ PLEASANT = {
     "a filter that matches nothing": a_case(operation="forget", by_filter=True),
     "an archive by policy": a_case(untrusted(), operation="expire", by_filter=True),
     "a person's own filter": a_case(operation="forget", caller="person:local", ended=3, by_filter=True),
+    "an expire by a program": a_case(operation="expire", caller="local", ended=3, by_filter=True),
     "a recall": a_case(operation="recall"),
 }
 

@@ -46,7 +46,7 @@ def test_scenario(name: str):
     used = [applies(step["operation"], step["payload"]) for step in scenario["steps"]]
 
     with asyncio.Runner() as runner:
-        opening = a_house(policy=scenario.get("policy", "open"), clock=clock)
+        opening = a_house(policy="open", clock=clock)
         container = runner.run(opening.__aenter__())
 
         def call(operation: str, payload: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from memorywire.model.errors import (
     StoreCorrupt,
     StoreUnavailable,
     Unauthenticated,
+    UnknownOperation,
 )
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import Scope
@@ -111,7 +112,7 @@ def test_problems_are_the_errors_they_were(server: Server):
         kept = memory.remember("Eve likes tea", id="e1")
         with pytest.raises(Conflict):
             memory.remember("Eve likes coffee", id=kept.id)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownOperation):
             memory.call("nonesuch", {})
         with pytest.raises(InvalidRequest):
             memory.call("../healthz", {})

@@ -22,7 +22,7 @@ def test_scenario(name: str, store: str, tmp_path: Path) -> None:
     clock = HandClock(0)
     with asyncio.Runner() as runner:
         url = STORES[store].format(folder=tmp_path)
-        memory = Memory(stores=[url], policy=spec.scenarios()[name].get("policy", "open"), clock=clock)
+        memory = Memory(stores=[url], policy="open", clock=clock)
 
         def call(operation: str, payload: dict[str, Any]) -> dict[str, Any]:
             answer = runner.run(memory.call(operation, payload))

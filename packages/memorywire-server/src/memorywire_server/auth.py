@@ -99,15 +99,23 @@ ANYBODY = Caller(
 class Authenticator:
     """Authenticates callers by tokens of operators or of the `provider`.
 
-    With `trusting`, the local user needs no token while there are no operators.
+    With `trusting`, the local user needs no token while there are no operators; `home` is their tenant when
+    they name none.
     """
 
     def __init__(
-        self, journal: Journal, clock: Clock, *, trusting: bool, provider: "Provider | None" = None
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        trusting: bool,
+        provider: "Provider | None" = None,
+        home: Callable[[], str] = lambda: DEFAULT_TENANT,
     ) -> None:
         self._operators = Operators(journal)
         self._clock = clock
         self._trusting = trusting and provider is None
+        self._home = home
         self._oidc = None if provider is None else OidcVerifier(provider)
         self._known: dict[bytes, tuple[int, tuple[Operator, Token] | None]] = {}
         self._used: dict[str, int] = {}
@@ -123,7 +131,7 @@ class Authenticator:
             )
         if authorization is None:
             if self._trusting and not await self._has_operators():
-                return replace(ANYBODY, tenant=tenant or DEFAULT_TENANT)
+                return replace(ANYBODY, tenant=tenant or self._home())
             raise _refuse_token()
         scheme, _, secret = authorization.partition(" ")
         if scheme.lower() != "bearer":

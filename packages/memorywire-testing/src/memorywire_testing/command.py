@@ -52,8 +52,8 @@ def conformance_command(
     """Test the store at URL against the store contract.
 
     Runs the contract, the sixteen scenarios of the paper, and random histories. An http or https URL is an
-    endpoint of the wire format, of any implementation: it is tested with the scenarios of the specification
-    that need no clock and no policy of their own.
+    endpoint of the wire format, of any implementation: it is tested with the scenarios of the specification,
+    with all of them if it offers the hook for tests (`memorywire serve --conformance` does).
 
     The tests write memories of agents with unusual names: use a store that you can throw away. Exits with 1
     if a check fails.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
-from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
+from memorywire.model.errors import MemorywireError, Refused, SecretLeakage, StoreUnavailable, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.stores.remote.client import Link, locate
 from memorywire.wire import spec
@@ -114,69 +114,125 @@ def _find_first(differences: Iterable[str | None]) -> str | None:
 
 
 GROUP = "wire"
+HOOK = "/v0/conformance"
+
 _TIME_MIN = 10**12
+_PROBE = {"clock": 1_760_000_000_000}
 _NEEDS = {"ties_break_by_id": "a clock that stands still"}
 _OWN = frozenset({"agent_id", "id", "team"})
 # These see or change what other agents hold: an erase would remove a real user of the same name.
-_TENANT_WIDE = frozenset({"agents", "erase"})
+_TENANT_WIDE = frozenset(
+    {"agents", "erase", "rules", "set_rules", "test_rule", "activate_rule", "revert_rule"}
+)
+_ON_REQUEST = frozenset({"approval_required", "privacy_intent"})
 
 
 async def examine_endpoint(url: str) -> Report:
-    """Run every scenario that can run there, with agents and ids of their own; check answers by their schema.
+    """Run the scenarios on an endpoint, and check its answers by their schema.
 
-    The endpoint has its own clock and policy, so scenarios that need another one are
-    skipped. Raises StoreUnavailable or Unauthenticated if it cannot be asked.
+    An endpoint under test, which has the hook of docs/spec/scenarios.md, runs all of them. Any other has its
+    own clock, rules and users, so scenarios that need another one are skipped, and the rest have agents and
+    ids of their own. Raises StoreUnavailable or Unauthenticated if it cannot be asked.
     """
     link = Link(locate(url))
     try:
-        await _check_reachable(link)
+        is_tested = await _has_hook(link)
         results = [
-            await _examine_scenario(name, scenario, link) for name, scenario in spec.scenarios().items()
+            await _examine_scenario(name, scenario, link, is_tested)
+            for name, scenario in spec.scenarios().items()
         ]
     finally:
         await link.close()
     return Report(store=locate(url).host, results=tuple(results))
 
 
-async def _check_reachable(link: Link) -> None:
+async def _has_hook(link: Link) -> bool:
     try:
-        await link.post("/v0/capabilities", {})
+        answer = await link.post(f"{HOOK}/begin", _PROBE)
     except (StoreUnavailable, Unauthenticated):
         raise
     except MemorywireError:
-        return  # it answers; the scenarios tell whether the answers are right
+        return False  # it answers; the scenarios tell whether the answers are right
+    return bool(answer == _PROBE)
 
 
-async def _examine_scenario(name: str, scenario: dict[str, Json], link: Link) -> Result:
-    needs = _find_need(scenario)
-    if needs is not None:
-        return Result(check=name, mark=Mark.SKIPPED, detail=f"needs {needs}", group=GROUP)
-    loop = asyncio.get_running_loop()
+class _Endpoint:
+    """Calls an endpoint from another thread; with the hook, its clock follows that of the scenario.
 
-    def call(operation: str, payload: dict[str, Json]) -> dict[str, Json]:
-        request = asyncio.run_coroutine_threadsafe(link.post(f"/v0/{operation}", payload), loop)
-        answer: dict[str, Json] = request.result()
+    `held_by` is the rule that held or refused what no scenario asked to be held.
+    """
+
+    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop, clock: HandClock) -> None:
+        self._link = link
+        self._loop = loop
+        self._clock = clock
+        self._told: int | None = None
+        self.held_by: str | None = None
+
+    def begin(self, moment: int) -> None:
+        """Begin a scenario: the memory is empty, and the clock stands still."""
+        self._post(f"{HOOK}/begin", {"clock": moment})
+        self._told = moment
+
+    def call(self, operation: str, payload: dict[str, Json]) -> dict[str, Json]:
+        if self._told is not None and self._clock.now != self._told:
+            self._post(f"{HOOK}/advance", {"advance_ms": self._clock.now - self._told})
+            self._told = self._clock.now
+        try:
+            answer = self._post(f"/v0/{operation}", payload)
+        except (Refused, SecretLeakage):
+            if "privacy_intent" not in payload:
+                self.held_by = "a rule"
+            raise
+        if f"{operation}.response" not in spec.schemas():
+            raise Broken(f"{operation} is no operation, and was answered")
         for fault in spec.shape(f"{operation}.response").faults(answer):
             raise Broken(f"the answer to {operation} breaks its schema: {fault}")
+        if answer.get("status") == "staged" and answer.get("rule") not in _ON_REQUEST:
+            self.held_by = str(answer.get("rule"))
         return answer
 
-    own = _make_unique(scenario, a_name("")[1:9])
-    return await attempt(name, partial(asyncio.to_thread, run, own, call, HandClock(0)), GROUP)
+    def _post(self, path: str, document: Json) -> dict[str, Json]:
+        request = asyncio.run_coroutine_threadsafe(self._link.post(path, document), self._loop)
+        answer: dict[str, Json] = request.result()
+        return answer
+
+
+async def _examine_scenario(name: str, scenario: dict[str, Json], link: Link, is_tested: bool) -> Result:
+    needs = None if is_tested else _find_need(scenario)
+    if needs is not None:
+        return Result(check=name, mark=Mark.SKIPPED, detail=f"needs {needs}", group=GROUP)
+    clock = HandClock(0)
+    endpoint = _Endpoint(link, asyncio.get_running_loop(), clock)
+    own = scenario if is_tested else _make_unique(scenario, a_name("")[1:9])
+
+    def play() -> None:
+        if is_tested:
+            endpoint.begin(scenario["clock"])
+        run(own, endpoint.call, clock)
+
+    result = await attempt(name, partial(asyncio.to_thread, play), GROUP)
+    if result.mark is Mark.FAILED and endpoint.held_by is not None and not is_tested:
+        detail = f"needs a policy that lets it pass: {endpoint.held_by} did not"
+        return Result(check=name, mark=Mark.SKIPPED, detail=detail, group=GROUP)
+    return result
 
 
 def _find_need(scenario: dict[str, Json]) -> str | None:
-    """What the scenario needs that a foreign endpoint cannot give; None if nothing."""
-    if scenario.get("policy", "open") != "open":
-        return "a policy of its own"
+    """What the scenario needs that an endpoint in use cannot give; None if nothing."""
     if any("advance_ms" in step for step in scenario["steps"]):
         return "a clock that can be moved"
     if any(isinstance(value, int) and value >= _TIME_MIN for value in _list_values(scenario["steps"])):
         return "a clock that can be set"
-    if any(step["operation"] in _TENANT_WIDE for step in scenario["steps"]):
+    if any(_sees_all(step) for step in scenario["steps"]):
         return "a memory without other users"
-    if any(f"{step['operation']}.request" not in spec.schemas() for step in scenario["steps"]):
-        return "an endpoint that takes operations by name"
     return _NEEDS.get(scenario["name"])
+
+
+def _sees_all(step: dict[str, Json]) -> bool:
+    """Whether a step sees or changes what other agents have."""
+    is_queue = step["operation"] == "proposals" and "agent_id" not in step["payload"]
+    return is_queue or step["operation"] in _TENANT_WIDE
 
 
 def _list_values(document: Json) -> Iterator[Json]:

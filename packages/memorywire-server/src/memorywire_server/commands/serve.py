@@ -14,17 +14,19 @@ from msgspec.structs import replace
 
 from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, without_scope
+from memorywire.cli.demo import open_temporary
 from memorywire.cli.inputs import add_options, option
 from memorywire.cli.problems import UsageHint
-from memorywire.model.consolidation import OFF
+from memorywire.model.clock import system_clock
+from memorywire.model.consolidation import OFF, ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import install_hint
 
 if TYPE_CHECKING:
     from memorywire.app import Container
     from memorywire.app.consolidators import BackgroundWork
-    from memorywire.model.consolidation import ConsolidationSettings
     from memorywire_server.auth import Provider
+    from memorywire_server.conformance import Stage
     from memorywire_server.console.mount import Console
     from memorywire_server.http.app import MountedApp
     from memorywire_server.http.endpoint import Limits
@@ -171,6 +173,7 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 @add_mount_options
 @background_options
 @option("--demo", "Serve made-up demo data to try the console.")
+@option("--conformance", "Serve an empty memory to the tests of `memorywire conformance`.")
 @option("--quiet", "Do not log requests to standard error.")
 @without_scope
 def serve_command(
@@ -190,6 +193,8 @@ def serve_command(
 
     Events, health and metrics are served too.
 
+    With --conformance the memory is a temporary one, and its clock and contents obey the tests.
+
     On the loopback address the local user needs no token until the first operator is added; the printed link
     to the console signs in once. Any other address needs operators or a token provider, else it exits with 2.
 
@@ -199,13 +204,13 @@ def serve_command(
     import asyncio
 
     from memorywire_server.auth import Provider
-    from memorywire_server.commands.demo import open_demo
     from memorywire_server.http.endpoint import Limits
     from memorywire_server.http.metrics import to_stderr
     from memorywire_server.http.serve import Address, Serving
     from memorywire_server.telemetry import json_logs
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
+    stage = _open_stage(rest.pop("conformance"), host, demo, provider=rest["oidc_issuer"])
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
@@ -213,8 +218,8 @@ def serve_command(
     if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
         raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
     provider = Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
-    apps = _MountedApps(address, provider, limits, added)
-    with _require_oidc(), open_demo(cli) if demo else nullcontext(cli) as server_cli:
+    apps = _MountedApps(address, provider, limits, added, stage=stage)
+    with _require_oidc(), _open_settings(cli, demo=demo, tested=stage is not None) as server_cli:
         serving = Serving(
             address=apps.address,
             limits=limits,
@@ -223,10 +228,45 @@ def serve_command(
             console="/console",
             log=None if quiet or demo else to_stderr,
             provider=apps.provider,
+            **({} if stage is None else {"home": stage.home}),
         )
         settings = override_background(server_cli.settings.consolidation, **background)
         with json_logs(to_stderr) if cli.as_json else nullcontext():
             asyncio.run(_serve(server_cli, serving, apps, settings))
+
+
+def _open_stage(tested: bool, host: str, demo: bool, provider: str | None) -> "Stage | None":
+    """The stage of a server under test; None for any other. Raises UsageError where others could reach it."""
+    from memorywire_server.conformance import Stage
+    from memorywire_server.http.serve import Address
+
+    if not tested:
+        return None
+    if not Address(host=host).local:
+        raise click.UsageError(f"--conformance lets anybody who reaches {host} set the clock: use 127.0.0.1")
+    if demo or provider:
+        raise click.UsageError("--conformance serves an empty memory to anybody: leave out the other options")
+    return Stage()
+
+
+@contextmanager
+def _open_settings(cli: CliContext, *, demo: bool, tested: bool) -> Iterator[CliContext]:
+    """The settings of the server: the user's own, or those of a temporary store."""
+    from memorywire_server.commands.demo import open_demo
+
+    if demo:
+        with open_demo(cli) as demo_cli:
+            yield demo_cli
+    elif tested:
+        own: dict[str, Any] = {
+            "policy": "open",
+            "console": None,
+            "consolidation": ConsolidationSettings(promote=None),
+        }
+        with open_temporary(cli, **own) as (_, settings), cli.with_settings(settings) as test_cli:
+            yield test_cli
+    else:
+        yield cli
 
 
 @contextmanager
@@ -247,7 +287,7 @@ async def _serve(
     from memorywire.journal.operators import Operators
     from memorywire_server.http.serve import serve
 
-    async with open_app(cli.settings) as opened:
+    async with open_app(cli.settings, system_clock if apps.stage is None else apps.stage.clock) as opened:
         container = replace(opened, consolidation=settings)
         for line in store_notes(cli.settings.stores):
             if cli.as_json:
@@ -281,9 +321,11 @@ class _MountedApps(Struct):
     added: "list[OpenMounts]" = field(default_factory=list)
     background: "BackgroundWork | None" = None
     needs_token: bool = False
+    stage: "Stage | None" = None
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, container: "Container") -> "list[MountedApp]":
+        from memorywire_server.conformance import hook_mount
         from memorywire_server.console.mount import console_mount
         from memorywire_server.http.peers import store_mount
         from memorywire_server.mcp.mount import PATH, mcp_mount, metadata_mount
@@ -293,6 +335,8 @@ class _MountedApps(Struct):
         )
         self.consoles.append(console)
         mounts = [store_mount(container), console.mounted]
+        if self.stage is not None:
+            mounts.append(hook_mount(self.stage))
         mounts.append(mcp_mount(container, self.limits, provider=self.provider))
         if self.provider is not None:
             mounts.append(metadata_mount(self.provider, PATH))
@@ -320,5 +364,5 @@ class _MountedApps(Struct):
 
 
 EXAMPLES = {
-    "serve": ("memorywire serve --port 8377", "memorywire serve --demo"),
+    "serve": ("memorywire serve --port 8377", "memorywire serve --demo", "memorywire serve --conformance"),
 }

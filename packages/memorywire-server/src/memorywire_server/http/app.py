@@ -1,6 +1,7 @@
 """The ASGI application: all routes, mounted applications, and the security middleware."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from difflib import get_close_matches
@@ -18,8 +19,8 @@ from starlette.types import ASGIApp
 
 from memorywire.app.container import Container
 from memorywire.journal.operators import Right
-from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
-from memorywire.model.record import Scope
+from memorywire.model.errors import MemorywireError, NotFound, UnknownOperation, WrongMethod
+from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire_server.auth import Authenticator, Provider
 from memorywire_server.background import StateChecks, WebhookSender
 from memorywire_server.http import audit
@@ -75,6 +76,7 @@ def _ready_endpoint(service: Service) -> Endpoint:
 
 
 WRONG_METHOD = 405
+_OPERATION = re.compile("/v0/[^/]+")
 _LONGEST_GUESS = 64  # unknown paths come from unauthenticated clients and can have any length
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -107,15 +109,17 @@ def build_app(
     mounts: Sequence[MountedApp] = (),
     observer: RequestObserver,
     provider: Provider | None = None,
+    home: Callable[[], str] = lambda: DEFAULT_TENANT,
 ) -> tuple[ASGIApp, Service]:
     """Build the application over an open container; return it with the service to drain at the end.
 
     With `trusting`, the local user needs no token while there are no operators. `hosts` are the accepted
     names in `Host` headers; an empty set accepts any. Tokens of the `provider` are accepted besides our own.
+    `home` is the tenant of the local user.
     """
     container = replace(container, hosting=any(mount.hosting for mount in mounts))
     service, clock = Service(container, limits or Limits()), container.context.clock
-    authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider)
+    authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider, home=home)
     pause_ms = service.limits.webhook_pause_ms
     sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms)
 
@@ -235,7 +239,10 @@ async def _unknown(request: Request, error: Exception) -> Response:
         return as_problem(wrong, headers=headers)
     addresses = [route.path for route in wire_routes() if route.field is None]
     near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=0.85)
-    return as_problem(NotFound("no such address", fix=f"did you mean {near[0]}?" if near else "see /docs"))
+    fix = f"did you mean {near[0]}?" if near else "see /docs"
+    if request.method == "POST" and _OPERATION.fullmatch(request.url.path):
+        return as_problem(UnknownOperation("no such operation", field="operation", fix=fix))
+    return as_problem(NotFound("no such address", fix=fix))
 
 
 async def _bug(request: Request, error: Exception) -> Response:

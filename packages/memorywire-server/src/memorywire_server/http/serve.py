@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from memorywire.app.container import Container
 from memorywire.journal.operators import Operators
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import review_url
 from memorywire_server.auth import Provider
 from memorywire_server.http.app import MountedApp, build_app
@@ -69,7 +70,8 @@ class Address(Struct, frozen=True, kw_only=True):
 class Serving(Struct, frozen=True, kw_only=True):
     """What is served, and how. `ready` is told the URL once it is open.
 
-    People decide at the path `console`, unless the settings name another address.
+    People decide at the path `console`, unless the settings name another address. `home` is the tenant of the
+    local user.
     """
 
     address: Address = field(default_factory=Address)
@@ -79,6 +81,7 @@ class Serving(Struct, frozen=True, kw_only=True):
     console: str | None = None
     log: Log | None = to_stderr
     provider: Provider | None = None
+    home: Callable[[], str] = lambda: DEFAULT_TENANT
 
 
 class _Server(uvicorn.Server):
@@ -117,6 +120,7 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
             mounts=serving.mounts(watched),
             observer=observer,
             provider=serving.provider,
+            home=serving.home,
         )
         limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
         traffic = Traffic(limits, observer.metrics.refused.inc, proxies=address.proxies)

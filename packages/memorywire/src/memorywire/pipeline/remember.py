@@ -489,6 +489,7 @@ def _next_version(fresh: Record, current: Record, if_version: int | None) -> Rec
         fresh,
         scope=current.scope,
         created_at=current.created_at,
+        expires_at=current.expires_at if fresh.expires_at is None else fresh.expires_at,
         version=current.version + 1,
         trust=Trust.lowest(fresh.trust, current.trust),
     )
