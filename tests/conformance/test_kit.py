@@ -8,14 +8,18 @@ from xml.etree import ElementTree
 
 import pytest
 
+from memorywire import Memory
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Where
+from memorywire.model.record import Record
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
 from memorywire_testing import oracle, paper, report
 from memorywire_testing.checks import CHECKS, LASTING
+from memorywire_testing.expect import Broken
 from memorywire_testing.report import Mark, Report
 from memorywire_testing.run import examine, examine_url, load_exemptions, select_checks
-from memorywire_testing.samples import SPACE
+from memorywire_testing.samples import SPACE, HandClock, WordEmbedder
 from tests.conformance.broken import Fleeting, Forgetful, Late, Leaky, Overlapping, Simple, Trimming
 
 SHARING = select_checks(("another_agent", "crowd", "filters_apply"))
@@ -144,6 +148,33 @@ def test_the_sixteen_scenarios_of_the_paper_pass(url: str) -> None:
 def test_a_scenario_fails_where_the_store_loses_memories() -> None:
     found = asyncio.run(paper.play(_forgetful))
     assert "multi_remember_then_recall" in {one.check for one in found.failures}
+
+
+async def _too_many(self: object, where: Where, after: str | None, limit: int, page: int) -> list[Record]:
+    return []
+
+
+NO_PROTOCOL = {
+    "the store has no name": {"name": ""},
+    "its features are not": {"features": ["vector"]},
+    "count is no async method": {"count": lambda self, where: 0},
+    "health is no async method": {"health": None},
+    "find asks for more": {"find": _too_many},
+    "without the methods of Tracker": {"touch": None},
+}
+
+
+@pytest.mark.parametrize("fault", NO_PROTOCOL)
+def test_a_store_that_is_not_of_the_protocol_fails_that_scenario(fault: str) -> None:
+    kind: type[MemoryStore] = type("Wrong", (MemoryStore,), NO_PROTOCOL[fault])
+
+    async def examined() -> None:
+        store = kind(SPACE)
+        async with Memory("a", [MemoryStore(SPACE)], embedder=WordEmbedder()) as memory:
+            await paper.isinstance_protocol(paper.Stage(memory=memory, store=store, clock=HandClock()))
+
+    with pytest.raises(Broken, match=fault):
+        asyncio.run(examined())
 
 
 def test_a_life_at_random_finds_a_store_that_loses_changes() -> None:

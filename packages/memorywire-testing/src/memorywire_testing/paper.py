@@ -6,6 +6,7 @@ Each checks at least what the paper checks; an answer without hits does not pass
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any
 
 from msgspec import Struct
@@ -15,8 +16,8 @@ from memorywire.model.answers import Recalled, Status
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
-from memorywire.stores.contract import Store
-from memorywire_testing.expect import find_checks, holds, must_refuse, same
+from memorywire.stores.contract import Store, SupportsHistory, Tracker
+from memorywire_testing.expect import Broken, find_checks, holds, must_refuse, same
 from memorywire_testing.report import Report, attempt
 from memorywire_testing.samples import HandClock, WordEmbedder, a_name
 
@@ -24,9 +25,10 @@ GROUP = "paper"
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """The memory of a new agent, its user alice, and the clock."""
+    """The memory of a new agent, the store below it, its user alice, and the clock."""
 
     memory: Memory
+    store: Store
     clock: HandClock
 
     async def tell(self, *facts: str, **options: Any) -> list[str]:
@@ -113,8 +115,31 @@ async def health_returns_status(stage: Stage) -> None:
 
 
 async def isinstance_protocol(stage: Stage) -> None:
-    wired = await stage.memory.capabilities()
-    holds(all(store.name for store in wired.stores), "a store has no name")
+    store = stage.store
+    holds(isinstance(store.name, str) and store.name != "", "the store has no name")
+    is_set = isinstance(store.features, frozenset) and store.features <= frozenset(Feature)
+    holds(is_set, "its features are not a frozenset of Feature")
+    for name, verb in _VERBS.items():
+        method = getattr(store, name, None)
+        if not iscoroutinefunction(method):
+            raise Broken(f"{name} is no async method of the store")
+        wanted = list(signature(verb).parameters)[1:]
+        takes = signature(method).parameters
+        holds(list(takes)[: len(wanted)] == wanted, f"{name} takes {list(takes)}, not {wanted}")
+        further = [takes[extra] for extra in list(takes)[len(wanted) :]]
+        holds(not any(_is_required(extra) for extra in further), f"{name} asks for more than {wanted}")
+    for feature, ability in _ABILITIES.items():
+        keeps_word = feature not in store.features or isinstance(store, ability)
+        holds(keeps_word, f"it promises {feature} without the methods of {ability.__name__}")
+
+
+_VERBS = {name: verb for name, verb in vars(Store).items() if iscoroutinefunction(verb)}
+_ABILITIES = {Feature.HISTORY: SupportsHistory, Feature.RECALL_TRACKING: Tracker}
+
+
+def _is_required(parameter: Parameter) -> bool:
+    variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and parameter.kind not in variadic
 
 
 async def recall_returns_score_metadata(stage: Stage) -> None:
@@ -150,6 +175,6 @@ async def play(open_store: Callable[[], Awaitable[Store]]) -> Report:
         async with Memory(
             a_name("agent"), [store], embedder=WordEmbedder(), policy="open", clock=clock
         ) as memory:
-            stage = Stage(memory=memory, clock=clock)
+            stage = Stage(memory=memory, store=store, clock=clock)
             results.append(await attempt(scenario.__name__, partial(scenario, stage), GROUP))
     return Report(store=name, results=tuple(results))
