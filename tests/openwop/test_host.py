@@ -85,7 +85,7 @@ def test_a_reference_is_issued_for_an_agent_and_for_one_of_its_users(stage: Stag
     for asked in ({"agentId": "writer"}, {"agentId": "writer", "userId": "ana"}):
         ref = good(stage.mine.post(f"{EXTENSION}/refs", asked), 201)["memoryRef"]
         kept = stage.session(ref).put(ref, f"under {len(asked)} names")
-        assert good(stage.mine.get(f"/v1/memory/{ref}"))["entries"][0] == kept
+        assert good(stage.mine.get(f"{EXTENSION}/memory/{ref}"))["entries"][0] == kept
 
 
 def test_a_run_over_one_users_memory_is_not_moved_by_what_is_done_to_all_of_them(stage: Stage) -> None:
@@ -170,21 +170,21 @@ def test_a_fork_is_a_replay_or_it_is_refused(stage: Stage) -> None:
     [
         {},
         {"content": 1},
-        {"content": "x", "id": "mine"},
+        {"content": "x", "owner": "mine"},
         {"content": "x", "tags": "a"},
         {"content": "x", "tags": ["a" * 257]},
         {"content": "x", "expiresAt": "tomorrow"},
         {"content": "x", "expiresAt": "2999-01-01T00:00:00"},
         {"content": "x", "expiresAt": "9999-12-31T23:59:59-23:59"},
     ],
-    ids=["nothing", "number", "id", "tags", "long-tag", "no-moment", "no-offset", "no-date"],
+    ids=["nothing", "number", "unknown", "tags", "long-tag", "no-moment", "no-offset", "no-date"],
 )
 def test_an_entry_that_is_none_is_refused_without_being_repeated(
     entry: dict[str, object], stage: Stage
 ) -> None:
     ref = stage.ref()
     refused(stage.session(ref).ask("put", ref, entry=entry), 400, "validation_error")
-    assert good(stage.mine.get(f"/v1/memory/{ref}"))["entries"] == []
+    assert good(stage.mine.get(f"{EXTENSION}/memory/{ref}"))["entries"] == []
 
 
 def test_an_end_is_told_to_the_millisecond_and_never_later_than_it_was_asked(stage: Stage) -> None:
@@ -227,7 +227,7 @@ def test_options_that_are_none_are_refused(stage: Stage) -> None:
     run = stage.session("a")
     for options in ({"limit": -1}, {"limit": True}, {"tag": ""}, {"tokenBudget": 5}, []):
         refused(run.ask("list", "a", options=options), 400, "validation_error")
-    refused(stage.mine.get("/v1/memory/a", limit="x"), 400, "validation_error")
+    refused(stage.mine.get(f"{EXTENSION}/memory/a", limit="x"), 400, "validation_error")
     good(run.ask("list", "a", options={"limit": 1, "tag": "b"}))
 
 
@@ -287,9 +287,9 @@ def test_a_mem_reference_names_a_memory_of_ones_own_tenant(stage: Stage) -> None
     run = stage.session(ref)
     entry = run.put(ref, "kept by its address")
     assert stage.session(ref).list(ref) == [entry]
-    assert good(stage.mine.get(f"/v1/memory/{quote(ref, safe='')}"))["entries"] == [entry]
+    assert good(stage.mine.get(f"{EXTENSION}/memory/{quote(ref, safe='')}"))["entries"] == [entry]
     bare = ref.removeprefix("mem://")
-    assert good(stage.mine.get(f"/v1/memory/{quote(bare, safe='')}"))["entries"] == []
+    assert good(stage.mine.get(f"{EXTENSION}/memory/{quote(bare, safe='')}"))["entries"] == []
     assert stage.session(ref, client=stage.theirs).list(ref) == []
     long = f"mem://{'a' * 200}{'/b' * 30}"
     for wrong in ("mem://", "mem:///a", "mem://a/", "mem://a/../b", "mem://a//b", long):

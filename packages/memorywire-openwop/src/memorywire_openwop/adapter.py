@@ -8,25 +8,26 @@ from msgspec.structs import replace
 
 from memorywire.app.dispatch import perform
 from memorywire.journal.runs import Run, RunRead
-from memorywire.model.answers import Forgotten
+from memorywire.model.answers import Forgotten, Recalled
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, ValueTooLarge
 from memorywire.model.query import Where
 from memorywire.model.record import Json, MemoryType, Record, Scope
-from memorywire.model.requests import Forget, Remember
+from memorywire.model.requests import Forget, Recall, Remember
 from memorywire.pipeline.commit import commit_one
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import Plan
 from memorywire.pipeline.remember import draft_record, find_trust, redact
-from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Listing
+from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Listing, Search
 from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_run_memory, parse_ref, run_scope
-from memorywire_openwop.snapshot import get_matching, list_matching
+from memorywire_openwop.snapshot import find_moment, get_matching, list_matching
 from memorywire_openwop.vault import Vault
 
 ReportEvent: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
 RecordReads: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
 
 SOURCE = "openwop"
+_RANKED_MOST = 1_000  # the most a recall returns
 
 
 async def ignore_event(type: str, payload: Mapping[str, Json]) -> None:
@@ -87,6 +88,40 @@ class Adapter(Struct, frozen=True, kw_only=True):
         record = await get_matching(self._where(place.scope), id, place.behind, context)
         await self._note([] if record is None else [record])
         return record
+
+    async def search(self, ref: str, wanted: Search) -> Sequence[Record]:
+        """The entries that answer a question, best first; without a question, the newest that match first.
+
+        In a run, they are entries of its snapshot, as they were then.
+        """
+        place = self._readable(ref)
+        if place is None:
+            return []
+        context = await self.context.serving(place.scope)
+        where = replace(self._where(place.scope), filter=wanted.filter)
+        records = await list_matching(where, place.behind, context)
+        ranked: Sequence[Record] = _sort_newest_first(records)
+        if wanted.query is not None and records:
+            ranked = await self._rank(wanted, place, {one.id: one for one in records}, context)
+        entries = ranked[: wanted.limit]
+        await self._note(entries)
+        return entries
+
+    async def _rank(
+        self, wanted: Search, place: _Place, records: Mapping[str, Record], context: Context
+    ) -> Sequence[Record]:
+        """Those of the records that a recall returns, in its order, but as they are in the snapshot."""
+        moment = await find_moment(place.scope, place.behind, context)
+        request = Recall(
+            scope=place.scope,
+            query=wanted.query or "",
+            k=_RANKED_MOST,
+            filter=wanted.filter,
+            as_of=moment,
+        )
+        answer = await perform(request, context)
+        hits = answer.hits if isinstance(answer, Recalled) else ()
+        return [records[hit.id] for hit in hits if hit.id in records]
 
     async def put(self, ref: str, entry: Draft) -> Record:
         """Store an entry with an id of the host's, and return it as stored."""

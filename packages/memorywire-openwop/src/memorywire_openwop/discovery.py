@@ -23,8 +23,11 @@ _COUNTS = ("clarificationRounds", "schemaRounds", "envelopesPerTurn")
 _TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion")
 
 
-def build_document(host: Host) -> dict[str, Json]:
-    """The document at `/.well-known/openwop`; the families also stand where earlier versions had them."""
+def build_document(host: Host, extension: str) -> dict[str, Json]:
+    """The document at `/.well-known/openwop`; the families also stand where earlier versions had them.
+
+    Our own operations are named as RFC 0080 names those of a host, with the path below `extension`.
+    """
     memory, agents = _families(host)
     fields: dict[str, Json] = {
         "protocolVersion": "1.0",
@@ -38,8 +41,25 @@ def build_document(host: Host) -> dict[str, Json]:
         "multiAgent": {"executionModel": {"version": host.serves.execution_model}},
         "fixtures": list(host.fixtures),
         "capabilities": {"memory": memory, "agents": agents},
+        **_name_extensions(host, memory, extension),
     }
     return {**fields, "profiles": list(profiles(fields))}
+
+
+def _name_extensions(host: Host, memory: Mapping[str, Json], extension: str) -> dict[str, Json]:
+    """The operations of this host that OpenWOP does not name, each with its method and path."""
+    if not memory["supported"]:
+        return {}
+    operations = {"query": ("GET", "/memory/{memoryRef}")}
+    if host.serves.has_runs:
+        operations["adapter"] = ("POST", "/runs/{runId}/memory/{list|get|put|delete}")
+        operations["search"] = ("POST", "/runs/{runId}/memory/search")
+    if memory["retention"]["forget"]:
+        operations["forget"] = ("POST", "/memory/forget")
+    return {
+        f"x-host-memorywire-memory-{name}": {"method": method, "path": f"{extension}{path}"}
+        for name, (method, path) in operations.items()
+    }
 
 
 def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:

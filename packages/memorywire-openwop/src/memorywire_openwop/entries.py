@@ -8,11 +8,16 @@ from typing import Final
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import END_OF_CALENDAR, Json, Record
+from memorywire.model.query import EVERYTHING, Filter
+from memorywire.model.record import DEFAULT_TENANT, END_OF_CALENDAR, Json, Record
+from memorywire.model.requests import List
+from memorywire.wire.codec import decode
 
 TAG_CHARS: Final = 256
 TAGS: Final = 256
 LIMIT: Final = 100
+SEARCH_LIMIT: Final = 10
+QUERY_CHARS: Final = 4096
 LIMIT_MOST: Final = 500
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,6 +29,14 @@ class Draft(Struct, frozen=True, kw_only=True):
     content: str
     tags: tuple[str, ...] = ()
     expires_at: int | None = None
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """What is looked for: a question, or those that a filter selects, or both."""
+
+    query: str | None
+    filter: Filter
+    limit: int
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -52,8 +65,8 @@ def format_time(at: int) -> str:
 
 
 def parse_draft(body: Mapping[str, Json]) -> Draft:
-    """What a caller wants kept."""
-    check_fields(body, "entry", ("content", "tags", "expiresAt"))
+    """What a caller wants kept; an `id` and a `createdAt` are ignored, because the host assigns them."""
+    check_fields(body, "entry", ("id", "createdAt", "content", "tags", "expiresAt"))
     content, tags = body.get("content"), body.get("tags", [])
     if not isinstance(content, str):
         raise InvalidRequest("content is a text", field="entry.content")
@@ -62,6 +75,25 @@ def parse_draft(body: Mapping[str, Json]) -> Draft:
             f"tags are at most {TAGS} texts of at most {TAG_CHARS} characters", field="entry.tags"
         )
     return Draft(content=content, tags=tuple(tags), expires_at=_parse_time(body.get("expiresAt")))
+
+
+def parse_search(body: Mapping[str, Json]) -> Search:
+    """What a caller looks for."""
+    fields = {name: body[name] for name in ("query", "filter", "limit") if name in body}
+    query, filter, limit = fields.get("query"), fields.get("filter"), fields.get("limit", SEARCH_LIMIT)
+    if query is None and filter is None:
+        raise InvalidRequest("a search has a query, a filter or both", field="query")
+    if query is not None and not (isinstance(query, str) and 0 < len(query.strip()) <= QUERY_CHARS):
+        raise InvalidRequest(f"query is a text of 1 to {QUERY_CHARS} characters", field="query")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT_MOST:
+        raise InvalidRequest(f"limit is an integer from 1 to {LIMIT_MOST}", field="limit")
+    return Search(query=query, filter=EVERYTHING if filter is None else _parse_filter(filter), limit=limit)
+
+
+def _parse_filter(filter: Json) -> Filter:
+    """A filter of the wire, checked as a list of memories checks it."""
+    request = decode("list", {"agent_id": "any", "filter": filter}, tenant=DEFAULT_TENANT)
+    return request.filter if isinstance(request, List) else EVERYTHING
 
 
 def parse_listing(body: Mapping[str, Json]) -> Listing:

@@ -32,6 +32,14 @@ async def find_newest_change(scope: Scope, context: Context) -> str:
     return newest[0].id if newest else BEFORE_ALL
 
 
+async def find_moment(scope: Scope, behind: str | None, context: Context) -> int | None:
+    """When that change was committed; None for now."""
+    if not behind:
+        return None
+    footprint = await context.historian(_WANTED_FOR).footprint(replace(scope, user=None), behind)
+    return None if footprint is None else footprint.change.at
+
+
 async def list_matching(where: Where, behind: str | None, context: Context) -> list[Record]:
     """The memories that matched right after that change; with None, those that match now."""
     # What is live is read first: a change that comes between the two looks is then among the later ones.

@@ -22,7 +22,7 @@ from memorywire.policy.patterns import names
 from memorywire_openwop.adapter import Adapter, Requester, list_run_memories
 from memorywire_openwop.compaction import compact, consolidate
 from memorywire_openwop.discovery import list_agents
-from memorywire_openwop.entries import encode_entry, parse_draft, parse_listing
+from memorywire_openwop.entries import check_fields, encode_entry, parse_draft, parse_listing, parse_search
 from memorywire_openwop.host import SESSION, Host
 from memorywire_openwop.refs import build_ref, parse_ref
 from memorywire_openwop.server.answers import event_document, run_document
@@ -85,6 +85,9 @@ def part(body: Mapping[str, Json], name: str) -> dict[str, Json]:
         raise InvalidRequest(f"{name} is an object", field=name)
     return value
 
+
+EXTENSION = "/host/memorywire"
+"""Below it is what OpenWOP does not name."""
 
 Verb: TypeAlias = Callable[[Request, HostContext, Requester], Awaitable[Response]]
 
@@ -153,7 +156,7 @@ async def secret(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def memory(request: Request, context: HostContext, caller: Requester) -> Response:
-    """One of the four operations, as the run sees memory."""
+    """One of the four operations, or a search, as the run sees memory."""
     name = request.path_params["verb"]
     if name not in _OPERATIONS:
         raise NotFound("there is no such operation", fix=f"one of: {', '.join(_OPERATIONS)}")
@@ -201,6 +204,18 @@ async def consolidated(request: Request, context: HostContext, caller: Requester
     return as_json({"type": passed.type, "event": passed.payload})
 
 
+async def forget_subject(request: Request, context: HostContext, caller: Requester) -> Response:
+    """Erase what is kept of a person: of one agent, or of all agents of the tenant."""
+    body = await context.body(request)
+    check_fields(body, "the body", ("subject", "agentId", "reason", "dryRun"))
+    given = {"agent_id": "agentId", "reason": "reason", "dry_run": "dryRun"}
+    payload = {name: body[field] for name, field in given.items() if field in body}
+    subject = text(body, "subject")
+    answer = await context.service.call("erase", {"user_id": subject, **payload}, caller_of(request))
+    counts = {"forgotten": answer["erased"], "waiting": answer["waiting"]}
+    return as_json({**counts, "subjectRemoved": answer["id_removed"], "dryRun": answer["dry_run"]})
+
+
 async def seed(request: Request, context: HostContext, caller: Requester) -> Response:
     """Put made-up entries, for a host under test; the ids they bring are not used."""
     body = await context.body(request)
@@ -235,6 +250,10 @@ async def _list(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
     return {"entries": [encode_entry(record) for record in records]}
 
 
+async def _search(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
+    return {"entries": [encode_entry(record) for record in await adapter.search(ref, parse_search(body))]}
+
+
 async def _get(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
     record = await adapter.get(ref, text(body, "id"))
     return {"entry": None if record is None else encode_entry(record)}
@@ -250,13 +269,14 @@ async def _delete(adapter: Adapter, ref: str, body: Mapping[str, Json]) -> Json:
 
 _OPERATIONS: Mapping[str, Callable[[Adapter, str, Mapping[str, Json]], Awaitable[Json]]] = {
     "list": _list,
+    "search": _search,
     "get": _get,
     "put": _write,
     "delete": _delete,
 }
 
 
-_NOWHERE: Mapping[str, Json] = {"list": {"entries": []}, "get": {"entry": None}}
+_NOWHERE: Mapping[str, Json] = {"list": {"entries": []}, "search": {"entries": []}, "get": {"entry": None}}
 """What a reference leads to that no text can be, such as one with a NUL in it."""
 
 
@@ -282,19 +302,21 @@ READING: Mapping[str, Verb] = {
     "/runs/{run}": snapshot,
     "/runs/{run}/events": events,
     "/runs/{run}/events/poll": poll,
-    "/memory/{ref:path}": look,
+    EXTENSION + "/memory/{ref:path}": look,
 }
 WRITING: Mapping[str, Verb] = {
     "/runs": start,
     "/runs/{run}:fork": fork,
     "/runs/{run}:cancel": cancel,
-    "/host/memorywire/runs/{run}:complete": complete,
-    "/host/memorywire/runs/{run}/secrets": secret,
-    "/host/memorywire/runs/{run}/memory/{verb}": memory,
-    "/host/memorywire/refs": refer,
-    "/host/memorywire/memory/compact": compacted,
-    "/host/memorywire/memory/consolidate": consolidated,
+    EXTENSION + "/runs/{run}:complete": complete,
+    EXTENSION + "/runs/{run}/secrets": secret,
+    EXTENSION + "/runs/{run}/memory/{verb}": memory,
+    EXTENSION + "/refs": refer,
+    EXTENSION + "/memory/compact": compacted,
+    EXTENSION + "/memory/consolidate": consolidated,
+    EXTENSION + "/memory/forget": forget_subject,
 }
+TESTING_READS: Mapping[str, Verb] = {"/memory/{ref:path}": look}
 TESTING: Mapping[str, Verb] = {
     "/test/memory/seed": seed,
     "/test/memory/compact": compacted,

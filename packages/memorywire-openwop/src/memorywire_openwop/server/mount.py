@@ -21,7 +21,17 @@ from memorywire_openwop.discovery import build_document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host
 from memorywire_openwop.server.answers import as_envelope
-from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, HostContext, Verb, authorize
+from memorywire_openwop.server.endpoints import (
+    EXTENSION,
+    NEEDS,
+    READING,
+    TESTING,
+    TESTING_READS,
+    WRITING,
+    HostContext,
+    Verb,
+    authorize,
+)
 from memorywire_server.auth import Authenticator, Caller, Provider
 from memorywire_server.http.answers import as_json
 from memorywire_server.http.app import WRONG_METHOD, MountedApp
@@ -73,7 +83,8 @@ def openwop_mounts(
         await authenticator.close()
 
     posts = {**WRITING, **TESTING} if testing else WRITING
-    app = _application([*_routes("POST", posts, context), *_routes("GET", READING, context)])
+    gets = {**READING, **TESTING_READS} if testing else READING
+    app = _application([*_routes("POST", posts, context), *_routes("GET", gets, context)])
     return [
         MountedApp(
             path=DISCOVERY,
@@ -122,7 +133,7 @@ def _endpoint(method: str, verb: Verb, context: HostContext) -> Endpoint:
 
 def _discovery(host: Host) -> Endpoint:
     async def endpoint(_: Request) -> Response:
-        return as_json(build_document(host))
+        return as_json(build_document(host, f"{PATH}{EXTENSION}"))
 
     return endpoint
 
