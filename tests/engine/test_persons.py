@@ -154,7 +154,7 @@ def test_in_strict_two_people_are_needed_to_approve_and_one_to_reject(tmp_path: 
 def test_approving_an_erasure_needs_the_typed_word():
     async def story(memory: Memory, clock: HandClock) -> None:
         kept = await memory.remember("Ana pays by invoice", tags=["money"])
-        held = await memory.forget(filter={"tags": "money"}, hard_delete=True)
+        held = await memory.forget(filter={"tags": "money"}, hard_delete=True, approval_required=True)
         other = await memory.remember("Ben pays in cash", approval_required=True)
         for ids in ([held.proposal_id], [held.proposal_id, other.proposal_id]):
             for word in ({}, {"confirm": "yes"}):

@@ -113,9 +113,8 @@ def build_app(
 ) -> tuple[ASGIApp, Service]:
     """Build the application over an open container; return it with the service to drain at the end.
 
-    With `trusting`, the local user needs no token while there are no operators. `hosts` are the accepted
-    names in `Host` headers; an empty set accepts any. Tokens of the `provider` are accepted besides our own.
-    `home` is the tenant of the local user.
+    With `trusting`, the local user, whose tenant is `home`, needs no token while there are no operators.
+    `hosts` are the names in `Host` headers, none for any; tokens of the `provider` are accepted like ours.
     """
     container = replace(container, hosting=any(mount.hosting for mount in mounts))
     service, clock = Service(container, limits or Limits()), container.context.clock
