@@ -94,15 +94,6 @@ def test_what_a_living_process_noted_is_left_to_it(tmp_path: Path):
     assert list(find_orphans(journal)) == []
 
 
-def test_a_file_has_its_name_only_once_it_is_locked(tmp_path: Path):
-    """Else another process that opens the journal in between would take it for an orphan, and delete it."""
-    spool = RecallBuffer(tmp_path / "m.db-recalls-1")
-    (tmp_path / ".m.db-recalls-1").touch()  # as far as a process came that died right then
-    assert list(find_orphans(tmp_path / "m.db")) == []
-    spool.add(a_note("r1"))
-    assert [path.name for path in tmp_path.iterdir()] == ["m.db-recalls-1"]
-
-
 def test_a_line_that_was_only_begun_was_never_answered(tmp_path: Path):
     path = tmp_path / "m.db"
     done = process(path, "await recall(house)", DIE)

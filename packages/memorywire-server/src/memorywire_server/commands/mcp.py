@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import click
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from memorywire.cli.context import CliContext, shared
 from memorywire.cli.inputs import option
 from memorywire.cli.terminal import mask_secrets
 from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.secrets import url_path
 
 _RELATIVE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
 """A store URL with a relative path: `sqlite:///./memory.db`."""
@@ -107,7 +107,7 @@ def _absolute_options(options: Sequence[str]) -> tuple[str, ...]:
         if name == "--config":
             value = str(Path(value).absolute())
         elif name == "--store" and (relative := _RELATIVE.fullmatch(value)):
-            value = f"{relative[1]}{quote(Path.cwd().as_posix())}/{relative[2].removeprefix('./')}"
+            value = f"{relative[1]}{url_path(Path.cwd())}/{relative[2].removeprefix('./')}"
         words += [name, value]
     return tuple(words)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -150,8 +151,11 @@ async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
     """When told to stop: end streams, take no new requests, finish those that are in."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
-            loop.add_signal_handler(number, stop.set)
+        with suppress(ValueError, RuntimeError):  # only the main thread hears signals
+            try:
+                loop.add_signal_handler(number, stop.set)
+            except NotImplementedError:  # on Windows
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     await stop.wait()
     service.container.hurry()
     service.closing.set()
@@ -190,7 +194,8 @@ def _listening(address: Address) -> Iterator[socket.socket]:
     # With its protocol named, so that asyncio knows not to let small answers wait for an acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name != "nt":  # where it would let two processes listen on one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address.host, address.port))
         listener.listen(_WAITING)
     except (OSError, OverflowError) as error:

@@ -16,7 +16,7 @@ from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limi
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import CALLS_A_DAY
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
-from memorywire.model.secrets import Confidential, expand_variables, find_literal_secret, path_of
+from memorywire.model.secrets import Confidential, expand_variables, find_literal_secret, path_of, url_path
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.stores.contract import Store
@@ -387,7 +387,7 @@ def data_home(env: Mapping[str, str]) -> Path:
 
 def default_store(env: Mapping[str, str]) -> str:
     """The URL of the embedded store that is used when none is named."""
-    return "sqlite://" + quote(str((data_home(env) / "memory.db").absolute()))
+    return f"sqlite://{url_path(data_home(env) / 'memory.db')}"
 
 
 def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> str:
@@ -399,7 +399,7 @@ def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> st
     home = data_home(env)
     shared = home / "journal.db"
     path = shared if shared.exists() else home / "journals" / f"{_mark(stores[0])}.db"
-    return "sqlite://" + quote(str(path.absolute()))
+    return f"sqlite://{url_path(path)}"
 
 
 def _mark(store: str | Store) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 from msgspec.structs import replace
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import clean, format_time
 from memorywire.model.record import Json
+from memorywire.model.secrets import url_path
 
 if TYPE_CHECKING:
     from memorywire.app import Settings
@@ -90,7 +90,7 @@ def open_temporary(cli: CliContext, **settings: Any) -> Iterator[tuple[Path, "Se
         raise click.UsageError(f"this has its own store and agents: leave out {cli.options[0]}")
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         place = Path(folder, "memory.db")
-        store = f"sqlite://{quote(str(place))}"
+        store = f"sqlite://{url_path(place)}"
         yield place, replace(cli.settings, stores=(store,), user=None, embedder="minilm", **settings)
 
 

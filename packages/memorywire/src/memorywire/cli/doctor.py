@@ -270,7 +270,7 @@ def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
     """Yield findings: others can read the file, it is read-only, or the disk is full."""
     from memorywire.stores.sqlite.location import Location
 
-    if path.stat().st_mode & 0o777 & ~_PRIVATE:
+    if os.name != "nt" and path.stat().st_mode & 0o777 & ~_PRIVATE:
         yield _finding(f"{path} can be read by others", f"chmod 600 {path}")
     if not Location(path=path).writable:
         what = f"{path} is read-only: remember and recall fail"

@@ -1,6 +1,5 @@
 """`memorywire export`: memory as one bundle, or as readable files."""
 
-import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +17,7 @@ from memorywire.cli.terminal import Progress
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.text import counted
+from memorywire.runtime.files import flush
 
 if TYPE_CHECKING:
     from memorywire.app import Container
@@ -122,7 +122,7 @@ async def _write_bundle(
         with unfinished.open("wb") as target:
             bundle = await export_bundle(target, context, request, show_progress)
             target.flush()
-            os.fsync(target.fileno())
+            flush(target.fileno())
         unfinished.replace(file)
     except OSError as error:
         raise _write_error(file, error) from error

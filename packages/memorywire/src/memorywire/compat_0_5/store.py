@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import quote
 
 from memorywire.compat_0_5 import earlier_name
+from memorywire.model.secrets import url_path
 from memorywire.model.space import Space
 
 TextToVector = Callable[[str], Sequence[float]]
@@ -34,7 +34,7 @@ class SqliteVecStore:
             DeprecationWarning,
             stacklevel=2,
         )
-        self.store_url = "memory://" if db_path == ":memory:" else f"sqlite://{_absolute(db_path)}"
+        self.store_url = "memory://" if db_path == ":memory:" else f"sqlite://{url_path(Path(db_path))}"
         self.store_embedder = None if embedder is None else _FunctionEmbedder(embedder, embedding_dim)
 
     @classmethod
@@ -63,10 +63,6 @@ def _unit_bytes(vector: Sequence[float]) -> bytes:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
-
-
-def _absolute(path: str) -> str:
-    return quote(Path(path).absolute().as_posix())
 
 
 def __getattr__(name: str) -> object:

@@ -5,10 +5,10 @@ Claude Code and Codex speak alike; Cursor has names of its own and takes no cont
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from memorywire.model.codec import parse_json
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.runtime.files import lock, write_whole
 
 
 class Moment(StrEnum):
@@ -208,30 +209,12 @@ class Sessions:
 
     @contextmanager
     def _lock(self, name: str, *, wait: bool) -> Iterator[bool]:
-        import fcntl  # there is none on Windows, where the embedded journal does not run
-
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self._folder / f"{name}.lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        with (self._folder / f"{name}.lock").open("w") as file:
+            yield lock(file.fileno(), inf if wait else 0)
 
     def _file(self, id: str) -> Path:
         return self._folder / f"{_name(id)}.json"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write all of it or nothing, flushed to the disk, readable by its owner alone."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def lines_of(spooled: Spooled) -> Sequence[bytes]:

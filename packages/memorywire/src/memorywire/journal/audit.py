@@ -21,6 +21,7 @@ from memorywire.journal.verify import Fault, Report, find_unsigned, pair_checkpo
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
 from memorywire.model.text import counted
+from memorywire.runtime.files import open_private
 
 T = TypeVar("T")
 
@@ -54,8 +55,8 @@ def export_some(
 
 def write_lines(lines: Iterable[str], path: Path) -> int:
     """Into a file for its owner alone; how many there were."""
-    handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    with open(handle, "w", encoding="utf-8") as file:
+    handle = open_private(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    with open(handle, "w", encoding="utf-8", newline="\n") as file:
         return sum(1 for line in lines if file.write(f"{line}\n"))
 
 

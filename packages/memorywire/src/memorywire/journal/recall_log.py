@@ -8,7 +8,7 @@ moment can lose one.
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -23,8 +23,7 @@ from memorywire.model.codec import load, write_json
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import Scope
-
-_PRIVATE = 0o600
+from memorywire.runtime.files import is_named, lock, open_private, remove_locked
 
 
 class RecallBuffer:
@@ -89,8 +88,9 @@ class RecallBuffer:
         if self._handle is None or self._path is None:
             return
         if os.fstat(self._handle).st_size == 0:
-            self._path.unlink(missing_ok=True)
-        os.close(self._handle)
+            remove_locked(self._path, self._handle)
+        else:
+            os.close(self._handle)
         self._handle = None
 
 
@@ -134,8 +134,7 @@ class Orphan(Struct, frozen=True):
 
     def bury(self) -> None:
         """Delete the file, because its notes are in the journal."""
-        self._path.unlink(missing_ok=True)
-        os.close(self._handle)
+        remove_locked(self._path, self._handle)
 
     def leave(self) -> None:
         """Keep the file for the next process, because its notes are not in the journal."""
@@ -144,19 +143,15 @@ class Orphan(Struct, frozen=True):
 
 def find_orphans(journal: Path) -> Iterator[Orphan]:
     """The files that ended processes left behind; a file whose process lives is locked by it."""
-    import fcntl  # there is none on Windows, where the embedded journal does not run
-
     for path in sorted(journal.parent.glob(f"{journal.name}-recalls-*")):
         try:
-            handle = os.open(path, os.O_RDWR)
+            handle = open_private(path, os.O_RDWR)
         except FileNotFoundError:  # its process, or another heir, was faster
             continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if lock(handle, 0) and is_named(path, handle):
+            yield Orphan(_read_notes(path), path, handle)
+        else:
             os.close(handle)
-            continue
-        yield Orphan(_read_notes(path), path, handle)
 
 
 def _read_notes(path: Path) -> list[RecallNote]:
@@ -206,14 +201,13 @@ def _append(handle: int, line: bytes) -> None:
 
 
 def _create_file(path: Path) -> int:
-    """The file of this process. It gets its name once it is locked: an unlocked file is an orphan."""
-    import fcntl
-
-    fresh = path.with_name(f".{path.name}")
-    handle = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    fresh.replace(path)
-    return handle
+    """The file of this process, locked: another takes an unlocked one for an orphan, and may delete it."""
+    while True:
+        handle = open_private(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        lock(handle, inf)
+        if is_named(path, handle):
+            return handle
+        os.close(handle)  # it was taken before it was locked: it was empty
 
 
 def find_recall(db: Session, tenant: str, id: str) -> RecallNote | None:

@@ -5,7 +5,6 @@ Both stand outside the database whose rows they vouch for.
 
 import json
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -26,6 +25,8 @@ from memorywire.journal.signed_notes import (
 )
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
+from memorywire.model.secrets import path_of
+from memorywire.runtime.files import lock, open_private, replace, write, write_whole
 
 _SECONDS = 5.0
 _SCHEMES = frozenset({"file", "http", "https", "put+http", "put+https"})
@@ -81,11 +82,7 @@ class Witnesses(Struct, frozen=True, kw_only=True):
         )
 
     def _save_progress(self, progress: dict[str, int]) -> None:
-        fresh = self.progress.with_name(f".{self.progress.name}.{os.getpid()}")
-        handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(progress))
-        fresh.replace(self.progress)
+        write_whole(self.progress, json.dumps(progress).encode())
 
 
 def _deliver(url: str, checkpoints: Sequence[Checkpoint]) -> int:
@@ -101,15 +98,14 @@ def _deliver(url: str, checkpoints: Sequence[Checkpoint]) -> int:
 
 def _file(url: str) -> Path | None:
     parts = urlsplit(url)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    return path_of(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def _append_to_file(path: Path, text: bytes) -> bool:
     try:
-        handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
+        handle = open_private(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(handle, text)
-            os.fsync(handle)
+            write(handle, text)
         finally:
             os.close(handle)
     except OSError:
@@ -136,8 +132,6 @@ def _post(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
 
 
 _SEED_BYTES = 32
-_PRIVATE = 0o600
-_PAUSE = 0.02
 
 
 class Signer(Struct, frozen=True, kw_only=True):
@@ -194,12 +188,11 @@ class Signer(Struct, frozen=True, kw_only=True):
         with self._alone() as handle:
             old = self._load_key(checkpoint.origin)
             new = PrivateKey(checkpoint.origin, self.entropy(_SEED_BYTES))
-            _create(self._next, new.secret)
+            _write_key(self._next, new)
             handover = Handover(old=old.verifier, new=new.verifier)
             note = sign_note(checkpoint.text + handover.text, [old, new])
             _append_note(handle, note)
-            self._next.replace(self.key)
-            _sync_folder(self.key.parent)
+            replace(self._next, self.key)
         self._tell_witnesses()
         return note
 
@@ -245,9 +238,13 @@ class Signer(Struct, frozen=True, kw_only=True):
     def _hold_lock(self, flags: int) -> Iterator[int]:
         try:
             self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.checkpoints, flags, _PRIVATE)
+            handle = open_private(self.checkpoints, flags)
             try:
-                self._lock(handle)
+                if not lock(handle, self.seconds):  # perhaps by a stopped process
+                    raise StoreBusy(
+                        f"another process has held {self.checkpoints} for {self.seconds:g} s",
+                        fix="end it (a stopped `memorywire backup` holds it too), and retry",
+                    )
                 yield handle
             finally:
                 os.close(handle)
@@ -257,28 +254,10 @@ class Signer(Struct, frozen=True, kw_only=True):
                 fix="check free space and permissions, then retry",
             ) from error
 
-    def _lock(self, handle: int) -> None:
-        """Lock the file of checkpoints; StoreBusy when another process keeps it, perhaps a stopped one."""
-        import fcntl  # where there is none, everything but signing still works
-
-        deadline = time.monotonic() + self.seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise StoreBusy(
-                        f"another process has held {self.checkpoints} for {self.seconds:g} s",
-                        fix="end it (a stopped `memorywire backup` holds it too), and retry",
-                    ) from error
-            else:
-                return
-            time.sleep(_PAUSE)
-
     def _load_key(self, origin: str) -> PrivateKey:
         self._finish_rotation()
         if not self.key.exists():
-            _create(self.key, PrivateKey(origin, self.entropy(_SEED_BYTES)).secret)
+            _write_key(self.key, PrivateKey(origin, self.entropy(_SEED_BYTES)))
         signer = _read_key(self.key)
         if signer.name != origin:
             raise StoreUnavailable(
@@ -293,7 +272,7 @@ class Signer(Struct, frozen=True, kw_only=True):
             return
         new = _read_key(self._next).verifier
         if any(found.handover and found.handover.new == new for found in self.load_checkpoints()[0]):
-            self._next.replace(self.key)
+            replace(self._next, self.key)
         else:
             self._next.unlink()
 
@@ -315,39 +294,15 @@ def _read_key(path: Path) -> PrivateKey:
         ) from error
 
 
-def _create(path: Path, line: str) -> None:
-    """Create a file for its owner alone, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
-    try:
-        _write(handle, f"{line}\n".encode())
-    finally:
-        os.close(handle)
-    fresh.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the names of files to the disk: a file that was flushed is lost with its name."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write_key(path: Path, key: PrivateKey) -> None:
+    write_whole(path, f"{key.secret}\n".encode())
 
 
 def _append_note(handle: int, note: str) -> None:
     """Append a note, unless it is the last one already; half a note is left behind an empty line."""
     whole = f"{note}\n".encode()
     size = os.fstat(handle).st_size
-    tail = os.pread(handle, len(whole), max(size - len(whole), 0))
+    os.lseek(handle, max(size - len(whole), 0), os.SEEK_SET)  # what is appended goes to the end all the same
+    tail = os.read(handle, len(whole))
     if tail != whole:
-        _write(handle, whole if not tail or tail.endswith(b"\n\n") else b"\n\n" + whole)
-
-
-def _write(handle: int, data: bytes) -> None:
-    """Write all of it, and flush it to the disk."""
-    while data:
-        data = data[os.write(handle, data) :]
-    os.fsync(handle)
+        write(handle, whole if not tail or tail.endswith(b"\n\n") else b"\n\n" + whole)

@@ -1,5 +1,6 @@
 """Secrets in URLs and values: found, masked for display, and read from the environment."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ _SECRET_NAMES = frozenset({"key", "auth", "sig", "pass", "pw", "jwt", "code", "a
 _PATHS = frozenset({"sslkey", "sslpassfile", "passfile"})
 _OPTION = re.compile(r"([^&;=]+)=([^&;]*)")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_DRIVE = re.compile(r"/[A-Za-z]:/")
 _PLACEHOLDER = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{key\}")
 
 
@@ -129,7 +131,12 @@ def path_of(path: str) -> Path:
         return Path(path[1:]).expanduser()
     if path.startswith(("/./", "/../")):
         return Path(path[1:]).absolute()
-    return Path(path)
+    return Path(path[1:] if os.name == "nt" and _DRIVE.match(path) else path)
+
+
+def url_path(path: Path) -> str:
+    """The absolute path as a URL has it; the letter of a drive comes after a slash, as `path_of` reads it."""
+    return path.absolute().as_uri().removeprefix("file://")
 
 
 class Confidential(Struct, frozen=True):

@@ -19,6 +19,7 @@ from memorywire.journal.ledger import count_unsigned, has_ledger, read_head
 from memorywire.journal.signer import Signer
 from memorywire.journal.sqlite import SqliteSession
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
+from memorywire.runtime.files import PRIVATE
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot
 from memorywire.stores.sqlite.health import (
     count_unchecked,
@@ -166,7 +167,7 @@ def _copy_files(source: Signer, target: Signer) -> None:
     for old, new in ((source.key, target.key), (source.checkpoints, target.checkpoints)):
         if old.exists():
             shutil.copyfile(old, new)
-            os.chmod(new, 0o600)
+            os.chmod(new, PRIVATE)
     if source.ledgers.is_dir():
         shutil.copytree(source.ledgers, target.ledgers, dirs_exist_ok=True)
 

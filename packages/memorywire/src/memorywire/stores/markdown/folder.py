@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from memorywire.model.record import Record, Scope
+from memorywire.runtime.files import flush, flush_folder
 from memorywire.search.text import terms
 from memorywire.stores.sidecar import spelled
 
@@ -72,7 +73,7 @@ class Folder:
         with (self._staged / name).open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            flush(file.fileno())
         return name
 
     def read_staged(self) -> dict[str, bytes]:
@@ -101,7 +102,7 @@ class Folder:
     def _sync(self, places: Iterable[str]) -> None:
         for parent in {(self._root / place).parent for place in places}:
             if parent.exists():
-                _sync(parent)
+                flush_folder(parent)
 
 
 def _agent_folder(scope: Scope) -> str:
@@ -123,16 +124,6 @@ def is_inside(path: Path, folder: Path) -> bool:
 def _stamp(path: Path) -> Stamp:
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in a folder durable, where the system lets a folder be opened."""
-    with suppress(PermissionError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 class Index:

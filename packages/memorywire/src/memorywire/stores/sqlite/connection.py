@@ -118,6 +118,7 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for setting in (
         f"synchronous = {location.synchronous}",
+        "fullfsync = ON",  # on macOS, where the plain flush stops at the cache of the drive
         "secure_delete = ON",
         "temp_store = MEMORY",
         "foreign_keys = ON",

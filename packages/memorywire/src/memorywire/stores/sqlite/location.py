@@ -2,12 +2,12 @@
 
 import os
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.secrets import path_of
+from memorywire.model.secrets import path_of, url_path
 
 SYNCHRONOUS = frozenset({"full", "normal"})
 _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"
@@ -33,7 +33,7 @@ class Location(Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """What names this database on a command line."""
-        return "sqlite://" if self.path is None else f"sqlite://{quote(str(self.path.absolute()))}"
+        return "sqlite://" if self.path is None else f"sqlite://{url_path(self.path)}"
 
 
 def locate(url: str) -> Location:
