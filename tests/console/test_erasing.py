@@ -10,7 +10,7 @@ from tests.console.stage import Stage, visiting
 def erasing(stage: Stage) -> Stage:
     """A memory that a held request would erase for good, and a harmless proposal."""
     stage.server.client.remember("Ana pays by invoice", tags=["money"])
-    stage.call("forget", agent_id="a", filter={"tags": "money"}, hard_delete=True)
+    stage.call("forget", agent_id="a", filter={"tags": "money"}, hard_delete=True, approval_required=True)
     stage.hold("Ben likes rain")
     return stage
 

@@ -184,7 +184,7 @@ def test_what_is_chosen_on_a_phone_is_what_the_phone_shows(stage: Stage, browser
 def test_what_would_only_take_away_says_how_much(stage: Stage, browser: Browser) -> None:
     for name in ("tea", "rice"):
         _remember(stage, f"Ana likes {name}.", source="chat")
-    stage.call("forget", agent_id="a", filter={"source": "chat"})
+    stage.call("forget", agent_id="a", filter={"source": "chat"}, approval_required=True)
     with visiting(browser) as visit:
         said = visit.open(f"{stage.url}/inbox").locator(".item .first").all_inner_texts()
-        assert ["2 memories: a filter would take memories away" in one for one in said] == [True]
+        assert ["2 memories: the request asks for approval" in one for one in said] == [True]
