@@ -1,4 +1,8 @@
-"""The work that `compare_speed.py` times in each of two installs; prints medians in milliseconds as JSON."""
+"""The work that `compare_speed.py` times: a process that runs the operations it reads, one slice a line.
+
+A line is `OPERATION COUNT`; the answer is the milliseconds of one call, by the clock (the median of the
+slice) and of the processor. Each slice of writes has a new file; recalls always search the same memories.
+"""
 
 import asyncio
 import hashlib
@@ -6,7 +10,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy
@@ -21,6 +25,7 @@ FACTS = [
     for thing in THINGS
     for room in ("office", "kitchen", "lab")
 ]
+BULK = [f"{FACTS[n % 150]}, item {n} of a list" for n in range(3_000)]
 
 
 class Hashed:
@@ -42,37 +47,66 @@ class Hashed:
         return getattr(self._real, name)
 
 
-async def median(call: Callable[[int], Awaitable[object]], count: int) -> float:
-    times = []
-    for number in range(count):
-        started = time.perf_counter()
-        await call(number)
-        times.append((time.perf_counter() - started) * 1e3)
-    return statistics.median(times)
+Call = Callable[[Memory, int], Awaitable[object]]
+
+# Each operation: whether it writes, whether texts are embedded, the memories it starts with, and a call.
+OPERATIONS: dict[str, tuple[bool, bool, int, Call]] = {
+    "remember without embedding": (True, False, 40, lambda m, n: m.remember(f"{FACTS[n % 150]}, place {n}")),
+    "remember": (True, True, 10, lambda m, n: m.remember(f"{FACTS[n % 150]}, box {n}")),
+    "recall without embedding": (False, False, 340, lambda m, n: m.recall(FACTS[n % 150])),
+    "recall of 160": (False, True, 160, lambda m, n: m.recall(FACTS[n % 150])),
+    "recall of 340": (False, True, 340, lambda m, n: m.recall(FACTS[n % 150])),
+    "kv set": (True, False, 1, lambda m, n: m.kv.set(f"key {n % 60}", {"n": n})),
+    "kv get": (False, False, 0, lambda m, n: m.kv.get(f"key {n % 60}")),
+    "bulk of 3,000 without embedding": (True, False, 1, lambda m, _: m.remember_many(BULK)),
+}
+
+
+class Worker:
+    """The memories that the slices use."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._files = 0
+        self._hashed = Hashed()
+        self._open: dict[str, Memory] = {}
+
+    async def run(self, operation: str, count: int) -> tuple[float, float]:
+        writes, embeds, memories, call = OPERATIONS[operation]
+        memory = None if writes else self._open.get(operation)
+        if memory is None:
+            memory = await self._prepare(embeds, memories)
+            if operation == "kv get":
+                for n in range(60):
+                    await memory.kv.set(f"key {n}", {"n": n})
+        times = []
+        processor = time.process_time()
+        for number in range(count):
+            started = time.perf_counter()
+            await call(memory, number)
+            times.append((time.perf_counter() - started) * 1e3)
+        processor = (time.process_time() - processor) * 1e3 / count
+        if writes:
+            await memory.close()
+        else:
+            self._open[operation] = memory
+        return statistics.median(times), processor
+
+    async def _prepare(self, embeds: bool, memories: int) -> Memory:
+        self._files += 1
+        url = f"sqlite:///{self._folder}/{self._files}.db"
+        memory = Memory("ana", url) if embeds else Memory("ana", url, embedder=self._hashed)
+        await memory.__aenter__()
+        for n in range(memories):
+            await memory.remember(f"{FACTS[n % 150]}, shelf {n}" if memories > 40 else f"warm up {n}")
+        return memory
 
 
 async def main(folder: str) -> None:
-    figures: dict[str, float] = {}
-    async with Memory("ana", f"sqlite:///{folder}/plain.db", embedder=Hashed()) as memory:
-        await median(lambda n: memory.remember(f"warm up {n}"), 40)
-        figures["remember without embedding"] = await median(
-            lambda n: memory.remember(f"{FACTS[n % 150]}, place {n}"), 300
-        )
-        figures["recall without embedding"] = await median(lambda n: memory.recall(FACTS[n]), 150)
-        figures["kv set"] = await median(lambda n: memory.kv.set(f"key {n % 60}", {"n": n}), 300)
-        figures["kv get"] = await median(lambda n: memory.kv.get(f"key {n % 60}"), 300)
-        started = time.perf_counter()
-        await memory.remember_many(_items(3_000))
-        figures["bulk of 3,000 without embedding"] = (time.perf_counter() - started) * 1e3
-    async with Memory("ben", f"sqlite:///{folder}/embedded.db") as memory:
-        await median(lambda n: memory.remember(f"warm up {n}"), 10)
-        figures["remember"] = await median(lambda n: memory.remember(f"{FACTS[n]}, box {n}"), 150)
-        figures["recall"] = await median(lambda n: memory.recall(FACTS[n]), 150)
-    print(json.dumps(figures))
-
-
-def _items(count: int) -> Iterable[str]:
-    return [f"{FACTS[n % 150]}, item {n} of a list" for n in range(count)]
+    worker = Worker(folder)
+    for line in sys.stdin:
+        operation, count = line.rsplit(maxsplit=1)
+        print(json.dumps(await worker.run(operation, int(count))), flush=True)
 
 
 if __name__ == "__main__":

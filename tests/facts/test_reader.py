@@ -2,7 +2,9 @@
 
 import pytest
 
-from memorywire.facts import Act, Kind, Label, is_about, label_text, read_turn, replaces
+from memorywire.facts import Kind, Label, label_text, replaces
+from memorywire.facts.reader import Act, read_turn
+from memorywire.facts.retractions import is_about
 
 NOON = 1_790_000_000_000  # 21 September 2026
 

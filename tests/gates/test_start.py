@@ -38,6 +38,7 @@ DOORS = {
     *("memorywire_testing", "memorywire_postgres.store", "memorywire.stores.remote"),
 }
 SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}
+GRAMMAR = {"memorywire.facts.reader", "memorywire.facts.retractions"}
 SCHEMAS = {"memorywire.wire.spec.keywords"}
 START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
 PROMPT = {"hook_event_name": "UserPromptSubmit", "session_id": "t", "prompt": "what does Ana drink?"}
@@ -90,7 +91,7 @@ def test_a_hook_that_opens_a_session_loads_neither_arrays_nor_other_doors(home: 
 def test_keeping_a_memory_loads_the_model_and_no_arrays(home: Path) -> None:
     started = Started(home, "remember", "Ben takes the tram")
     assert started.modules >= ENGINE | MODEL
-    assert not (ARRAYS | DOORS | SLOW | SCHEMAS) & started.modules
+    assert not (ARRAYS | DOORS | SLOW | SCHEMAS | GRAMMAR) & started.modules
     assert started.eager == []
 
 
@@ -105,5 +106,5 @@ def test_a_search_loads_arrays_and_no_other_doors(
     started = Started(home, *words, told=told)
     assert "Ana drinks green tea" in started.answer
     assert started.modules >= ENGINE | MODEL | ARRAYS
-    assert not DOORS & started.modules
+    assert not (DOORS | GRAMMAR) & started.modules
     assert started.eager == []

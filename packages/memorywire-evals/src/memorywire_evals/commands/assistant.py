@@ -1,6 +1,5 @@
 """`memorywire eval reading|tasks|facts`: what an assistant needs of its memory, on sets that come along."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +96,8 @@ def _measure(
 
 
 def _run(run: "Run") -> dict[str, Any]:
+    import asyncio
+
     from memorywire_evals.assistant.run import measure
 
     with tidy_path(), told(run.set_name) as tell:

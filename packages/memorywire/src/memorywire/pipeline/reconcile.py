@@ -9,16 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from memorywire.facts import (
-    MARK,
-    Label,
-    find_slots,
-    is_about,
-    label_text,
-    measure_match,
-    read_label,
-    replaces,
-)
+from memorywire.facts import MARK, Label, label_text, read_label, replaces
 from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.layer import Kind as LayerKind
@@ -81,6 +72,8 @@ async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
     shares most of them. Words in the first person mean no fact about somebody else. Where several share as
     many, one shares few, or only somebody else's fact has the words, a person decides.
     """
+    from memorywire.facts.retractions import find_slots, is_about, measure_match
+
     is_fact = Or(
         (
             Compare(("metadata", MARK, "kind"), Operator.EXISTS, True),

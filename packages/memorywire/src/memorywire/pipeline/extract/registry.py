@@ -24,7 +24,7 @@ class BuiltIn:
     local = True
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        from memorywire.facts import Act, read_turn  # its grammar is loaded when it is first needed
+        from memorywire.facts.reader import Act, read_turn  # its grammar is loaded when it is first needed
 
         facts: list[Fact] = []
         known: set[str] = set()

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memorywire.facts import SINGLE, Act, Kind, Label, is_about, is_pinned, read_turn, replaces
+from memorywire.facts import SINGLE, Kind, Label, is_pinned, replaces
 from memorywire.model.answers import Section
 from memorywire.model.record import Record, Trust
 from memorywire.pipeline.prompt_context.score import Score
@@ -277,6 +277,9 @@ def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
     for turn in turns:
         if turn.record.trust is Trust.UNTRUSTED or _TAKES_BACK.search(turn.record.words) is None:
             continue
+        from memorywire.facts.reader import Act, read_turn
+        from memorywire.facts.retractions import is_about
+
         statements = read_turn(turn.record.words)
         taken_back = [one.text for one in statements if one.act is Act.RETRACT]
         if taken_back and len(taken_back) == len(statements):
