@@ -222,3 +222,25 @@ def test_the_undo_that_a_key_of_a_user_names_finds_it(shell: Shell):
     _, _, typed = said.partition("undo with: memorywire ")
     assert typed.split()[2:] == ["--user", "ana", "--agent", "kv:user"]
     assert shell(*typed.split()).code == 0
+
+
+def test_the_queue_counts_the_reviewers_who_approved(shell, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\nname = "money"\nverdict = "hold"\nreviewers = 2\ncontent_contains = ["invoice"]\n',
+        encoding="utf-8",
+    )
+    assert shell("policy", "set", str(rules)).code == 0
+    assert "2 reviewers" in shell("policy", "show").out
+    shell("remember", "The invoice is paid")
+    (one,) = waiting(shell)
+    assert "0 of 2 The invoice is paid" in shell("review", "list").out
+    first = shell("review", "approve", one["id"], "--reason", "I saw it")
+    assert (first.code, "waits: 1 of 2 approved" in first.out) == (0, True)
+    assert "1 of 2 The invoice is paid" in shell("review", "list").out
+    page = shell("review", "show", one["id"]).out
+    assert "approved by person:local" in page
+    assert "1 of 2 people have approved it" in page
+    again = shell("review", "approve", one["id"], "--json")
+    assert (again.problem["code"], again.problem["field"]) == ("conflict", "proposal_ids")
+    assert "no memories" in shell("list").out or not shell("list", "--json").json["items"]

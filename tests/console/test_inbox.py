@@ -377,3 +377,20 @@ def test_a_note_follows_every_redirect(stage: Stage):
     assert reply.status == 303
     landing = client.send("GET", reply.headers["location"], headers={"Cookie": cookie})
     assert b"there is nothing to undo any more" in landing.body
+
+
+def test_the_inbox_counts_the_reviewers_who_approved(stage: Stage, browser: Browser):
+    rule = {"name": "money", "verdict": "hold", "reviewers": 2, "content_contains": ["invoice"]}
+    stage.call("set_rules", rules=[rule])
+    stage.server.client.remember("The invoice is paid")
+    with visiting(browser) as visit:
+        page = visit.open(stage.url)
+        expect(page.locator(".item")).to_contain_text("0 of 2")
+        page.keyboard.press("a")
+        _note(page, "1 of 2 people have.")
+        expect(page.locator(".item")).to_contain_text("1 of 2")
+        expect(page.locator("#detail")).to_contain_text("1 of 2 approved: local")
+        assert _kept(stage) == []
+        page.goto(f"{stage.url}/policy")
+        expect(page.locator("main")).to_contain_text("2 reviewers")
+        assert not visit.complaints

@@ -13,11 +13,11 @@ import click
 from msgspec.structs import replace
 
 from memorywire.cli.app import run_in_app
-from memorywire.cli.context import PERSON, Answer, CliContext, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import EXISTING_FILE, add_options, option, parse_json_lines
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json, MemoryType, Scope
+from memorywire.model.record import PERSON, Json, MemoryType, Scope
 from memorywire.model.text import counted
 
 if TYPE_CHECKING:

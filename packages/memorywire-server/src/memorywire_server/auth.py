@@ -18,8 +18,7 @@ from memorywire.journal.operators import EVERYBODY, Operator, Operators, Right, 
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.proposal import AGENT
-from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.pipeline.context import LOCAL
+from memorywire.model.record import DEFAULT_TENANT, LOCAL, Json
 from memorywire.policy.patterns import names
 from memorywire.runtime.http import HttpClient, HttpError
 

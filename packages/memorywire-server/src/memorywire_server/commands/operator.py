@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.app import agents_option, run_in_journal
-from memorywire.cli.context import PERSON, Answer, CliContext, without_scope
+from memorywire.cli.context import Answer, CliContext, without_scope
 from memorywire.cli.inputs import FUTURE, option, parse_future
 from memorywire.cli.terminal import format_table, format_time
 from memorywire.model.clock import system_clock
-from memorywire.model.record import DEFAULT_TENANT
+from memorywire.model.record import DEFAULT_TENANT, PERSON
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.journal.operators import Issued, Registry

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.app import agents_option, run_in_journal
-from memorywire.cli.context import PERSON, Answer, CliContext, scoped
+from memorywire.cli.context import Answer, CliContext, scoped
 from memorywire.cli.terminal import clean, format_table, format_time, mask_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
+from memorywire.model.record import PERSON
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.journal.journal import Journal

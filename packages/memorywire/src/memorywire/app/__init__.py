@@ -12,7 +12,7 @@ from memorywire.app.settings import (
     default_store,
     load_settings,
 )
-from memorywire.pipeline.context import LOCAL
+from memorywire.model.record import LOCAL
 
 __all__ = [
     "DEFAULT_AGENT",

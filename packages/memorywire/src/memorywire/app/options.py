@@ -6,8 +6,9 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from memorywire.model.layer import CALLS_A_DAY
+from memorywire.model.record import LOCAL
 from memorywire.model.secrets import Confidential
-from memorywire.pipeline.context import LOCAL, Routing
+from memorywire.pipeline.context import Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.policy.documents import Profile
 from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route

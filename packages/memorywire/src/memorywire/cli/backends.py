@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import click
 
 from memorywire.cli.app import run_in_app
-from memorywire.cli.context import PERSON, Answer, CliContext, scoped
+from memorywire.cli.context import Answer, CliContext, scoped
 from memorywire.cli.inputs import decode_text, parse_json_object
 from memorywire.cli.terminal import clean, format_table
+from memorywire.model.record import PERSON
 
 if TYPE_CHECKING:
     from memorywire.app import Backends, Container

@@ -17,15 +17,12 @@ from memorywire.cli.inputs import EXISTING_FILE, add_options, option
 from memorywire.cli.problems import problems
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.record import DEFAULT_TENANT, PERSON, Json
 
 if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show --help
     from memorywire.app.settings import Settings
     from memorywire.client.remote import BlockingClient
     from memorywire.client.sync import Memory
-
-PERSON = "person:local"
-"""The caller of a command: the person at this machine, who may do what an operator may."""
 
 Answer = dict[str, Json]
 Render = Callable[[Answer], Iterable[str]]

@@ -14,7 +14,7 @@ from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.text import counted
 
-_OWN = ("name", "verdict", "enabled", "note", "learned")
+_OWN = ("name", "verdict", "enabled", "note", "learned", "reviewers")
 _file = click.argument("file", type=EXISTING_FILE)
 _name = click.argument("name", metavar="RULE")
 
@@ -190,6 +190,7 @@ def _render_dropped(answer: Answer, cli: CliContext) -> Iterator[str]:
 
 def _format_state(rule: Mapping[str, Json]) -> str:
     on = "on" if rule.get("enabled", True) else "off"
+    on += f", {rule['reviewers']} reviewers" if rule.get("reviewers", 1) > 1 else ""
     return f"{on}, learned" if rule.get("learned") else on
 
 

@@ -38,7 +38,7 @@ def render_queue(answer: Answer, show: str | None) -> Iterator[str]:
                 one["agent_id"],
                 one["rule"],
             ),
-            one.get("preview") or counted(len(one["memories"]), "memory"),
+            format_quorum(one) + (one.get("preview") or counted(len(one["memories"]), "memory")),
         ]
         for one in answer["items"]
     ]
@@ -56,6 +56,11 @@ def render_proposal(answer: Answer, approve: str) -> Iterator[str]:
     whose += f", user {proposal['user_id']}" if "user_id" in proposal else ""
     yield f"  {proposal['operation']} by {clean(proposal['caller'])} for {clean(whose)}"
     yield f"  held by rule {clean(proposal['rule'])}: {clean(proposal['why'])}"
+    for one in proposal.get("approvals", ()):
+        why = f": {clean(one['reason'])}" if "reason" in one else ""
+        yield f"  approved by {clean(one['by'])} at {format_time(one['at'])}{why}"
+    if "reviewers" in proposal and proposal["state"] == "pending":
+        yield f"  {format_quorum(proposal)}people have approved it"
     if "reasoning" in proposal:
         yield f"  reasoning: {clean(proposal['reasoning'])}"
     if proposal["operation"] == "recall" and "preview" in proposal:
@@ -75,6 +80,12 @@ def render_proposal(answer: Answer, approve: str) -> Iterator[str]:
         yield from (f"  {one['id']}  {clean(format_content(one['content']))}" for one in answer["similar"])
     if proposal["state"] == "pending":
         yield f"approve with: {approve}"
+
+
+def format_quorum(proposal: Answer) -> str:
+    """Return how many of the reviewers have approved, and a space; nothing if one is enough."""
+    needed = proposal.get("reviewers", 1)
+    return f"{len(proposal['approvals'])} of {needed} " if needed > 1 else ""
 
 
 def format_age(span_ms: int) -> str:
@@ -358,5 +369,9 @@ def _ask(cli: CliContext, operation: str, **fields: Json) -> Answer:
 
 def _render_decision(answer: Answer) -> Iterator[str]:
     yield f"{answer['state']} {len(answer['proposal_ids'])}, by {answer['by']}"
-    yield from (f"  {id}" for id in answer["proposal_ids"])
+    waiting = {one["proposal_id"]: one for one in answer.get("waiting", ())}
+    for id in answer["proposal_ids"]:
+        one = waiting.get(id)
+        state = "" if one is None else f"  waits: {one['approvals']} of {one['reviewers']} approved"
+        yield f"  {id}{state}"
     yield from (f"  {one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))

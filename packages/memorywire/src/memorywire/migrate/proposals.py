@@ -87,6 +87,7 @@ def _adapt_proposal(proposal: Proposal, tenant: str, *, is_trusted: bool) -> Pro
         request=None if request is None else replace(request, scope=in_tenant(request.scope)),
         features=None if features is None or not is_trusted else {**features, "tenant": tenant},
         revision=1,
+        approvals=(),  # reviewers elsewhere are not those of this memory
     )
 
 

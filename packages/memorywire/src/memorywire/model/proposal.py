@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Base, Change
-from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope, Trust
+from memorywire.model.record import DEFAULT_TENANT, LOCAL, PERSON, Json, Record, Scope, Trust
 from memorywire.model.requests import Request
 
 
@@ -46,7 +46,10 @@ WAITING = frozenset({State.PENDING, State.STALE})
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """Who decided what, when, why, and which change came of it; `automatic` when no person did."""
+    """Who decided what, when, why, and which change came of it; `automatic` when no person did.
+
+    `via` is the credential that vouches for the name, where that is another one.
+    """
 
     by: str
     at: int
@@ -54,6 +57,16 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     change_id: str | None = None
     automatic: bool = False
+    via: str | None = None
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """One reviewer approved what the proposal says now; `via` is the credential that vouches for the name."""
+
+    by: str
+    at: int
+    reason: str | None = None
+    via: str | None = None
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -63,6 +76,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     reviewer sees and what is committed. Both are removed once their content is erased.
     `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
     rules can be learned from. `proposer` is the credential behind the `caller`, where that is another name.
+    It is committed once so many different `reviewers` approved; `approvals` are those of the present plan.
     """
 
     id: str
@@ -85,6 +99,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     revision: int = 1
     decision: Decision | None = None
     proposer: str | None = None
+    reviewers: int = 1
+    approvals: tuple[Approval, ...] = ()
 
     @property
     def risk(self) -> Risk:
@@ -237,10 +253,19 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     age_ms: int
 
 
+class Quorum(Struct, frozen=True, kw_only=True):
+    """How many of the reviewers that a proposal needs have approved it."""
+
+    proposal_id: str
+    approvals: int
+    reviewers: int
+
+
 class Decided(Struct, frozen=True, kw_only=True):
     """The receipt of a decision; without `change_id` nothing entered memory.
 
-    `erased` is True when it erased content, which cannot be undone.
+    `erased` is True when it erased content, which cannot be undone. `waiting` are those of the proposals
+    that other reviewers have to approve too.
     """
 
     proposal_ids: tuple[str, ...]
@@ -251,6 +276,7 @@ class Decided(Struct, frozen=True, kw_only=True):
     change_id: str | None = None
     outcomes: tuple[Outcome, ...] = ()
     erased: bool | None = None
+    waiting: tuple[Quorum, ...] | None = None
 
 
 AGENT = "agent:"
@@ -258,6 +284,16 @@ AGENT = "agent:"
 
 UNVERIFIED = "person:unverified"
 """The prefix of the name of a person who is identified by the connection alone."""
+
+
+VOUCHING = "reviewer:"
+"""The prefix of the credential of a program that reviews for people, and vouches for their names."""
+
+
+def people_behind(name: str, credential: str | None) -> frozenset[str]:
+    """The names by which a reviewer is known; whoever shares one with another may be the same person."""
+    vouches = credential is not None and not credential.startswith(VOUCHING)
+    return frozenset({LOCAL if name == PERSON else name, *([credential] if vouches and credential else [])})
 
 
 def is_agent(name: str) -> bool:

@@ -18,6 +18,12 @@ END_OF_CALENDAR = 253_402_300_800_000
 
 DEFAULT_TENANT = "default"
 
+LOCAL = "local"
+"""The caller when nobody had to say who they are: the one user of this machine."""
+
+PERSON = "person:local"
+"""The caller of a command: the person at this machine, who may do what an operator may."""
+
 ENTRY_TEXT = ""
 """Keys are never empty, so this name is free to hold the indexed text in the content of an entry."""
 

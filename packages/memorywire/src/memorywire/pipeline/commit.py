@@ -228,6 +228,7 @@ async def hold(
         batch=governance.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
         proposer=governance.principal,
+        reviewers=max(judgement.reviewers, judge(case, policy).reviewers),  # also where another rule holds
     )
     entry = entry_about(proposal, "staged", governance.caller, change.at)
     try:

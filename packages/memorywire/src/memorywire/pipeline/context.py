@@ -21,7 +21,7 @@ from memorywire.model.ids import IdMint
 from memorywire.model.kv import MARK
 from memorywire.model.proposal import Proposal, RecallNote
 from memorywire.model.query import Where
-from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.record import DEFAULT_TENANT, LOCAL, Json, Record, Scope
 from memorywire.model.requests import Fusion, Recall, Write
 from memorywire.policy.documents import with_rules
 from memorywire.policy.judge import Policy
@@ -152,9 +152,6 @@ def _digest(record: Record, key: bytes) -> bytes:
     place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{key_value}\0{letters}"
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
 
-
-LOCAL = "local"
-"""The caller when nobody had to say who they are: the one user of this machine."""
 
 _FRESH_MS = 1_000
 _MOST_TENANTS = 1_000

@@ -12,12 +12,15 @@ from memorywire.model.proposal import (
     ERASE,
     FOLLOWING,
     UNVERIFIED,
+    Approval,
     Decide,
     Decided,
     Decision,
     Proposal,
+    Quorum,
     State,
     Verb,
+    people_behind,
 )
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Expire, Forget, Merge, Remember, Request, Strategy, Undo
@@ -133,6 +136,7 @@ def build_decision(request: Decide, change_id: str | None, context: Context) -> 
         verb=request.verb.value,
         reason=context.without_secrets(request.reason),
         change_id=change_id,
+        via=context.require_governance().principal,
     )
 
 
@@ -202,6 +206,7 @@ def _afresh(put: Put, context: Context) -> Put:
 
 _ALONE = frozenset({Verb.EDIT, Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 _LOOK_AGAIN = "look at what it would do now, and decide again"
+_NOTHING = Act()
 _TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 
 
@@ -221,24 +226,77 @@ async def decide(request: Decide, context: Context) -> Decided:
     recalls = [proposal for proposal in proposals if proposal.change is None]
     if recalls:
         _refuse_as_a_change(recalls, request)
-        return await _close(recalls, state, request, context)
-    return await _approve(proposals, request, await context.serving(proposals[0].scope))
+    context = await context.serving(proposals[0].scope)
+    approval = _build_approval(request, context)
+    complete = [proposal for proposal in proposals if _is_last(proposal, request, context)]
+    others = [proposal for proposal in proposals if proposal not in complete]
+    endorsed = [await _endorse(proposal, approval, request, context) for proposal in others]
+    act = Act(proposals=tuple(endorsed), entries=_build_entries(endorsed, context, kind="endorsed"))
+    complete = [replace(one, approvals=(*one.approvals, approval)) for one in complete]
+    if not complete:
+        await context.require_governance().journal.write(act)
+        receipt = build_receipt(request, State.PENDING, build_decision(request, None, context), None)
+    elif recalls:
+        receipt = await _close(complete, state, request, context, act)
+    else:
+        receipt = await _approve(complete, request, context, act)
+    counts = [(one.id, len(one.approvals), one.reviewers) for one in endorsed]
+    waiting = [Quorum(proposal_id=id, approvals=given, reviewers=needed) for id, given, needed in counts]
+    return replace(receipt, waiting=tuple(waiting) or None)
 
 
-async def _close(proposals: Sequence[Proposal], state: State, request: Decide, context: Context) -> Decided:
+def _build_approval(request: Decide, context: Context) -> Approval:
+    governance = context.require_governance()
+    reason = context.without_secrets(request.reason)
+    return Approval(by=governance.caller, at=context.clock(), reason=reason, via=governance.principal)
+
+
+def _is_last(proposal: Proposal, request: Decide, context: Context) -> bool:
+    """Whether nobody else has to approve it; raises Conflict for somebody who has approved it already."""
+    if proposal.reviewers == 1:
+        return True
+    if request.verb is not Verb.APPROVE:
+        return False  # it becomes another plan, which the others have not seen
+    governance, fix = context.require_governance(), "let another person decide, with a token of their own"
+    people = people_behind(governance.caller, governance.principal)
+    if governance.caller.startswith(UNVERIFIED):
+        detail = f"{proposal.reviewers} people have to approve proposal {proposal.id}, and nobody checked who"
+        raise Forbidden(f"{detail} this one is", field="proposal_ids", fix=fix)
+    if any(people & people_behind(one.by, one.via) for one in proposal.approvals):
+        detail = f"{governance.caller} has approved proposal {proposal.id} already"
+        raise Conflict(f"{detail}; {proposal.reviewers} people have to", field="proposal_ids", fix=fix)
+    return len(proposal.approvals) + 1 >= proposal.reviewers
+
+
+async def _endorse(proposal: Proposal, approval: Approval, request: Decide, context: Context) -> Proposal:
+    """The proposal with one more approval, waiting for the next; another plan has no approval but this."""
+    again = move_proposal(proposal, State.PENDING, None)
+    if request.verb is Verb.APPROVE or proposal.change is None:
+        return replace(again, approvals=(*proposal.approvals, approval))
+    change = await _plan_choice(proposal, proposal.change, request, context)
+    if isinstance(proposal.request, Remember):
+        again = replace(again, request=_choose_request(proposal.request, request))
+    return replace(again, change=change, approvals=(approval,))
+
+
+async def _close(
+    proposals: Sequence[Proposal], state: State, request: Decide, context: Context, more: Act = _NOTHING
+) -> Decided:
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = build_decision(request, None, context)
     closed_proposals = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
     governance = context.require_governance()
     words = await governance.rejected.rejecting(proposals) if state is State.REJECTED else ()
+    entries = (*more.entries, *_build_entries(closed_proposals, context))
     await governance.journal.write(
-        Act(proposals=closed_proposals, entries=_build_entries(closed_proposals, context), rejected=words)
+        Act(proposals=(*more.proposals, *closed_proposals), entries=entries, rejected=words)
     )
     governance.rejected.forget()
     return build_receipt(request, state, decision, None)
 
 
-async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
+async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context, more: Act) -> Decided:
+    """Commit the proposals as one change, together with what else was decided."""
     try:
         pairs = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
         chosen_changes = [
@@ -250,10 +308,11 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             move_proposal(proposal, State.APPROVED, decision) for proposal in proposals
         )
         act = Act(
-            proposals=approved_proposals,
+            proposals=(*more.proposals, *approved_proposals),
             entries=(
-                entry_of(change, "committed", context, proposals=[*request.proposal_ids]),
+                entry_of(change, "committed", context, proposals=[one.id for one in proposals]),
                 *_build_entries(approved_proposals, context),
+                *more.entries,
             ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await find_retractions(change, context),
@@ -275,14 +334,8 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
 async def _plan_choice(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
     """The change a decision means."""
     match request.verb:
-        case Verb.EDIT:
-            return await plan_anew(proposal, _apply_edit(proposal, request), context)
-        case Verb.SUPERSEDE:
-            original = _read_request(proposal)
-            target = request.target or ""
-            return await plan_anew(
-                proposal, replace(original, supersedes=(*original.supersedes, target)), context
-            )
+        case Verb.EDIT | Verb.SUPERSEDE:
+            return await plan_anew(proposal, _choose_request(_read_request(proposal), request), context)
         case Verb.MERGE:
             return _fold_into(change, await _target(change, request, context), context)
         case Verb.FORGET_SIMILAR:
@@ -290,6 +343,16 @@ async def _plan_choice(proposal: Proposal, change: Change, request: Decide, cont
             end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
             return replace(change, end=(*change.end, end))
     return change
+
+
+def _choose_request(original: Remember, request: Decide) -> Remember:
+    """The request that a decision means, from which it is planned again."""
+    if request.verb is Verb.SUPERSEDE:
+        return replace(original, supersedes=(*original.supersedes, request.target or ""))
+    edited_request = replace(original, **request.edit)
+    if not isinstance(edited_request.content, str) and edited_request.type is not MemoryType.PROCEDURAL:
+        raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
+    return edited_request
 
 
 def _fold_into(change: Change, canonical: Record, context: Context) -> Change:
@@ -307,13 +370,6 @@ async def _target(change: Change, request: Decide, context: Context) -> Record:
     if len(change.put) != 1:
         raise InvalidRequest("only a held memory can be combined with another", field="verb")
     return records[0]
-
-
-def _apply_edit(proposal: Proposal, request: Decide) -> Remember:
-    edited_request = replace(_read_request(proposal), **request.edit)
-    if not isinstance(edited_request.content, str) and edited_request.type is not MemoryType.PROCEDURAL:
-        raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
-    return edited_request
 
 
 def _read_request(proposal: Proposal) -> Remember:
@@ -445,6 +501,8 @@ def _refuse_if_settled(proposal: Proposal, state: State, digest: str | None) -> 
         )
 
 
-def _build_entries(proposals: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
+def _build_entries(
+    proposals: Sequence[Proposal], context: Context, *, kind: str | None = None
+) -> tuple[Entry, ...]:
     now, by = context.clock(), context.require_governance().caller
-    return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in proposals)
+    return tuple(entry_about(one, kind or one.state.value, by, now) for one in proposals)

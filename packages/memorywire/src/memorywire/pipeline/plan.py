@@ -173,6 +173,8 @@ def build_entry(change: Change, kind: str, actor: str, details: dict[str, Json])
 def entry_about(proposal: Proposal, kind: str, actor: str, at: int, **details: Json) -> Entry:
     """What the ledger says of a proposal: what it would touch and why it was held, not what it says."""
     findings = {"secrets": proposal.secrets, "signs": proposal.instructions}
+    if proposal.reviewers > 1:
+        details |= {"reviewers": proposal.reviewers, "approvals": [one.by for one in proposal.approvals]}
     return Entry(
         at=at,
         operation=proposal.operation,

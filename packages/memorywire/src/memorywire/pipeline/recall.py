@@ -156,6 +156,7 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
             key=key,
             expires_at=now + policy.pending_days * DAY_MS,
             proposer=governance.principal,
+            reviewers=judgement.reviewers,
         )
         entry = entry_about(known, "staged", governance.caller, now)
         await governance.journal.write(Act(proposals=(known,), entries=(entry,)))

@@ -10,7 +10,17 @@ from memorywire.journal.acts import Act, Wanted
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound
-from memorywire.model.proposal import Decision, Examine, Inbox, Proposal, ProposalPage, Reach, Reviewed, State
+from memorywire.model.proposal import (
+    WAITING,
+    Decision,
+    Examine,
+    Inbox,
+    Proposal,
+    ProposalPage,
+    Reach,
+    Reviewed,
+    State,
+)
 from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record
 from memorywire.pipeline.context import Context
@@ -134,4 +144,7 @@ async def expire_overdue(context: Context) -> None:
 
 
 def move_proposal(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:
-    return replace(proposal, state=state, decision=decision, revision=proposal.revision + 1)
+    """The proposal in another state; what waits with another plan than before has no approvals."""
+    approvals = () if state in WAITING else proposal.approvals
+    revision = proposal.revision + 1
+    return replace(proposal, state=state, decision=decision, revision=revision, approvals=approvals)

@@ -240,12 +240,16 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """A verdict, the rule that gave it, whether that was learned, and a reason that repeats no content."""
+    """A verdict, the rule that gave it, whether that was learned, and a reason that repeats no content.
+
+    What is held waits for so many different `reviewers`.
+    """
 
     verdict: Verdict
     rule: str
     reason: str
     learned: bool = False
+    reviewers: int = 1
 
     @property
     def refusal(self) -> str:
@@ -332,7 +336,9 @@ def _judge(case: Case, policy: Policy) -> Judgement:
         if matches(Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT)), case):
             reason = "the request's privacy_intent asks for it"
             demands.append(Judgement(verdict=verdict, rule=INTENT, reason=reason))
-    return max(demands, key=lambda one: one.verdict.tightness)
+    # A request that asks for a review, or a secret in it, does not do away with the reviewers of a rule.
+    reviewers = max(one.reviewers for one in demands)
+    return replace(max(demands, key=lambda one: one.verdict.tightness), reviewers=reviewers)
 
 
 def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
@@ -340,7 +346,10 @@ def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
         if _takes_part(rule, case, policy):
             # The names of the conditions alone: callers need not know what an operator looks for.
             reason = rule.note or f"it meets {', '.join(condition_to(rule.when))}"
-            return Judgement(verdict=rule.verdict, rule=rule.name, reason=reason, learned=rule.learned)
+            verdict, who = rule.verdict, rule.reviewers
+            return Judgement(
+                verdict=verdict, rule=rule.name, reason=reason, learned=rule.learned, reviewers=who
+            )
     verdict = Verdict.ALLOW if case.operation == Operation.RECALL else policy.default
     return Judgement(verdict=verdict, rule=DEFAULT, reason=f"no rule of {policy.profile} matches")
 

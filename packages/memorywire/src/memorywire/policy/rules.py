@@ -21,6 +21,7 @@ E = TypeVar("E", bound=StrEnum)
 NAME_MAX = 64
 TEXT_MAX = 1024
 LIST_MAX = 256
+REVIEWERS_MAX = 16
 
 APPROVAL = "approval_required"
 INTENT = "privacy_intent"
@@ -97,7 +98,10 @@ class Condition(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A verdict on what meets the condition. A learned rule was suggested from people's decisions."""
+    """A verdict on what meets the condition. A learned rule was suggested from people's decisions.
+
+    What it holds waits for the approval of so many different `reviewers`.
+    """
 
     name: str
     verdict: Verdict
@@ -105,6 +109,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     enabled: bool = True
     note: str = ""
     learned: bool = False
+    reviewers: int = 1
 
 
 ABOUT_RECORDS = frozenset({"type", "source", "trust", "tags", "content_contains", "confidence_below"})
@@ -150,7 +155,7 @@ def rule_from(data: Json) -> Rule:
 def rule_to(rule: Rule) -> dict[str, Json]:
     """The object that `rule_from` reads back as the same rule."""
     own: dict[str, Json] = {"name": rule.name, "verdict": str(rule.verdict)}
-    plain = {"enabled": True, "note": "", "learned": False}
+    plain = {"enabled": True, "note": "", "learned": False, "reviewers": 1}
     own |= {key: getattr(rule, key) for key, usual in plain.items() if getattr(rule, key) != usual}
     return own | condition_to(rule.when)
 
@@ -177,6 +182,9 @@ def condition_to(when: Condition) -> dict[str, Json]:
 def _check_rule(rule: Rule, place: str) -> None:
     """Raise InvalidRequest for a rule that can never match, or that matches everything unannounced."""
     conditions = rule.when.given
+    if rule.reviewers > 1 and rule.verdict is not Verdict.HOLD:
+        detail = f"rule {rule.name} asks for reviewers, and holds nothing for them"
+        raise InvalidRequest(detail, field=f"{place}.reviewers", fix='write verdict = "hold"')
     if rule.when.everything and len(conditions) > 1:
         raise InvalidRequest(
             f"rule {rule.name} says everything and something besides",
@@ -253,6 +261,12 @@ def count(value: Json, place: str) -> int:
     return value
 
 
+def _quorum(value: Json, place: str) -> int:
+    if count(value, place) > REVIEWERS_MAX:
+        raise InvalidRequest(f"{place} is not a whole number from 1 to {REVIEWERS_MAX}", field=place)
+    return int(value)
+
+
 def _narrows(name: str, value: Json) -> bool:
     if name in _COMPLETE:
         return set(value) != set(_COMPLETE[name])
@@ -324,6 +338,7 @@ _OWN: Mapping[str, _Reader] = {
     "enabled": flag,
     "note": note,
     "learned": flag,
+    "reviewers": _quorum,
 }
 _READERS: Mapping[str, _Reader] = {
     "everything": _everything,

@@ -255,7 +255,8 @@ def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _rule(table: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: int(value) if name == "affects_at_least" else value for name, value in table.items()}
+    counts = ("affects_at_least", "reviewers")
+    return {name: int(value) if name in counts else value for name, value in table.items()}
 
 
 def _policy(document: Mapping[str, Json]) -> Policy:
@@ -380,6 +381,8 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
         document.pop(internal, None)
     for name in ("secrets", "instructions"):
         document[name] = [{"kind": kind, "place": place} for kind, place in document[name]]
+    if proposal.reviewers == 1:  # as for nearly all: its decision says all about them
+        del document["reviewers"], document["approvals"]
     document["risk"] = proposal.risk.value
     document["memories"] = sorted(proposal.touched)
     if proposal.erases:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from memorywire.journal.operators import Issued, Operator, Registry, Right, Role
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
-from memorywire.pipeline.context import LOCAL
+from memorywire.model.record import LOCAL
 from memorywire_server.console.page import THEMES, Form, Page, PageGroup, Section, View, own
 from memorywire_server.console.sessions import PATH, Note, Session
 from memorywire_server.http.answers import status_of

@@ -22,7 +22,7 @@ _EXAMPLE: dict[str, Json] = {
     "source": ["tool:web*"],
     "note": "what the web says is looked at first",
 }
-_ABOUT = ("name", "verdict", "enabled", "note", "learned")
+_ABOUT = ("name", "verdict", "enabled", "note", "learned", "reviewers")
 _DAYS = 30
 
 
@@ -153,6 +153,7 @@ def _describe_rule(rule: Mapping[str, Json]) -> dict[str, Any]:
         "enabled": rule.get("enabled", True),
         "note": rule.get("note", ""),
         "learned": rule.get("learned", False),
+        "reviewers": rule.get("reviewers", 1),
         "conditions": [f"{name}: {_describe_value(value)}" for name, value in conditions.items()],
     }
 

@@ -245,7 +245,10 @@ async def _decide(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fiel
     )
     count = len(receipt["proposal_ids"])
     text = f"{_PAST[verb]}." if count == 1 else f"{_PAST[verb]}: {count:,}."
-    final = verb is Verb.REOPEN or receipt.get("erased", False)
+    if waiting := receipt.get("waiting", ()):
+        needed = [f"{one['approvals']} of {one['reviewers']}" for one in waiting]
+        text += f" {needed[0]} people have." if count == 1 else f" {len(waiting):,} wait for others."
+    final = verb is Verb.REOPEN or receipt.get("erased", False) or bool(waiting)
     undo = None if final else {"proposal_ids": receipt["proposal_ids"]}
     return page.go(form.get("next") or form.get("back") or _INBOX, Note(text=text, undo=undo))
 
