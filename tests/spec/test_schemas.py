@@ -24,6 +24,7 @@ FREE = {
     "common/$defs/content",
     "remember.request/properties/privacy_intent",
     "proposal.response/$defs/fields",
+    "governance_request/properties/request",
 }
 
 

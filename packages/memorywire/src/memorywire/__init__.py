@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         WrongMethod,
         WrongType,
     )
+    from memorywire.model.governance import GovernanceClient, ReviewRequest, ReviewResponse
     from memorywire.model.kv import Entry, Limits
     from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
     from memorywire.search.embed import Embedder
@@ -95,6 +96,7 @@ __all__ = [
     "Feature",
     "Forbidden",
     "Forgotten",
+    "GovernanceClient",
     "Hit",
     "IdempotencyConflict",
     "InvalidJson",
@@ -116,6 +118,8 @@ __all__ = [
     "Record",
     "Refused",
     "Remembered",
+    "ReviewRequest",
+    "ReviewResponse",
     "Scope",
     "SecretLeakage",
     "Settings",
@@ -168,6 +172,7 @@ _MODULES = {
     **dict.fromkeys(("Change", "Version"), "memorywire.model.change"),
     **dict.fromkeys(("Entry", "Limits"), "memorywire.model.kv"),
     **dict.fromkeys(("MemoryType", "Record", "Scope", "Standing", "Trust"), "memorywire.model.record"),
+    **dict.fromkeys(("GovernanceClient", "ReviewRequest", "ReviewResponse"), "memorywire.model.governance"),
     "Embedder": "memorywire.search.embed",
     "render": "memorywire.search.render",
     "Store": "memorywire.stores.contract",

@@ -254,6 +254,7 @@ async def _add_governance(
         redactor=Redactor(governance.secrets, personal=governance.redact_personal),
         rejected=RejectedWords(journal, context.clock),
         caller=governance.caller,
+        reviewers=governance.reviewers,
         review_url=None if governance.console is None else review_url(governance.console),
     )
     governed = replace(context, governance=in_force)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
+from memorywire.model.governance import GovernanceClient
 from memorywire.model.layer import CALLS_A_DAY
 from memorywire.model.record import LOCAL
 from memorywire.model.secrets import Confidential
@@ -37,7 +38,7 @@ class Governance(Confidential, frozen=True, kw_only=True):
     a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
     are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
     who asks, unless a door knows better. `console` is the address of the pages where people decide.
-    Each checkpoint of the ledger goes to the `witnesses`.
+    Each checkpoint of the ledger goes to the `witnesses`. The `reviewers` are asked about each held change.
     """
 
     HIDDEN: ClassVar = frozenset({"secrets"})
@@ -51,6 +52,7 @@ class Governance(Confidential, frozen=True, kw_only=True):
     console: str | None = None
     on: bool = True
     witnesses: tuple[str, ...] = ()
+    reviewers: tuple[GovernanceClient, ...] = ()
 
 
 class Reading(Struct, frozen=True, kw_only=True):

@@ -44,6 +44,7 @@ from memorywire.client.options import (
     moments,
     plain,
     read_prompt,
+    read_reviewers,
 )
 from memorywire.client.oversight import Overseeing
 from memorywire.model.answers import (
@@ -63,6 +64,7 @@ from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.governance import GovernanceClient
 from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.proposal import OutboxEntry
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
@@ -126,6 +128,7 @@ class Memory(Overseeing):
     What may be kept:
         policy: A profile (`open`, `balanced`, `strict`), the path of a TOML file, or None. With None nothing
             is judged, redacted or recorded in the ledger.
+        reviewers: One or several `GovernanceClient`, asked about each change that a rule holds.
         secrets: Values, by label, that are never kept.
         redact_personal: Also removes personal data: cards, accounts, national ids, phones, e-mail addresses.
         reading: Who reads conversations for facts.
@@ -156,6 +159,7 @@ class Memory(Overseeing):
         reading: Reading | None = None,
         kv_limits: Limits | None = None,
         backends: Rules | None = None,
+        reviewers: GovernanceClient | Sequence[GovernanceClient] = (),
         witnesses: Sequence[str] | None = None,
         clock: Clock = system_clock,
         settings: Settings | None = None,
@@ -177,6 +181,7 @@ class Memory(Overseeing):
             redact_personal=settings.redact_personal if redact_personal is None else redact_personal,
             caller=caller,
             on=policy is not None,
+            reviewers=read_reviewers(reviewers),
             witnesses=tuple(settings.witnesses if witnesses is None else witnesses),
         )
         self._several = several or settings.several

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.governance import GovernanceClient
 from memorywire.model.record import Json
 from memorywire.wire.filters import check_moment
 
@@ -253,3 +254,13 @@ def check_opening(
             raise InvalidRequest(f"{name} is a number from 0 to 1", field=name)
     if not isinstance(secrets, Mapping | None):
         raise InvalidRequest("secrets are values by label", field="secrets", fix='{"label": "value"}')
+
+
+def read_reviewers(reviewers: GovernanceClient | Sequence[GovernanceClient]) -> tuple[GovernanceClient, ...]:
+    """The reviewers as a tuple; raises InvalidRequest for what cannot review."""
+    each = tuple(reviewers) if isinstance(reviewers, Sequence) else (reviewers,)
+    for one in each:
+        if not callable(getattr(one, "review", None)):
+            detail = f"a reviewer has a method `review`, and {type(one).__name__} has none"
+            raise InvalidRequest(detail, field="reviewers", fix="see memorywire.GovernanceClient")
+    return each

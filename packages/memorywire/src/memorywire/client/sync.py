@@ -52,6 +52,7 @@ from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import MemorywireError
+from memorywire.model.governance import GovernanceClient
 from memorywire.model.kv import Limits
 from memorywire.model.oversight import (
     AgentList,
@@ -119,6 +120,7 @@ class Memory:
     What may be kept:
         policy: A profile (`open`, `balanced`, `strict`), the path of a TOML file, or None. With None nothing
             is judged, redacted or recorded in the ledger.
+        reviewers: One or several `GovernanceClient`, asked about each change that a rule holds.
         secrets: Values, by label, that are never kept.
         redact_personal: Also removes personal data: cards, accounts, national ids, phones, e-mail addresses.
         reading: Who reads conversations for facts.
@@ -147,6 +149,7 @@ class Memory:
         reading: Reading | None = None,
         kv_limits: Limits | None = None,
         backends: Rules | None = None,
+        reviewers: GovernanceClient | Sequence[GovernanceClient] = (),
         witnesses: Sequence[str] | None = None,
         clock: Clock = system_clock,
         settings: Settings | None = None,
@@ -170,6 +173,7 @@ class Memory:
             reading=reading,
             kv_limits=kv_limits,
             backends=backends,
+            reviewers=reviewers,
             witnesses=witnesses,
             clock=clock,
             settings=settings,

@@ -48,7 +48,8 @@ WAITING = frozenset({State.PENDING, State.STALE})
 class Decision(Struct, frozen=True, kw_only=True):
     """Who decided what, when, why, and which change came of it; `automatic` when no person did.
 
-    `via` is the credential that vouches for the name, where that is another one.
+    `via` is the credential that vouches for the name, where that is another one, and `reviewed_at` when the
+    reviewer decided by their own clock.
     """
 
     by: str
@@ -58,6 +59,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     change_id: str | None = None
     automatic: bool = False
     via: str | None = None
+    reviewed_at: int | None = None
 
 
 class Approval(Struct, frozen=True, kw_only=True):
@@ -235,6 +237,12 @@ class Decide(Struct, frozen=True, kw_only=True):
     target: str | None = None
     edit: Mapping[str, Json] = field(default_factory=dict)
     confirm: str | None = None
+
+
+class HostDecision(Decide, frozen=True, kw_only=True):
+    """A decision that a reviewer of the host made at `reviewed_at`, by their own clock."""
+
+    reviewed_at: int
 
 
 class ProposalPage(Struct, frozen=True, kw_only=True):

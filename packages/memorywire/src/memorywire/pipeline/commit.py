@@ -209,7 +209,7 @@ async def hold(
     key = change.key or _build_repeat_key(plan, context)
     waiting = await _find_waiting(change, context) or await _find_repeated(change, key, context)
     if waiting is not None:
-        return build_staged(waiting, context)
+        return await _review(waiting, context)
     proposal = Proposal(
         id=context.mint(),
         scope=change.scope,
@@ -237,8 +237,27 @@ async def hold(
         waiting = await _find_repeated(change, key, context)
         if waiting is None:
             raise
-        return build_staged(waiting, context)
-    return build_staged(proposal, context)
+        proposal = waiting
+    return await _review(proposal, context)
+
+
+async def _review(proposal: Proposal, context: Context) -> CommitResult:
+    """What became of a held change, once the reviewers of the host were asked; raises Refused for a no."""
+    if not context.require_governance().reviewers:
+        return build_staged(proposal, context)
+    from memorywire.pipeline.reviewers import ask_reviewers  # it plans, and what it plans is committed here
+
+    decided = await ask_reviewers(proposal, context)
+    if decided is None or decided.status is None:
+        return build_staged(proposal, context)
+    return CommitResult(
+        status=decided.status,
+        outcomes=decided.outcomes,
+        change_id=decided.change_id,
+        proposal_id=proposal.id,
+        rule=proposal.rule,
+        proposed=proposal.change,
+    )
 
 
 async def _find_waiting(change: Change, context: Context) -> Proposal | None:

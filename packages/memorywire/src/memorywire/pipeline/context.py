@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from memorywire.journal.acts import Words
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.governance import GovernanceClient
 from memorywire.model.ids import IdMint
 from memorywire.model.kv import MARK
 from memorywire.model.proposal import Proposal, RecallNote
@@ -219,7 +220,8 @@ class Governance(Struct, frozen=True, kw_only=True):
 
     `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the
     token of an operator. `review_url` is the console's address up to the id of a proposal, if one is known.
-    Changes held in one `batch` can be decided together.
+    Changes held in one `batch` can be decided together. The `reviewers` of the host are asked about each
+    held change.
     """
 
     journal: "Journal"
@@ -231,6 +233,7 @@ class Governance(Struct, frozen=True, kw_only=True):
     principal: str | None = None
     review_url: str | None = None
     batch: str | None = None
+    reviewers: tuple[GovernanceClient, ...] = ()
 
     def address(self, proposal: Proposal) -> str | None:
         """Where people decide about a proposal; it names the tenant, because a reviewer may be at another."""

@@ -16,6 +16,7 @@ from memorywire.model.proposal import (
     Decide,
     Decided,
     Decision,
+    HostDecision,
     Proposal,
     Quorum,
     State,
@@ -137,6 +138,7 @@ def build_decision(request: Decide, change_id: str | None, context: Context) -> 
         reason=context.without_secrets(request.reason),
         change_id=change_id,
         via=context.require_governance().principal,
+        reviewed_at=request.reviewed_at if isinstance(request, HostDecision) else None,
     )
 
 

@@ -27,7 +27,16 @@ from memorywire.model.oversight import (
     TryRule,
     Why,
 )
-from memorywire.model.proposal import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed, is_agent
+from memorywire.model.proposal import (
+    Decide,
+    Decided,
+    Examine,
+    HostDecision,
+    Inbox,
+    ProposalPage,
+    Reviewed,
+    is_agent,
+)
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
 from memorywire.pipeline.erase import erase
@@ -58,6 +67,7 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] 
     Inbox: inbox,
     Examine: examine,
     Decide: decide,
+    HostDecision: decide,
     Rules: rules,
     SetRules: set_rules,
     TryRule: try_rule,

@@ -160,6 +160,11 @@ async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, co
         )
         entry = entry_about(known, "staged", governance.caller, now)
         await governance.journal.write(Act(proposals=(known,), entries=(entry,)))
+    if governance.reviewers:
+        from memorywire.pipeline.reviewers import ask_reviewers  # few hosts bring reviewers
+
+        if await ask_reviewers(known, context) is not None:
+            return
     raise ApprovalPending(
         f"this recall waits for a person: {judgement.reason}",
         proposal_id=known.id,

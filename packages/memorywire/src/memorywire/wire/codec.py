@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from memorywire.model.answers import (
     Chain,
@@ -25,6 +25,7 @@ from memorywire.model.capabilities import Capabilities, openwop, probe
 from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.governance import ReviewRequest
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.label import Kind
 from memorywire.model.oversight import (
@@ -93,7 +94,7 @@ from memorywire.model.requests import (
     Write,
 )
 from memorywire.wire import spec, strict
-from memorywire.wire.filters import decode_filter
+from memorywire.wire.filters import decode_filter, encode_filter
 
 
 class Operation(Struct, frozen=True):
@@ -371,6 +372,29 @@ def _encode_owned(value: Any) -> dict[str, Json]:
     return owner | document
 
 
+def encode_request(request: Request) -> dict[str, Json]:
+    """The payload that `decode` reads as this request, without the fields that have their default."""
+    document: dict[str, Json] = {"agent_id": request.scope.agent}
+    if request.scope.user is not None:
+        document["user_id"] = request.scope.user
+    for field in fields(type(request)):
+        value = getattr(request, field.name)
+        if field.name == "scope" or value == field.default or (value == () and not field.required):
+            continue
+        name = "scope" if field.name == "owners" else field.name
+        if value is Owners.TEAM:
+            document["team"] = request.scope.agent.removeprefix("team:")
+        document[name] = encode_filter(value) if name == "filter" else encode(value)
+    return document
+
+
+def _encode_review(review: ReviewRequest) -> dict[str, Json]:
+    """The message of a review, as a reviewer over the wire gets it."""
+    document = _encode_fields(review)
+    document["request"] = None if review.request is None else encode_request(review.request)
+    return document
+
+
 _INTERNAL = ("request", "change", "features", "key", "proposer")
 
 
@@ -501,6 +525,7 @@ _ENCODERS: Mapping[type, Callable[[Any], Json]] = {
     Capabilities: _encode_capabilities,
     Proposal: _encode_proposal,
     Reviewed: _encode_reviewed,
+    ReviewRequest: _encode_review,
     Reasons: _encode_owned,
     RecallSummary: _encode_owned,
 }

@@ -67,6 +67,18 @@ def _build_path(key: str) -> tuple[str, ...]:
     return steps if steps[0] == "metadata" else ("metadata", *steps)
 
 
+def encode_filter(filter: Filter) -> dict[str, Json]:
+    """The document that `decode_filter` reads as this filter."""
+    match filter:
+        case Compare():
+            return {".".join(filter.path): {filter.operator.value: filter.value}}
+        case Not():
+            return {"not": encode_filter(filter.part)}
+        case And() | Or():
+            name = "and" if isinstance(filter, And) else "or"
+            return {name: [encode_filter(part) for part in filter.parts]}
+
+
 _JOINTS = ("and", "or", "not")
 _ALIKE = 0.7  # `user` is taken for user_id, `sorce` for source
 

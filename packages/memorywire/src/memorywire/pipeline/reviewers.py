@@ -1,0 +1,81 @@
+"""The host's own reviewers: each is asked about a held change, until it is decided."""
+
+import asyncio
+from inspect import isawaitable, iscoroutinefunction
+
+from msgspec.structs import replace
+
+from memorywire.model.errors import Conflict, InvalidRequest, Refused
+from memorywire.model.governance import GovernanceClient, ReviewRequest, ReviewResponse, build_review
+from memorywire.model.proposal import VOUCHING, Decided, HostDecision, Proposal, Reach, State, Verb
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.oversee import oversee
+from memorywire.pipeline.review import difference, find, seen_digest
+
+HOST = f"{VOUCHING}host"
+"""The credential of a reviewer that the program itself brought."""
+
+
+async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
+    """Ask the reviewers in turn: the approval, or None while the proposal waits for somebody else.
+
+    Raises Refused for a rejection.
+    One that takes too long or cannot be reached (TimeoutError, OSError) leaves it to the next; so does a
+    Conflict, when somebody decided meanwhile or memory has moved. Other errors are raised, and the proposal
+    waits.
+    """
+    reach = Reach(tenant=proposal.scope.tenant, agent=proposal.scope.agent)
+    for client in context.require_governance().reviewers:
+        message = await build_message(proposal, context)
+        try:
+            answer = await _ask(client, message)
+            if answer is None:
+                continue
+            decided = await apply_review(answer, message, reach, HOST, context)
+        except (TimeoutError, OSError, Conflict):
+            continue
+        if decided.state is State.REJECTED:
+            reason = context.without_secrets(answer.reason) or "no reason given"
+            detail = f"{decided.by} rejected proposal {proposal.id}: {reason}"
+            raise Refused(detail, fix="ask for something else, or ask that person")
+        if decided.state is State.APPROVED:
+            return decided
+        proposal = await find(reach, proposal.id, context)
+    return None
+
+
+async def build_message(proposal: Proposal, context: Context) -> ReviewRequest:
+    """The message about a proposal, with its effect on memory as it is now."""
+    return build_review(proposal, await difference(proposal, context), seen_digest(proposal))
+
+
+async def apply_review(
+    answer: ReviewResponse, message: ReviewRequest, reach: Reach, via: str, context: Context
+) -> Decided:
+    """Carry out what a reviewer decided on that message, in their name; `via` vouches for it."""
+    answer.check()
+    governance = replace(context.require_governance(), caller=answer.reviewer, principal=via)
+    decision = HostDecision(
+        reach=reach,
+        proposal_ids=(message.proposal_id,),
+        verb=Verb.APPROVE if answer.approved else Verb.REJECT,
+        reason=answer.reason,
+        seen=message.seen,
+        confirm=answer.confirm,
+        reviewed_at=answer.reviewed_at,
+    )
+    decided = await oversee(decision, replace(context, governance=governance))
+    assert isinstance(decided, Decided)  # noqa: S101 - each request has one kind of answer
+    return decided
+
+
+async def _ask(client: GovernanceClient, message: ReviewRequest) -> ReviewResponse | None:
+    if iscoroutinefunction(client.review):
+        answer = await client.review(message)
+    else:
+        answer = await asyncio.to_thread(client.review, message)
+        answer = await answer if isawaitable(answer) else answer
+    if not isinstance(answer, ReviewResponse | None):
+        detail = f"a reviewer answers with a ReviewResponse or None, not {type(answer).__name__}"
+        raise InvalidRequest(detail, field="reviewers", fix="return memorywire.ReviewResponse(...)")
+    return answer
