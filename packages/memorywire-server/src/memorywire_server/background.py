@@ -10,6 +10,7 @@ import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from memorywire.client.events import Event, Feed
@@ -18,14 +19,24 @@ from memorywire.journal.webhooks import Letter, Webhook, Webhooks
 from memorywire.model.clock import Clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreError
 from memorywire.model.ids import Entropy
+from memorywire.model.record import Json
 from memorywire.runtime import http
 from memorywire_server.http.answers import encode_json
 from memorywire_server.http.audit import as_document
+
+if TYPE_CHECKING:  # it needs the signature from here
+    from memorywire_server.http.reviews import Reviews
 
 MOST_TRIES = 12
 LONGEST_PAUSE_MS = 3_600_000
 _LEASE_MS = 60_000
 _SECONDS = 10.0
+_ANSWERED = 200
+MOST_BYTES = 64 * 1024
+"""The longest decision of a reviewer."""
+
+HELD = frozenset({"staged", "rebased", "reopened"})
+"""The kinds of entries with which a request waits, or waits with another plan."""
 _PREFIX = "whsec_"
 
 
@@ -44,18 +55,22 @@ def check_address(url: str) -> None:
         raise InvalidRequest("that is no http or https URL", field="url", fix="write https://host/path")
 
 
-def sign_event(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str, str]]:
-    """The body for an address, and the headers that prove who sent it."""
-    body = encode_json(as_document(event))
+def sign_event(webhook: Webhook, event: Event, body: bytes, at_ms: int) -> dict[str, str]:
+    """The headers that prove who sent the body about an event."""
     id, moment = f"evt_{event.id}", str(at_ms // 1000)
-    key = b64decode(webhook.secret.removeprefix(_PREFIX))
-    mark = hmac.new(key, f"{id}.{moment}.".encode() + body, hashlib.sha256).digest()
-    return body, {
+    return {
         "Content-Type": "application/json",
         "webhook-id": id,
         "webhook-timestamp": moment,
-        "webhook-signature": f"v1,{b64encode(mark).decode()}",
+        "webhook-signature": sign_body(webhook.secret, id, moment, body),
     }
+
+
+def sign_body(secret: str, id: str, moment: str, body: bytes) -> str:
+    """The signature of a message, as the Standard Webhooks specification says."""
+    key = b64decode(secret.removeprefix(_PREFIX))
+    mark = hmac.new(key, f"{id}.{moment}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{b64encode(mark).decode()}"
 
 
 class WebhookSender:
@@ -64,8 +79,17 @@ class WebhookSender:
     After a crash an event may be told twice, but none is left out. One address that is away delays no other.
     """
 
-    def __init__(self, journal: Journal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        feed: Feed,
+        clock: Clock,
+        *,
+        first_pause_ms: int,
+        reviews: "Reviews | None" = None,
+    ) -> None:
         self._webhooks = Webhooks(journal)
+        self._reviews = reviews
         self._feed = feed
         self._clock = clock
         self._first_pause_ms = first_pause_ms
@@ -90,12 +114,13 @@ class WebhookSender:
         )
         if further == webhook.position or not await self._webhooks.lease(webhook, now + _LEASE_MS):
             return False
+        if webhook.review:
+            events = [event for event in events if event.kind in HELD]
         if not events:
             await self._webhooks.advance(id, further)
             return True
         event, tries = events[0], webhook.tries + 1
-        body, headers = sign_event(webhook, event, self._clock())
-        error = await asyncio.to_thread(_post, webhook.url, body, headers)
+        error = await self._send(webhook, event)
         now = self._clock()
         if error is None:
             await self._webhooks.advance(id, event.id)
@@ -106,14 +131,33 @@ class WebhookSender:
             await self._webhooks.fail(id, tries=tries, due_at=now + pause, error=error)
         return True
 
+    async def _send(self, webhook: Webhook, event: Event) -> str | None:
+        """Tell one webhook of an event, or its reviewer of a held request; why it was not accepted, if so."""
+        message: dict[str, Json] | None = as_document(event)
+        if webhook.review:
+            message = None if self._reviews is None else await self._reviews.compose(webhook, event)
+        if message is None:
+            return None  # it was decided meanwhile
+        body = encode_json(message)
+        headers = sign_event(webhook, event, body, self._clock())
+        answer, error = await asyncio.to_thread(_post, webhook.url, body, headers, webhook.review)
+        if error is None and answer and self._reviews is not None:
+            error = await self._reviews.take(webhook, message, answer)
+        return error
 
-def _post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """Post the body; None when it was accepted, else why not. Redirects are not followed."""
+
+def _post(url: str, body: bytes, headers: Mapping[str, str], reads: bool) -> tuple[bytes, str | None]:
+    """Post the body: the answer of status 200, if it is read, and why the body was not accepted, if so.
+
+    Redirects are not followed.
+    """
     try:
-        response = http.request("POST", url, body, headers, timeout=_SECONDS, max_bytes=0)
+        limit = MOST_BYTES if reads else 0
+        response = http.request("POST", url, body, headers, timeout=_SECONDS, max_bytes=limit)
     except http.HttpError as error:
-        return error.reason
-    return None if response.is_ok else f"HTTP {response.status}"
+        return b"", error.reason
+    answer = response.body if response.status == _ANSWERED else b""
+    return answer, None if response.is_ok else f"HTTP {response.status}"
 
 
 FIRST_AFTER_SECONDS = 300.0

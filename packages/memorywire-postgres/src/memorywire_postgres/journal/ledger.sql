@@ -253,7 +253,8 @@ SELECT key FROM token_key WHERE one = %(first)s;
 SELECT id FROM webhook;
 
 -- name: row_webhook
-SELECT id, url, secret, tenant, agents, made_at FROM webhook WHERE id = %(first)s;
+SELECT id, url, secret, tenant, CASE review WHEN 0 THEN agents ELSE agents || ' review' END, made_at
+FROM webhook WHERE id = %(first)s;
 
 -- name: keys_definition
 SELECT tenant, name, edition FROM definition;

@@ -50,15 +50,15 @@ ORDER BY seq LIMIT nullif(%(limit)s, -1);
 SELECT coalesce(max(seq), 0) FROM ledger;
 
 -- name: add_webhook
-INSERT INTO webhook (id, url, secret, tenant, agents, made_at, position)
-VALUES (%(id)s, %(url)s, %(secret)s, %(tenant)s, %(agents)s, %(made_at)s, %(position)s);
+INSERT INTO webhook (id, url, secret, tenant, agents, made_at, position, review)
+VALUES (%(id)s, %(url)s, %(secret)s, %(tenant)s, %(agents)s, %(made_at)s, %(position)s, %(review)s);
 
 -- name: remove_webhook
 DELETE FROM webhook WHERE id = %(id)s;
 
 -- name: webhooks
 SELECT id, url, secret, tenant, agents, made_at, position, tries, due_at, error,
-  (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id)
+  (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id), review
 FROM webhook ORDER BY made_at, id;
 
 -- Whoever changes the row has the webhook to itself until the lease ends.

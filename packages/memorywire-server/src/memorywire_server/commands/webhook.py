@@ -8,6 +8,7 @@ import click
 
 from memorywire.cli.app import agents_option, run_in_journal
 from memorywire.cli.context import Answer, CliContext, scoped
+from memorywire.cli.inputs import option
 from memorywire.cli.terminal import clean, format_table, format_time, mask_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
@@ -28,8 +29,9 @@ def webhook_command() -> None:
 @webhook_command.command("add")
 @click.argument("url")
 @agents_option
+@option("--review", "Send held requests, with what they say, and carry out the decisions it returns.")
 @scoped("tenant")
-def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
+def add(cli: CliContext, url: str, agents: tuple[str, ...], review: bool) -> None:
     """Send events to URL from now on, and print the signing secret, once."""
     from memorywire.journal.webhooks import Webhook
     from memorywire.model.ids import IdMint
@@ -46,6 +48,7 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
             agents=agents,
             made_at=system_clock(),
             position=await journal.read_last_sequence(),
+            review=review,
         )
         await webhooks.add(webhook, actor=PERSON)
         return webhook
@@ -66,6 +69,7 @@ def list_(cli: CliContext) -> None:
             "url": mask_secrets(webhook.url),
             "tenant": webhook.tenant,
             "agents": list(webhook.agents),
+            "review": webhook.review,
             "told": webhook.position,
             "tries": webhook.tries,
             "error": webhook.error,
@@ -74,7 +78,7 @@ def list_(cli: CliContext) -> None:
         for webhook in _run(cli, lambda webhooks, _: webhooks.list_all())
         if cli.tenant_option in (None, webhook.tenant)
     ]
-    names = ("id", "url", "tenant", "agents", "told", "given_up", "error")
+    names = ("id", "url", "tenant", "agents", "review", "told", "given_up", "error")
     rows = [[" ".join(one[name]) if name == "agents" else one[name] for name in names] for one in documents]
     headers = [name.replace("_", " ") for name in names]
     cli.show({"webhooks": documents}, format_table(headers, rows, empty="no webhooks"))
@@ -119,7 +123,7 @@ def _run(cli: CliContext, work: "Callable[[Webhooks, Journal], Awaitable[T]]", i
 
 EXAMPLES = {
     "webhook": ("memorywire webhook add https://example.com/hook",),
-    "webhook add": ("memorywire webhook add https://example.com/hook --agents 'support*'",),
+    "webhook add": ("memorywire webhook add https://example.com/review --review",),
     "webhook list": ("memorywire webhook list",),
     "webhook letters": ("memorywire webhook letters 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
     "webhook remove": ("memorywire webhook remove 01a1e811-37c3-7000-937e-ee3ca3f930e9",),

@@ -40,7 +40,8 @@ from memorywire_server.http.endpoint import (
     wire_handler,
 )
 from memorywire_server.http.metrics import RequestObserver
-from memorywire_server.http.middleware import Entry, SecurityMiddleware, Words
+from memorywire_server.http.middleware import SIGNED, Entry, SecurityMiddleware, Words
+from memorywire_server.http.reviews import Reviews, post_review
 from memorywire_server.http.routes import wire_routes
 from memorywire_server.telemetry import current_trace
 
@@ -120,7 +121,8 @@ def build_app(
     service, clock = Service(container, limits or Limits()), container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider, home=home)
     pause_ms = service.limits.webhook_pause_ms
-    sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms)
+    reviews = Reviews(service)
+    sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms, reviews=reviews)
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
@@ -168,7 +170,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
         **{
             f"/v0/{name}": name
-            for name in ("audit", "batch", "debts", "dream", "events", "export", "kv", "layer")
+            for name in ("audit", "batch", "debts", "dream", "events", "export", "kv", "layer", "reviews")
         },
         **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
         **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
@@ -204,6 +206,7 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
         build_route(service, "/v0/audit/proof", GET=audit.get_proof),
         build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
         build_route(service, "/v0/dream", POST=post_dream),
+        build_route(service, f"{SIGNED}{{webhook_id}}", POST=post_review),
         build_route(service, "/v0/export", GET=audit.get_export),
         build_route(service, "/v0/debts", GET=audit.get_debts),
         *kv_routes(service),

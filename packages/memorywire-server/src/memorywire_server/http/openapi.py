@@ -69,6 +69,7 @@ _IN_PATH = (
     _parameter("event_id", "path", "The event.", True, **_TEXT),
     _parameter("definition", "path", "A digest, or a name: its newest edition.", True, **_TEXT),
     _parameter("agent_id", "path", "The agent.", True, **_TEXT),
+    _parameter("webhook_id", "path", "The webhook that was told of the request.", True, **_TEXT),
 )
 _IF_MATCH = _parameter(
     "If-Match",
@@ -143,6 +144,7 @@ _BACKEND = "/v0/backends/{definition}"
 _BINDING = "/v0/bindings/{agent_id}"
 _RETIRE = "Retire a definition; no more agents can be bound to it."
 _STATS = "Count entries and bytes, and name the models of the vectors."
+_REVIEW = "Decide a held request, as its reviewer behind a webhook; signed, without a token."
 
 _SERVER = (
     Address("/v0/batch", "post", "batch", "Run many operations in order.", True),
@@ -164,6 +166,7 @@ _SERVER = (
     ),
     Address("/v0/audit/checkpoint", "get", "audit_checkpoint", "Sign the ledger and return the checkpoint."),
     Address("/v0/dream", "post", "dream", "Consolidate the memories of an agent once.", True),
+    Address("/v0/reviews/{webhook_id}", "post", "review", _REVIEW, True),
     Address("/v0/export", "get", "export", "Export everything of a user as a bundle.", more=_PERSON),
     Address("/v0/debts", "get", "debts", "List changes that stores have still to write, oldest first."),
 )

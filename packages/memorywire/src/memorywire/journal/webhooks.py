@@ -20,7 +20,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
     """An address, whose events it is told, and the last of them; `secret` signs what it is sent.
 
     `tries` failed since then, the last with `error`; the next try is at `due_at` or later. `buried`
-    events were given up.
+    events were given up. One for `review` gets the held requests alone, and decides them.
     """
 
     id: str
@@ -34,6 +34,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
     due_at: int = 0
     error: str | None = None
     buried: int = 0
+    review: bool = False
 
 
 class Letter(Struct, frozen=True, kw_only=True):
@@ -115,6 +116,7 @@ def build_row(webhook: Webhook) -> dict[str, Any]:
         "agents": json.dumps(webhook.agents),
         "made_at": webhook.made_at,
         "position": webhook.position,
+        "review": int(webhook.review),
     }
 
 
@@ -139,6 +141,7 @@ def _read_webhook(
     due_at: int,
     error: str | None,
     buried: int,
+    review: int,
 ) -> Webhook:
     return Webhook(
         id=id,
@@ -152,4 +155,5 @@ def _read_webhook(
         due_at=due_at,
         error=error,
         buried=buried,
+        review=bool(review),
     )

@@ -31,7 +31,7 @@ async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
             answer = await _ask(client, message)
             if answer is None:
                 continue
-            decided = await apply_review(answer, message, reach, HOST, context)
+            decided = await apply_review(answer, proposal.id, message.seen, reach, HOST, context)
         except (TimeoutError, OSError, Conflict):
             continue
         if decided.state is State.REJECTED:
@@ -50,17 +50,17 @@ async def build_message(proposal: Proposal, context: Context) -> ReviewRequest:
 
 
 async def apply_review(
-    answer: ReviewResponse, message: ReviewRequest, reach: Reach, via: str, context: Context
+    answer: ReviewResponse, proposal_id: str, seen: str, reach: Reach, via: str, context: Context
 ) -> Decided:
-    """Carry out what a reviewer decided on that message, in their name; `via` vouches for it."""
+    """Carry out what a reviewer decided on what was `seen`, in their name; `via` vouches for it."""
     answer.check()
     governance = replace(context.require_governance(), caller=answer.reviewer, principal=via)
     decision = HostDecision(
         reach=reach,
-        proposal_ids=(message.proposal_id,),
+        proposal_ids=(proposal_id,),
         verb=Verb.APPROVE if answer.approved else Verb.REJECT,
         reason=answer.reason,
-        seen=message.seen,
+        seen=seen,
         confirm=answer.confirm,
         reviewed_at=answer.reviewed_at,
     )

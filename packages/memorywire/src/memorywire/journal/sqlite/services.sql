@@ -50,15 +50,15 @@ ORDER BY seq LIMIT :limit;
 SELECT IFNULL(max(seq), 0) FROM ledger;
 
 -- name: add_webhook
-INSERT INTO webhook (id, url, secret, tenant, agents, made_at, position)
-VALUES (:id, :url, :secret, :tenant, :agents, :made_at, :position);
+INSERT INTO webhook (id, url, secret, tenant, agents, made_at, position, review)
+VALUES (:id, :url, :secret, :tenant, :agents, :made_at, :position, :review);
 
 -- name: remove_webhook
 DELETE FROM webhook WHERE id = :id;
 
 -- name: webhooks
 SELECT id, url, secret, tenant, agents, made_at, position, tries, due_at, error,
-  (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id)
+  (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id), review
 FROM webhook ORDER BY made_at, id;
 
 -- Whoever changes the row has the webhook to itself until the lease ends.
