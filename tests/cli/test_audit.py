@@ -213,3 +213,19 @@ def test_a_file_that_is_no_export_is_not_called_a_broken_ledger(shell: Shell, tm
     notes.write_text("tea\n", encoding="utf-8")
     done = shell("audit", "verify", "--export", str(notes))
     assert (done.code, done.out) == (1, "not a complete export of a ledger: line 1 is not JSON\n")
+
+
+def test_signed_hits_are_verified_from_a_file_with_the_key_alone(shell, tmp_path):
+    shell.remember("Ana likes green tea")
+    answer = shell("recall", "green tea", "--sign", "--json").json
+    key = shell("audit", "checkpoint", "--json").json["key"]
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(answer), encoding="utf-8")
+    good = shell("audit", "verify-hit", str(file), "--key", key)
+    assert (good.code, good.out.startswith("signed: ")) == (0, True)
+    answer["results"][0]["content"] = "Ana likes coffee"
+    file.write_text(json.dumps(answer["results"][0]), encoding="utf-8")
+    bad = shell("audit", "verify-hit", str(file), "--key", key, "--json")
+    assert (bad.code, bad.json["hits"][0]["ok"]) == (1, False)
+    refused = shell("audit", "verify-hit", str(file), "--key", "no key", "--json")
+    assert refused.problem["field"] == "key"

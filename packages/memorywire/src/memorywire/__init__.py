@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memorywire.client.harness import MemoryItem
     from memorywire.client.memory import Memory, configured
     from memorywire.client.remote import BlockingClient, Client
+    from memorywire.journal.signed_hits import verify_hit
     from memorywire.model.answers import (
         Expired,
         Forgotten,
@@ -152,6 +153,7 @@ __all__ = [
     "configured",
     "load_settings",
     "render",
+    "verify_hit",
 ]
 
 _ERRORS = "memorywire.model.errors"
@@ -173,6 +175,7 @@ _MODULES = {
     **dict.fromkeys(("Entry", "Limits"), "memorywire.model.kv"),
     **dict.fromkeys(("MemoryType", "Record", "Scope", "Standing", "Trust"), "memorywire.model.record"),
     **dict.fromkeys(("GovernanceClient", "ReviewRequest", "ReviewResponse"), "memorywire.model.governance"),
+    "verify_hit": "memorywire.journal.signed_hits",
     "Embedder": "memorywire.search.embed",
     "render": "memorywire.search.render",
     "Store": "memorywire.stores.contract",

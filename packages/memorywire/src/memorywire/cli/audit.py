@@ -10,7 +10,15 @@ import click
 from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, scoped, shared, without_scope
-from memorywire.cli.inputs import EXISTING_FILE, PAST, add_options, limit_option, option, parse_past
+from memorywire.cli.inputs import (
+    EXISTING_FILE,
+    PAST,
+    add_options,
+    limit_option,
+    option,
+    parse_json_object,
+    parse_past,
+)
 from memorywire.cli.ledger_file import open_ledger, other_tenants, tenants_note
 from memorywire.cli.terminal import clean, format_table, format_time
 from memorywire.model.errors import InvalidRequest, NotFound
@@ -132,6 +140,27 @@ def verify(
         answer = _report_answer(report, key)
     cli.show(answer, _render_verdict)
     if not answer["ok"]:
+        raise click.exceptions.Exit(_BROKEN)
+
+
+@audit_command.command("verify-hit")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@option("--key KEY", "The public key of the ledger that signed.", required=True)
+@without_scope
+def verify_hit_command(cli: CliContext, file: TextIO, key: str) -> None:
+    """Verify the hits in FILE, the JSON of a recall with --sign, or of one hit. Needs no store.
+
+    Exits with 1 if one of them is not what was signed.
+    """
+    from memorywire.journal.signed_hits import verify_hit
+
+    document = parse_json_object(file.read())
+    hits = document.get("results", [document])
+    answer = {"hits": [{"id": hit.get("id"), "ok": verify_hit(hit, key)} for hit in hits]}
+    cli.show(
+        answer, [f"{'signed' if one['ok'] else 'NOT what was signed'}: {one['id']}" for one in answer["hits"]]
+    )
+    if not all(one["ok"] for one in answer["hits"]):
         raise click.exceptions.Exit(_BROKEN)
 
 

@@ -358,6 +358,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "audit": ("memorywire audit log", "memorywire audit verify"),
     "audit log": ("memorywire audit log --operation forget --since 7d -k 50",),
     "audit verify": ("memorywire audit verify --state",),
+    "audit verify-hit": ("memorywire audit verify-hit answer.json --key KEY",),
     "audit checkpoint": ("memorywire audit checkpoint > checkpoint.txt",),
     "audit prove": ("memorywire audit prove 42 --output proof.jsonl",),
     "audit export": ("memorywire audit export --whole --output ledger.jsonl",),

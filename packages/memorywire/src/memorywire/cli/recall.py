@@ -60,6 +60,7 @@ _ROUNDING = 1e-6
 @option("--dedup", "What to do with hits that repeat a better one.", type=_DEDUP)
 @option("--dedup-threshold 0..1", "How similar they are; default: 0.95.", type=float)
 @option("--explain", "Show the signals of every score, and the near misses.")
+@option("--sign", "Sign the hits with the ledger's key; see `audit verify-hit`.")
 @approval_option
 @shared
 def recall_command(

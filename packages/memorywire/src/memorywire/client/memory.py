@@ -243,7 +243,8 @@ class Memory(Overseeing):
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `approval_required`, `user_id`, `scope`, `team`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `sign` (`verify_hit` checks the hits),
+        `approval_required`, `user_id`, `scope`, `team`.
         """
         payload = self._payload(options, query=query)
         if "scope" not in payload:

@@ -78,6 +78,7 @@ class RecallOptions(ScopeOption, total=False):
     rank: Mapping[str, float]
     dedup: Mapping[str, Any]
     approval_required: bool
+    sign: bool
 
 
 class ContextOptions(ScopeOption, total=False):

@@ -25,6 +25,7 @@ from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import Filters
 from memorywire.journal.signed_notes import parse_checkpoints
 from memorywire.journal.signer import Signer
+from memorywire.model.answers import Hit
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.oversight import (
     AgentList,
@@ -213,6 +214,20 @@ class Overseeing(ABC):
         if note is None:
             raise NotFound("the ledger is empty", fix="remember something first")
         return note
+
+    async def audit_key(self) -> str:
+        """Return the public key of the ledger, with which anybody can verify checkpoints and signed hits."""
+        await self.audit_checkpoint()
+        return str(_signer(await self._ledger()).verifier())
+
+    async def verify_hit(self, hit: Hit | Mapping[str, Any], key: str | None = None) -> bool:
+        """Return whether the ledger signed exactly this hit of a recall with `sign=True`.
+
+        `key` is the public key of another ledger. `memorywire.verify_hit(hit, key)` needs no memory.
+        """
+        from memorywire.journal.signed_hits import verify_hit
+
+        return verify_hit(hit, await self.audit_key() if key is None else key)
 
     async def audit_export(
         self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]

@@ -18,7 +18,7 @@ from memorywire.client.memory import Memory, shorten_traceback
 from memorywire.client.options import AuditOptions, ScopeOption, default_scope, moments
 from memorywire.client.oversight import refuse_filters
 from memorywire.client.sync import Memory as BlockingMemory
-from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled, Remembered
+from memorywire.model.answers import Chain, ChangeLog, Hit, HitSignature, Page, Recalled, Remembered
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
@@ -116,6 +116,7 @@ def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
             stores=tuple(hit["stores"]),
             supporting=tuple(hit["supporting"]),
             signals=hit["explain"]["signals"] if "explain" in hit else None,
+            signed=load(HitSignature, hit["signed"]) if "signed" in hit else None,
         )
         for hit in answer["results"]
     )
@@ -404,6 +405,10 @@ class Client(Memory):
     async def audit_checkpoint(self) -> str:
         """As `Memory` answers; takes the right to manage all tenants."""
         return str((await self.signed())["checkpoint"])
+
+    async def audit_key(self) -> str:
+        """As `Memory` answers; takes the right to manage all tenants."""
+        return str((await self.signed())["key"])
 
     async def signed(self) -> dict[str, Json]:
         """The newest checkpoint of the server's ledger and the public key to it."""

@@ -41,6 +41,7 @@ from memorywire.model.answers import (
     ContextBlock,
     Expired,
     Forgotten,
+    Hit,
     Merged,
     Page,
     Profile,
@@ -229,7 +230,8 @@ class Memory:
 
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
-        `dedup`, `max_tokens`, `quorum_k`, `explain`, `approval_required`, `user_id`, `scope`, `team`.
+        `dedup`, `max_tokens`, `quorum_k`, `explain`, `sign` (`verify_hit` checks the hits),
+        `approval_required`, `user_id`, `scope`, `team`.
         """
         return self._run(self._memory.recall(query, **options))
 
@@ -481,6 +483,17 @@ class Memory:
     def audit_checkpoint(self) -> str:
         """Sign the ledger and return the checkpoint; keep it where the owner of the database cannot write."""
         return self._run(self._memory.audit_checkpoint())
+
+    def audit_key(self) -> str:
+        """Return the public key of the ledger, with which anybody can verify checkpoints and signed hits."""
+        return self._run(self._memory.audit_key())
+
+    def verify_hit(self, hit: Hit | Mapping[str, Any], key: str | None = None) -> bool:
+        """Return whether the ledger signed exactly this hit of a recall with `sign=True`.
+
+        `key` is the public key of another ledger. `memorywire.verify_hit(hit, key)` needs no memory.
+        """
+        return self._run(self._memory.verify_hit(hit, key))
 
     def audit_export(
         self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]

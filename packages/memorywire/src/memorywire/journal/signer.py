@@ -166,10 +166,18 @@ class Signer(Struct, frozen=True, kw_only=True):
 
     def sign_text(self, text: str) -> str | None:
         """The text as a signed note, which is not stored; None while there is no key."""
+        notes = self.sign_texts([text])
+        return None if notes is None else notes[0]
+
+    def sign_texts(self, texts: Sequence[str]) -> list[str] | None:
+        """The texts as signed notes, which are not stored; None while there is no key."""
         if self._next.exists():  # else nothing is written here: the folder may be read-only
             with self._alone():
                 self._finish_rotation()
-        return sign_note(text, [_read_key(self.key)]) if self.key.exists() else None
+        if not self.key.exists():
+            return None
+        key = _read_key(self.key)
+        return [sign_note(text, [key]) for text in texts]
 
     def _tell_witnesses(self) -> None:
         """Send what the witnesses do not have; one that is away gets it with the next checkpoint."""

@@ -201,6 +201,21 @@ class Undone(Displayed, frozen=True, kw_only=True):
     would_end_ids: tuple[str, ...] | None = None
 
 
+HIT_FIELDS = (
+    *("id", "type", "content", "metadata", "created_at", "confidence", "source", "tags"),
+    *("occurred_at", "session_id", "user_id", "version", "trust"),
+)
+"""What a hit on the wire says of its memory, and what its signature covers."""
+
+
+class HitSignature(Struct, frozen=True, kw_only=True):
+    """The signature of the ledger's key under what a recall handed out; `verify_hit` checks it."""
+
+    recall_id: str
+    digest: str
+    signature: str
+
+
 class Hit(Struct, frozen=True, kw_only=True):
     """A memory that matches the query, with its score and the stores that returned it."""
 
@@ -209,6 +224,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     stores: tuple[str, ...]
     supporting: tuple[str, ...] = ()
     signals: Mapping[str, float] | None = None
+    signed: HitSignature | None = None
 
     @property
     def id(self) -> str:

@@ -122,6 +122,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     owners: Owners | None = None
     """Without one, the user that the scope names, or all users of the agent."""
     approval_required: bool = False
+    sign: bool = False
 
 
 class Message(Struct, frozen=True, kw_only=True):

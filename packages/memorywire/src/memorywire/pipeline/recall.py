@@ -283,6 +283,8 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
         await context.store.touch(query.where.scope, [hit.record.id for hit in hits], started)
     log_recall(recall_id, noted, request, hits, admission.verdict, context)
+    if request.sign and hits:
+        hits = await _sign(hits, recall_id, context)
     return Recalled(
         recall_id=recall_id,
         hits=hits,
@@ -295,6 +297,22 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         floor=admission.floor if request.explain else None,
         near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
     )
+
+
+async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tuple[Hit, ...]:
+    """The hits with signatures of the ledger's key, which is made when it is first needed."""
+    from memorywire.journal.signed_hits import sign_hits  # few recalls ask for it
+
+    journal = context.require_governance().journal
+    assert journal.signer is not None  # noqa: S101 - a recall that cannot be signed was refused
+    signed = await asyncio.to_thread(sign_hits, hits, recall_id, journal.signer)
+    if signed is None:
+        await journal.settle()
+        await journal.sign()
+        signed = await asyncio.to_thread(sign_hits, hits, recall_id, journal.signer)
+    if signed is None:
+        raise unsupported("sign", "the ledger is empty, so it has no key")
+    return signed
 
 
 async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
@@ -424,6 +442,8 @@ def _is_tracking(context: Context) -> bool:
 
 def _refuse_what_is_not_wired(request: Recall, context: Context) -> None:
     wired = len(context.names)
+    if request.sign and (context.governance is None or context.governance.journal.signer is None):
+        raise unsupported("sign", "a ledger that is in no file has no key")
     if request.quorum_k > wired:
         few = "one store is" if wired == 1 else f"only {wired} stores are"
         raise unsupported("quorum_k", f"{few} wired, so no {request.quorum_k} can agree")

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import fields, replace
 
 from memorywire.model.answers import (
+    HIT_FIELDS,
     Chain,
     ChangeLog,
     ContextBlock,
@@ -434,32 +435,17 @@ def _encode_fields(value: Any) -> dict[str, Json]:
     return {name: encode(inner) for name, inner in fields if inner is not None or name in _NULLABLE}
 
 
-_HIT_FIELDS = (
-    "id",
-    "type",
-    "content",
-    "metadata",
-    "created_at",
-    "confidence",
-    "source",
-    "tags",
-    "occurred_at",
-    "session_id",
-    "user_id",
-    "version",
-    "trust",
-)
-
-
 def _encode_hit(hit: Hit) -> dict[str, Json]:
     record = encode_record(hit.record)
-    document = {name: record[name] for name in _HIT_FIELDS if name in record}
+    document = {name: record[name] for name in HIT_FIELDS if name in record}
     document |= {
         "score": round(hit.score, 6),
         "supporting": list(hit.supporting),
         "source_store": hit.stores[0],
         "stores": list(hit.stores),
     }
+    if hit.signed is not None:
+        document["signed"] = _encode_fields(hit.signed)
     if hit.signals is not None:
         document["explain"] = {"signals": dict(hit.signals)}
     return document
