@@ -44,17 +44,17 @@ def verify_hit(hit: "Hit | Mapping[str, Json]", key: str | Verifier) -> bool:
     """
     verifier = parse_verifier(key) if isinstance(key, str) else key
     document = _describe(hit) if isinstance(hit, Hit) else hit
-    signed: Json = _signature_of(hit) if isinstance(hit, Hit) else document.get("signed")
-    fields = ("recall_id", "digest", "signature")
-    if not isinstance(signed, Mapping) or not all(isinstance(signed.get(name), str) for name in fields):
+    signature: Json = _signature_of(hit) if isinstance(hit, Hit) else document.get("signed")
+    names = HitSignature.__struct_fields__
+    if not isinstance(signature, Mapping) or not all(isinstance(signature.get(name), str) for name in names):
         raise InvalidRequest("this hit is not signed", field="signed", fix="ask for it with sign: true")
     try:
         digest = _digest(document)
-        text = _format(signed["recall_id"], str(document["id"]), document["version"], digest)
-        note = parse_note(f"{text}\n{signed['signature']}\n")
+        text = _format(signature["recall_id"], str(document["id"]), document["version"], digest)
+        note = parse_note(f"{text}\n{signature['signature']}\n")
     except (KeyError, MemorywireError):
         return False
-    return digest == signed["digest"] and note.text == text and verifier.accepts(note)
+    return digest == signature["digest"] and note.text == text and verifier.accepts(note)
 
 
 def _signature_of(hit: Hit) -> Json:

@@ -247,13 +247,13 @@ async def _review(proposal: Proposal, context: Context) -> CommitResult:
         return build_staged(proposal, context)
     from memorywire.pipeline.reviewers import ask_reviewers  # it plans, and what it plans is committed here
 
-    decided = await ask_reviewers(proposal, context)
-    if decided is None or decided.status is None:
+    receipt = await ask_reviewers(proposal, context)
+    if receipt is None or receipt.status is None:
         return build_staged(proposal, context)
     return CommitResult(
-        status=decided.status,
-        outcomes=decided.outcomes,
-        change_id=decided.change_id,
+        status=receipt.status,
+        outcomes=receipt.outcomes,
+        change_id=receipt.change_id,
         proposal_id=proposal.id,
         rule=proposal.rule,
         proposed=proposal.change,

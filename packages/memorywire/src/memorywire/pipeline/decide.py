@@ -232,8 +232,8 @@ async def decide(request: Decide, context: Context) -> Decided:
     approval = _build_approval(request, context)
     complete = [proposal for proposal in proposals if _is_last(proposal, request, context)]
     others = [proposal for proposal in proposals if proposal not in complete]
-    endorsed = [await _endorse(proposal, approval, request, context) for proposal in others]
-    act = Act(proposals=tuple(endorsed), entries=_build_entries(endorsed, context, kind="endorsed"))
+    incomplete = [await _endorse(proposal, approval, request, context) for proposal in others]
+    act = Act(proposals=tuple(incomplete), entries=_build_entries(incomplete, context, kind="endorsed"))
     complete = [replace(one, approvals=(*one.approvals, approval)) for one in complete]
     if not complete:
         await context.require_governance().journal.write(act)
@@ -242,8 +242,8 @@ async def decide(request: Decide, context: Context) -> Decided:
         receipt = await _close(complete, state, request, context, act)
     else:
         receipt = await _approve(complete, request, context, act)
-    counts = [(one.id, len(one.approvals), one.reviewers) for one in endorsed]
-    waiting = [Quorum(proposal_id=id, approvals=given, reviewers=needed) for id, given, needed in counts]
+    counts = [(one.id, len(one.approvals), one.reviewers) for one in incomplete]
+    waiting = [Quorum(proposal_id=id, approvals=count, reviewers=quorum) for id, count, quorum in counts]
     return replace(receipt, waiting=tuple(waiting) or None)
 
 

@@ -304,15 +304,17 @@ async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tupl
     from memorywire.journal.signed_hits import sign_hits  # few recalls ask for it
 
     journal = context.require_governance().journal
-    assert journal.signer is not None  # noqa: S101 - a recall that cannot be signed was refused
-    signed = await asyncio.to_thread(sign_hits, hits, recall_id, journal.signer)
-    if signed is None:
+    if journal.signer is None:
+        raise unsupported("sign", "a ledger that is in no file has no key")
+    work = partial(sign_hits, hits, recall_id, journal.signer)
+    signatures = await asyncio.to_thread(work)
+    if signatures is None:
         await journal.settle()
         await journal.sign()
-        signed = await asyncio.to_thread(sign_hits, hits, recall_id, journal.signer)
-    if signed is None:
+        signatures = await asyncio.to_thread(work)
+    if signatures is None:
         raise unsupported("sign", "the ledger is empty, so it has no key")
-    return signed
+    return signatures
 
 
 async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest, Refused
 from memorywire.model.governance import GovernanceClient, ReviewRequest, ReviewResponse, build_review
-from memorywire.model.proposal import VOUCHING, Decided, HostDecision, Proposal, Reach, State, Verb
+from memorywire.model.proposal import VOUCHING, Decided, HostDecision, Proposal, Reach, State, Verb, is_agent
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.oversee import oversee
+from memorywire.pipeline.decide import decide
 from memorywire.pipeline.review import difference, find, seen_digest
 
 HOST = f"{VOUCHING}host"
@@ -31,15 +31,15 @@ async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
             answer = await _ask(client, message)
             if answer is None:
                 continue
-            decided = await apply_review(answer, proposal.id, message.seen, reach, HOST, context)
+            receipt = await apply_review(answer, proposal.id, message.seen, reach, HOST, context)
         except (TimeoutError, OSError, Conflict):
             continue
-        if decided.state is State.REJECTED:
+        if receipt.state is State.REJECTED:
             reason = context.without_secrets(answer.reason) or "no reason given"
-            detail = f"{decided.by} rejected proposal {proposal.id}: {reason}"
+            detail = f"{receipt.by} rejected proposal {proposal.id}: {reason}"
             raise Refused(detail, fix="ask for something else, or ask that person")
-        if decided.state is State.APPROVED:
-            return decided
+        if receipt.state is State.APPROVED:
+            return receipt
         proposal = await find(reach, proposal.id, context)
     return None
 
@@ -54,6 +54,8 @@ async def apply_review(
 ) -> Decided:
     """Carry out what a reviewer decided on what was `seen`, in their name; `via` vouches for it."""
     answer.check()
+    if is_agent(answer.reviewer):
+        raise Refused("an agent does not decide what enters memory", fix="name the person who decided")
     governance = replace(context.require_governance(), caller=answer.reviewer, principal=via)
     decision = HostDecision(
         reach=reach,
@@ -64,9 +66,7 @@ async def apply_review(
         confirm=answer.confirm,
         reviewed_at=answer.reviewed_at,
     )
-    decided = await oversee(decision, replace(context, governance=governance))
-    assert isinstance(decided, Decided)  # noqa: S101 - each request has one kind of answer
-    return decided
+    return await decide(decision, replace(context, governance=governance))
 
 
 async def _ask(client: GovernanceClient, message: ReviewRequest) -> ReviewResponse | None:
