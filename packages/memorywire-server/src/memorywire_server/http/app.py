@@ -120,9 +120,8 @@ def build_app(
     container = replace(container, hosting=any(mount.hosting for mount in mounts))
     service, clock = Service(container, limits or Limits()), container.context.clock
     authenticator = Authenticator(service.journal, clock, trusting=trusting, provider=provider, home=home)
-    pause_ms = service.limits.webhook_pause_ms
-    reviews = Reviews(service)
-    sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pause_ms, reviews=reviews)
+    pauses, reviews = service.limits.webhook_pause_ms, Reviews(service)
+    sender = WebhookSender(service.journal, service.feed, clock, first_pause_ms=pauses, reviews=reviews)
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
