@@ -33,9 +33,12 @@ def test_all_leaves_out_what_is_not_in_the_folder(shell, data, tmp_path):
         (data / gone).unlink()
     done = shell("eval", "all", "--data", str(data), "--out", str(tmp_path / "r"), "--no-baselines", "--json")
     assert [document["run"]["set"] for document in done.json["runs"]] == [
+        "realtalk",
         "factconsolidation",
         "precision",
         "halumem",
+        "prefeval",
+        "xquad",
         "micro",
     ]
     assert done.err.count("left out, no") == 3

@@ -135,6 +135,39 @@ def test_an_updated_statement_is_newer_than_the_original(data):
     assert not _question(case, "b2").answerable
 
 
+def test_a_chat_is_told_in_its_order_even_where_its_clock_runs_back(data):
+    case = _only(data, "realtalk")
+    assert [item.ref for item in case.items] == ["D1:1", "D1:2", "D1:3", "D2:1"]
+    moments = [item.occurred_at for item in case.items]
+    assert moments == sorted(set(moments))
+    assert _item(case, "D2:1").text.startswith("[2 January 2024] Joao: My knee")
+    assert case.skipped == 1
+
+
+def test_a_range_of_messages_is_cited_in_full_and_what_is_missing_is_dropped(data):
+    case = _only(data, "realtalk")
+    assert [question.gold for question in case.questions] == [("D1:1", "D1:2", "D1:3"), ("D2:1",)]
+
+
+def test_a_person_has_at_most_twenty_preferences_and_is_asked_about_each(data):
+    dataset = load(KINDS["prefeval"], data, split="test")
+    people = [dataset.build(id) for id in dataset.case_ids]
+    assert [len(person.items) for person in people] == [11, 10]
+    assert all(question.gold == (question.id,) for person in people for question in person.questions)
+    assert len(_only(data, "prefeval", split="dev").items) == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"), [(0, "It carries trains and a footpath."), (1, "桥上有火车和人行道。")]
+)
+def test_the_sentence_that_holds_the_answer_is_the_evidence(data, case, sentence):
+    language = _only(data, "xquad", case=case)
+    [question] = language.questions
+    assert len(language.items) == 2
+    assert _item(language, question.gold[0]).content == sentence
+    assert question.category == language.id
+
+
 def test_facts_are_as_old_as_their_serial_numbers_say(data):
     case = _only(data, "factconsolidation")
     moments = [item.occurred_at for item in case.items]
@@ -320,7 +353,8 @@ def test_of_several_releases_in_a_folder_the_small_haystacks_are_taken(data):
 
 
 @pytest.mark.parametrize(
-    "name", ["locomo", "longmemeval", "beam", "factconsolidation", "precision", "halumem"]
+    "name",
+    ["locomo", "longmemeval", "beam", "realtalk", "factconsolidation", "precision", "halumem"],
 )
 @pytest.mark.parametrize("text", ['[{"x": 1}]', '{"x": 1}', '["x"]'])
 def test_data_of_another_shape_are_refused_as_such(tmp_path, name, text):
@@ -353,7 +387,7 @@ def test_a_file_that_was_cut_off_is_named(data):
 
 
 def test_every_case_has_refs_of_its_own(data):
-    for name in ("locomo", "longmemeval", "beam", "factconsolidation", "precision", "halumem"):
+    for name in [name for name, kind in KINDS.items() if kind.needs_data and name != "own"]:
         case = _only(data, name)
         refs = [item.ref for item in case.items]
         assert len(refs) == len(set(refs))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.text import CONTENT_CHARS_MAX
+from memorywire_evals.baselines import NAMES
 from memorywire_evals.cases import Item, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.memory_under_test import parts_of
@@ -52,7 +53,7 @@ def test_a_conversation_is_ranked_and_scored_with_every_baseline(plan):
     assert row["ranks"][0] == "D1:1"
     assert row["figures"][OURS]["turn.rec@1"] == 1
     assert row["figures"][OURS]["audited.rec@1"] == 0.5
-    assert set(row["figures"]) == {OURS, "bm25", "embedder", "rrf", "zsum"}
+    assert set(row["figures"]) == {OURS, *NAMES}
     assert document["summary"]["views"]["all"]["n"] == 6
     assert document["summary"]["views"]["answerable"]["n"] == 5
     assert not document["summary"]["void"]
@@ -195,7 +196,7 @@ def test_a_question_is_put_to_the_sessions_of_all_haystacks_at_once(plan):
     assert document["summary"]["views"]["answerable"]["n"] == 2
     row = _row(document, "q1")
     assert row["figures"][OURS]["session.any@1"] == 1
-    assert set(row["figures"]) == {OURS, "bm25", "embedder", "rrf", "zsum"}
+    assert set(row["figures"]) == {OURS, *NAMES}
 
 
 def test_the_newest_fact_counts_only_when_it_is_on_top(plan):

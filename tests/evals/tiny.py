@@ -14,6 +14,9 @@ def write(folder: Path) -> Path:
     _put(folder / "longmemeval_s_3.json.xz", LONGMEMEVAL)
     _put(folder / "beam_100k.json", BEAM)
     _put(folder / "factconsolidation_tiny.json", FACTS)
+    _put(folder / "realtalk1.json", REALTALK)
+    _put(folder / "prefeval_explicit.json", PREFEVAL)
+    _put(folder / "xquad2.json", XQUAD)
     _put(folder / "splits.json", SPLITS)
     (folder / "precisionmembench").mkdir()
     _put(folder / "precisionmembench" / "beliefs.seed.json", BELIEFS)
@@ -236,6 +239,92 @@ FACTS = {
 SPLITS = {
     "locomo": {"dev": ["conv-2"], "test": ["conv-1"]},
     "longmemeval_s": {"dev": ["q3"], "test": ["q1", "q2_abs"]},
+}
+
+
+def _chat(dia_id: str, speaker: str, date_time: str, text: str) -> dict[str, str]:
+    return {"clean_text": text, "speaker": speaker, "date_time": date_time, "dia_id": dia_id}
+
+
+REALTALK = [
+    {
+        "id": "Chat_1",
+        "name": {"speaker_1": "Ines Berg", "speaker_2": "Joao"},
+        "session_1": [
+            _chat("D1:1", "Ines Berg", "29.12.2023, 10:00:00", "I sold my sailing boat today"),
+            _chat("D1:2", "Joao", "29.12.2023, 10:00:00", "To whom did it go?"),
+            _chat("D1:3", "Ines Berg", "29.12.2023, 09:59:00", "A beekeeper from Faro"),
+            _chat("D1:4", "Joao", "29.12.2023, 10:02:00", " "),
+        ],
+        "session_2": [_chat("D2:1", "Joao", "02.01.2024, 08:00:00", "My knee is fine again")],
+        "qa": [
+            {
+                "question": "Who bought the boat of Ines Berg?",
+                "answer": "a beekeeper",
+                "evidence": ["D1:1-D1:3", "D9:9", ""],
+                "category": 1,
+            },
+            {"question": "When was Joao well?", "answer": "2.1.", "evidence": ["D2:1."], "category": 2},
+        ],
+    }
+]
+
+
+def _wish(id: str, preference: str, question: str) -> dict[str, str]:
+    return {
+        "id": id,
+        "topic": id.partition("#")[0],
+        "preference": preference,
+        "question": question,
+        "explanation": "",
+    }
+
+
+PREFEVAL = {
+    "dev": [_wish("food#1", "I never eat mushrooms.", "What shall I cook tonight?")],
+    "test": [
+        _wish(f"travel#{number}", f"I only travel with bag number {number}.", f"Where to go, {number}?")
+        for number in range(21)
+    ],
+}
+
+XQUAD = {
+    "en": {
+        "data": [
+            {
+                "paragraphs": [
+                    {
+                        "context": "The bridge opened in 1931. It carries trains and a footpath.",
+                        "qas": [
+                            {
+                                "id": "x1",
+                                "question": "What does the bridge carry?",
+                                "answers": [{"answer_start": 38, "text": "trains"}],
+                            }
+                        ],
+                    }
+                ]
+            }
+        ]
+    },
+    "zh": {
+        "data": [
+            {
+                "paragraphs": [
+                    {
+                        "context": "大桥于1931年通车。桥上有火车和人行道。",
+                        "qas": [
+                            {
+                                "id": "x1",
+                                "question": "桥上有什么？",
+                                "answers": [{"answer_start": 14, "text": "火车"}],
+                            }
+                        ],
+                    }
+                ]
+            }
+        ]
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""Four plain rankers over the same texts: BM25, the embedder alone, RRF and the sum of z-scores."""
+"""Plain rankers over the same texts: BM25, the embedder alone, RRF, the sum of z-scores, a weighted sum."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,28 @@ K1 = 0.9
 B = 0.4
 RRF_K = 60
 
-NAMES = ("bm25", "embedder", "rrf", "zsum")
+WORDS, DENSE = 0.3, 0.7
+USER_SAID = 1.5
+"""The recipe that many systems use: both scores brought to 0..1, added with these weights; what a user said
+to an assistant counts more."""
+
+NAMES = ("bm25", "embedder", "rrf", "zsum", "recipe")
 
 Posting: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class Baselines:
-    """Ranks the texts of one case; ties go to the earlier text."""
+    """Ranks the texts of one case; ties go to the earlier text. `by_user` says which of them users said."""
 
-    def __init__(self, refs: Sequence[str], texts: Iterable[str], vectors: Sequence[bytes]) -> None:
+    def __init__(
+        self,
+        refs: Sequence[str],
+        texts: Iterable[str],
+        vectors: Sequence[bytes],
+        by_user: Sequence[bool] | None = None,
+    ) -> None:
         self._refs = list(refs)
+        self._boosts = np.where(np.array(by_user or [False] * len(refs), bool), USER_SAID, 1.0)
         lengths, self._postings = _build_index(texts)
         self._damping = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
         single = np.frombuffer(b"".join(vectors), "<f4")
@@ -36,6 +48,7 @@ class Baselines:
             "embedder": dense,
             "rrf": _reciprocal(text) + _reciprocal(dense),
             "zsum": _standard(text) + _standard(dense),
+            "recipe": (WORDS * _stretch(text) + DENSE * _stretch(dense)) * self._boosts,
         }
         return {name: self._best(values, depth) for name, values in scores.items()}
 
@@ -76,3 +89,9 @@ def _reciprocal(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def _standard(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     spread = float(scores.std())
     return (scores - scores.mean()) / spread if spread else np.zeros(len(scores))
+
+
+def _stretch(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From 0 for the least to 1 for the largest."""
+    spread = float(np.ptp(scores))
+    return (scores - scores.min()) / spread if spread else np.zeros(len(scores))

@@ -104,7 +104,8 @@ async def examine(
 async def _rivals(case: Case, bench: Bench) -> Baselines:
     vectors = await bench.embedder.embed([item.meaning for item in case.items])
     refs, texts = [item.ref for item in case.items], (item.text for item in case.items)
-    return await asyncio.to_thread(Baselines, refs, texts, vectors)
+    by_user = [item.metadata.get("role") == "user" for item in case.items]
+    return await asyncio.to_thread(Baselines, refs, texts, vectors, by_user)
 
 
 async def _own(

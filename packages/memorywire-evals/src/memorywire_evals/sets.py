@@ -46,6 +46,13 @@ KINDS = {
         ),
         Kind(name="beam", about="BEAM: which messages of a long chat hold the evidence", reader="beam"),
         Kind(
+            name="realtalk",
+            about="REALTALK: which messages of two real people hold the evidence",
+            reader="realtalk",
+            clustered=True,
+            foreign=True,
+        ),
+        Kind(
             name="factconsolidation",
             about="FactConsolidation: the newest of contradicting facts comes first",
             reader="facts",
@@ -60,6 +67,16 @@ KINDS = {
             name="halumem",
             about="HaluMem: evidence, interference, contradictory near-duplicates",
             reader="halumem",
+        ),
+        Kind(
+            name="prefeval",
+            about="PrefEval: whether a request brings up the preference that matters for it",
+            reader="prefeval",
+        ),
+        Kind(
+            name="xquad",
+            about="XQuAD: the sentence that answers, in each of several languages",
+            reader="xquad",
         ),
         Kind(
             name="micro",
