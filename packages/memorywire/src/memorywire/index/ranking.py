@@ -55,7 +55,7 @@ from memorywire.index.arrays import (
     take,
 )
 from memorywire.index.postings import match_terms
-from memorywire.index.sessions import STEPS, TOTAL_LENT
+from memorywire.index.sessions import TOTAL_LENT
 from memorywire.index.ties import FewFacts, Terms, break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query, asks_only_whose
@@ -343,7 +343,7 @@ class _Ranking:
             if self._asks is not None:
                 lends *= 1 + ASKING * take(self._asks, members)
             lends = np.append(lends, 0.0)  # the last: of a missing neighbour
-            for (_, share), other in zip(STEPS, around, strict=True):
+            for share, other in zip(self._neighbours.shares(around), around, strict=True):
                 lent += share * lends[np.searchsorted(members, other)]
             here = np.searchsorted(members, offsets)
             rows, cosines = rows[here], cosines[here]

@@ -9,12 +9,12 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import Floats, GrowableArray, Offsets, Rows, Selection
-from memorywire.search.relevance import NEIGHBOURS
+from memorywire.search.relevance import NEIGHBOURS, SIDES
 
 ReadIds: TypeAlias = Callable[[NDArray[Any]], Sequence[str]]
 """Reads the ids of rows from the store."""
 
-STEPS = tuple((sign * distance, share) for distance, share in NEIGHBOURS for sign in (-1, 1))
+STEPS = tuple((sign * distance, share) for distance, share in NEIGHBOURS for sign in SIDES)
 TOTAL_LENT = sum(share for _, share in STEPS)
 
 # So many new rows are inserted one by one; more are sorted together with the others.
@@ -46,8 +46,11 @@ class Neighbours(Struct, frozen=True):
         lent = np.zeros_like(lends)
         for distance, share in NEIGHBOURS:
             same = self.session[:-distance] == self.session[distance:]
-            lent[distance:] += share * (lends[:-distance] * same)
-            lent[:-distance] += share * (lends[distance:] * same)
+            before, after = np.zeros((2, len(lends)), bool)
+            before[distance:], after[:-distance] = same, same
+            shares = np.where(before & after, share, share * len(SIDES)).astype(lends.dtype)
+            lent[distance:] += shares[distance:] * (lends[:-distance] * same)
+            lent[:-distance] += shares[:-distance] * (lends[distance:] * same)
         return lent
 
     def around(self, offsets: Offsets) -> list[Offsets]:
@@ -58,6 +61,14 @@ class Neighbours(Struct, frozen=True):
         here = np.full(len(offsets), -1)
         here[np.searchsorted(offsets, self.order[positions])] = positions
         return [self._at_step(here, step) for step, _ in STEPS]
+
+    def shares(self, around: Sequence[Offsets]) -> list[Floats]:
+        """For each of STEPS, the share that the neighbours at that step lend: double where there is none on
+        the other side."""
+        pairs = zip(around[::2], around[1::2], strict=True)
+        alone = [(left == self.width) | (right == self.width) for left, right in pairs]
+        factors = [np.where(one, len(SIDES), 1.0) for one in alone for _ in SIDES]
+        return [share * factor for (_, share), factor in zip(STEPS, factors, strict=True)]
 
     def _at_step(self, here: Offsets, step: int) -> Offsets:
         there = here + step

@@ -14,6 +14,7 @@ The steps, each in the order in which the array ranker repeats it:
    factors for the named speaker, an assistant's words and the time the query names. Where the query names a
    speaker, vectors are compared without the names; else everything the speaker said would be near.
 3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
+   Where a session begins or ends, the turn on the one side lends for both.
 4. Length and questions. Long texts and turns that only ask count less.
 5. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
    labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
@@ -59,6 +60,7 @@ from memorywire.search.relevance import (
     REWORDED,
     SAME_TERMS,
     SHORT,
+    SIDES,
     SPOKE,
     TERMS_COVERED,
     TIE_MARGIN,
@@ -276,19 +278,19 @@ def _lend_to_neighbours(entries: Sequence[_Entry]) -> None:
         for index, turn in enumerate(turns):
             if "machine_said" in turn.signals:
                 continue
-            around = (
-                (turns[index + step], share)
-                for step, share in _list_steps()
-                if 0 <= index + step < len(turns)
+            loan = sum(
+                share * len(SIDES) / len(around) * other.lends
+                for distance, share in NEIGHBOURS
+                if (around := [turns[at] for at in _list_at(index, distance) if 0 <= at < len(turns)])
+                for other in around
             )
-            loan = sum(share * other.lends for other, share in around)
             if loan:
                 turn.signals["neighbours"] = loan
                 turn.weight += loan
 
 
-def _list_steps() -> list[tuple[int, float]]:
-    return [(sign * distance, share) for distance, share in NEIGHBOURS for sign in (-1, 1)]
+def _list_at(index: int, distance: int) -> list[int]:
+    return [index + side * distance for side in SIDES]
 
 
 def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:

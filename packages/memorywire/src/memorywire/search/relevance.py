@@ -23,8 +23,10 @@ MIDDLE = 0.4
 BEND = 0.95
 _BEND_WEIGHT = MIDDLE + math.log(BEND / (1 - BEND)) / SLOPE
 
+SIDES = (-1, 1)
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
-"""What the turns around a turn of the same session lend it: (distance, share of their evidence)."""
+"""What the turns around a turn of the same session lend it: (distance, share of their evidence) on each side;
+where there is a turn on one side only, it lends for both."""
 
 MACHINE_SAID = 0.5
 """The factor for an assistant's words, which tell what it said rather than what is so. They borrow nothing:
