@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.search.question import asks_about_past, counts_back, find_boilerplate
+from memorywire.search.question import asks_about_past, asks_for_reply, counts_back, find_boilerplate
 from memorywire.search.text import terms
 
 
@@ -57,7 +57,21 @@ def test_when_and_why_something_happened_is_past(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "How many houses did I see before making an offer?",
+        "When does my first sprint end?",
+        "What did I weigh after finishing the course?",
+    ],
+)
+def test_a_moment_that_is_told_by_what_happened_is_past(text: str) -> None:
+    assert asks_about_past(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "When is the meeting?",
+        "Where did Ana move to after her recent relocation?",
+        "What do I drink after lunch?",
         "When did I last see the dentist?",
         "Why was the most recent order late?",
         "When I travel, which seat do I like?",
@@ -67,3 +81,24 @@ def test_when_and_why_something_happened_is_past(text: str) -> None:
 )
 def test_what_may_have_changed_since_is_not(text: str) -> None:
     assert not asks_about_past(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What did you recommend for the balcony?",
+        "Can you remind me of the name of the inn?",
+        "You’ve also told me: which one had you picked?",
+        "I liked the walk you suggested, where was it?",
+        "What was your second suggestion?",
+    ],
+)
+def test_a_question_may_ask_for_what_an_assistant_said(text: str) -> None:
+    assert asks_for_reply(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["What did Ana recommend?", "Can you recommend an inn?", "Could you tell me when I moved?", ""]
+)
+def test_asking_an_assistant_for_something_is_not_asking_for_what_it_said(text: str) -> None:
+    assert not asks_for_reply(text)

@@ -188,6 +188,39 @@ def test_an_assistant_borrows_nothing(url: str) -> None:
         assert ("neighbours" in hits[id].signals) == (role == "user")
 
 
+def test_an_assistant_s_words_count_in_full_where_the_query_asks_for_them(url: str) -> None:
+    scope = a_scope()
+    kept = [
+        (a_record(scope, "a red bike", id=id, metadata={"role": role}), vector)
+        for id, role, vector in (("a", "user", a_vector(1, 0.5)), ("b", "assistant", ASKED))
+    ]
+    query = a_query(scope, "a bike", ASKED)
+    assert ids(found(url, kept, query)) == ["a", "b"]
+    assert ids(found(url, kept, replace(query, replies=True))) == ["b", "a"]
+
+
+def test_a_turn_with_a_neighbour_on_one_side_borrows_twice_from_it(url: str) -> None:
+    scope = a_scope()
+    lines = [
+        ("at the end", "one"),
+        ("bike one", "one"),
+        ("before", "two"),
+        ("within", "two"),
+        ("bike", "two"),
+    ]
+    kept = [
+        (
+            said(scope, id, id, session_id=session, occurred_at=NOW - 9 + place),
+            ASKED if "bike" in id else OTHER,
+        )
+        for place, (id, session) in enumerate(lines)
+    ]
+    lent = {
+        hit.record.id: hit.signals.get("neighbours") for hit in found(url, kept, a_query(scope, "", ASKED))
+    }
+    assert lent["at the end"] == pytest.approx(2 * lent["within"])
+
+
 def test_an_assistant_lends_less_than_its_words_count(url: str) -> None:
     scope = a_scope()
     asked = said(scope, "a red bike", "asked", session_id="one", occurred_at=NOW - 9)

@@ -224,7 +224,7 @@ class _Ranking:
         self._index = index
         self._selection = selection
         self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
-        self._settled = query.settled
+        self._settled, self._machine_said = query.settled, 1.0 if query.replies else MACHINE_SAID
         count = statistics.documents if statistics else selection.size
         self.among = {"among": float(count)} if asks_only_whose(query.where.filter) else {}
         demoted = index.find_demoted(selection)
@@ -362,7 +362,7 @@ class _Ranking:
         """The evidence of each member by itself, before neighbours lend to it."""
         rows, own = candidates.rows, np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
         if self._index.has_machine:
-            own[self._index.machine_said[rows]] *= MACHINE_SAID
+            own[self._index.machine_said[rows]] *= self._machine_said
         if self._times:
             own[is_within(self._index.occurred[rows], self._times)] *= self._in_time
         if len(self._speakers):
@@ -459,7 +459,7 @@ class _Ranking:
         weights[matched] += TEXT_WEIGHT * self._share[matched].astype(np.float32) ** TEXT_POWER
         machine = self._selection.align(self._index.machine_said)
         if self._index.has_machine:
-            weights[machine] *= MACHINE_SAID
+            weights[machine] *= self._machine_said
         if self._times:
             occurred = self._selection.align(self._index.occurred)
             weights[is_within(occurred, self._times)] *= self._in_time

@@ -253,6 +253,7 @@ class Query(Struct, frozen=True, kw_only=True):
     `boilerplate` are terms of the question that count as terms, but no memory scores by them.
     `ago` says that the times are relative to now.
     `settled` says that the question is about the past, so newer memories do not replace older ones.
+    `replies` says that it asks for what an assistant said.
     """
 
     where: Where
@@ -264,6 +265,7 @@ class Query(Struct, frozen=True, kw_only=True):
     boilerplate: frozenset[str] = frozenset()
     ago: bool = False
     settled: bool = False
+    replies: bool = False
 
 
 class Scored(Struct, frozen=True, kw_only=True):

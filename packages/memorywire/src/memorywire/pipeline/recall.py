@@ -49,6 +49,7 @@ from memorywire.search.duplicates import find_repeats, format_statement, group_l
 from memorywire.search.embed import Embedder
 from memorywire.search.question import (
     asks_about_past,
+    asks_for_reply,
     asks_more,
     count_things,
     counts_back,
@@ -277,7 +278,11 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
-    signals = {"aside": len(query.boilerplate), "settled": query.settled}
+    signals = {
+        "aside": len(query.boilerplate),
+        "settled": query.settled,
+        "replies": query.replies,
+    }
     said = {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
     hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
@@ -366,6 +371,7 @@ def build_query(request: Recall, now: int) -> Query:
         boilerplate=find_boilerplate(request.query),
         ago=counts_back(request.query),
         settled=asks_about_past(request.query),
+        replies=asks_for_reply(request.query),
     )
 
 

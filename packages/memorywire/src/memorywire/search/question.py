@@ -25,6 +25,17 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _PAST = re.compile(r"\W*(?:when|why) (?:did|was|were|had|has|have)\b", re.IGNORECASE)
+_REPLY = re.compile(
+    r"\b(?:(?:did|had|have|were) you"
+    r"|you(?:['’](?:d|ve))?(?: (?:had|have|also|just|previously|once|earlier))* "
+    r"(?:suggested|recommended|mentioned|said|told|gave|given|listed|explained|described|provided|proposed"
+    r"|advised|showed|shown|wrote|written|created|outlined|shared|pointed|discussed|referred|named|used)"
+    r"|remind me"
+    r"|your (?:\w+ )?(?:suggestions?|recommendations?|advice|answers?|explanations?|response)"
+    r")\b",
+    re.IGNORECASE,
+)
+_MOMENT = re.compile(r"\b(?:before|between|first|initially|originally|until|after \w+ing)\b", re.IGNORECASE)
 _LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
 
 
@@ -44,8 +55,14 @@ def counts_back(text: str) -> bool:
 
 
 def asks_about_past(text: str) -> bool:
-    """Whether the text asks when or why something happened: later mentions do not change that answer."""
-    return _PAST.match(text) is not None and not _LATEST.search(text)
+    """Whether the text asks when or why something happened, or what was so at a moment that it tells by what
+    happened ("before the offer", "my first sprint"): later mentions do not change that answer."""
+    return bool(_PAST.match(text) or _MOMENT.search(text)) and not _LATEST.search(text)
+
+
+def asks_for_reply(text: str) -> bool:
+    """Whether the text asks an assistant for what it said: "what did you recommend?"."""
+    return _REPLY.search(text) is not None
 
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")

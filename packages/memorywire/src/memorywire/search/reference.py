@@ -258,7 +258,7 @@ def _apply_factors(
         factor *= SPOKE
     if record.metadata.get("role") == "assistant":
         signals["machine_said"] = 1.0
-        factor *= MACHINE_SAID
+        factor *= 1.0 if query.replies else MACHINE_SAID
     if record.occurred_at is not None and any(a <= record.occurred_at < b for a, b in query.times):
         signals["in_time"] = 1.0
         factor *= AGO if query.ago else IN_TIME

@@ -29,8 +29,9 @@ NEIGHBOURS = ((1, 0.3), (2, 0.15))
 where there is a turn on one side only, it lends for both."""
 
 MACHINE_SAID = 0.5
-"""The factor for an assistant's words, which tell what it said rather than what is so. They borrow nothing:
-beside evidence there is always an answer to it, mostly a long one."""
+"""The factor for an assistant's words, which tell what it said rather than what is so, unless the question
+asks for what it said. They borrow nothing: beside evidence there is always an answer to it, mostly a long
+one."""
 
 MACHINE_LENDS = 0.5
 """The share that an assistant's turn lends: it repeats what was asked, not what was told in passing."""
