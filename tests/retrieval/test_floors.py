@@ -93,6 +93,10 @@ def test_who_passes_is_known_before_anybody_is_read(session, min_relevance, rest
     assert admit(passing, min_relevance, floors, **asked).admitted == tuple(passing)
 
 
+def test_a_match_is_an_answer_although_the_question_seems_to_name_somebody():
+    assert admitted(of(None, 0.72, rest=0.02), asks_more=True) == [0.72]
+
+
 def test_a_name_alone_is_no_answer_to_a_question_that_asks_more():
     named = of(None, 0.5, rest=0.02)
     assert admitted(named, asks_more=True) == []

@@ -1,8 +1,7 @@
 """Measures PrecisionMemBench in three tiers, each filled by our filters and recall.
 
 Pinned facts and open questions are listed by filter. Everything else comes by a recall within the scopes of
-the case, with the default floor; a relation that is recalled brings its participants along. A case passes
-when every claim about every tier holds.
+the case, with the default floor. A case passes when every claim about every tier holds.
 """
 
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ async def _row(
     open_questions = await _list_beliefs(
         seat, expect, {"metadata.pinned": True, "metadata.kind": "open_question"}
     )
-    results, ms = await _recall_beliefs(question, expect, pinned, items, seat)
+    results, ms = await _recall_beliefs(question, expect, pinned, seat)
     room = max(0, expect.most - len(pinned))
     figures = {OURS: _figures(expect, results[:room], pinned, open_questions)}
     if rivals is not None and question.text.strip():
@@ -80,7 +79,6 @@ async def _recall_beliefs(
     question: Question,
     expect: Expectation,
     pinned: Sequence[str],
-    items: dict[str, Item],
     seat: MemoryUnderTest,
 ) -> tuple[list[str], float | None]:
     if not question.text.strip() or not expect.most:
@@ -95,14 +93,7 @@ async def _recall_beliefs(
             "metadata.scope": {"in": list(expect.scopes)},
         },
     )
-    results = [ref for ref in heard.refs if ref not in pinned]
-    brought = [
-        other
-        for ref in results
-        for other in items[ref].metadata["participants"]
-        if other in items and _eligible(items[other], expect) and other not in pinned
-    ]
-    return list(dict.fromkeys([*results, *brought])), heard.ms
+    return [ref for ref in heard.refs if ref not in pinned], heard.ms
 
 
 def _eligible(item: Item, expect: Expectation) -> bool:

@@ -39,7 +39,8 @@ SHARE = 0.45
 at once divides it among them, for a fact that answers one part says little about the others."""
 
 REST = 0.1
-"""How near the best fact must be to the rest of a query that names somebody: a name is no answer."""
+"""How near the best fact must be to the rest of a query that names somebody: a name is no answer. A match is:
+what seems to be a name may be a thing (Redis) or any noun (in German)."""
 
 PASSED = 1e-6
 """The scores of a memory and of one that it has passed differ by less."""
@@ -198,7 +199,8 @@ def _compute_fact_floor(
         return weak
     # One that has passed another is as good as that one, whatever it is near to itself.
     rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
-    return NOBODY if asks_more and rest < floors.rest else compute_share(best, share)
+    is_match = floors.match is not None and best >= floors.match
+    return NOBODY if asks_more and rest < floors.rest and not is_match else compute_share(best, share)
 
 
 def compute_weak(floors: Floors, among: float | None) -> float:
