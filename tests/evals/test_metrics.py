@@ -5,6 +5,7 @@ import math
 import pytest
 
 from memorywire_evals import metrics
+from memorywire_evals.cases import Question
 
 RANKED = ["a", "b", "c", "d", "e"]
 
@@ -105,3 +106,12 @@ def test_the_precision_recall_curve_goes_down_the_thresholds():
 def test_a_percentile_is_one_of_the_values():
     assert metrics.percentile([5.0, 1.0, 3.0, 2.0], 0.5) == 2
     assert metrics.percentile([5.0, 1.0, 3.0, 2.0], 0.95) == 5
+
+
+def test_relevancy_is_the_mean_cosine_of_what_is_returned():
+    sizes = {"a": 4, "b": 6, "c": 10}
+    key = metrics.Key(sessions={}, sizes=sizes, moments={}, texts={}, lines={}, untrusted=())
+    question = Question(id="q", text="?", category="any", gold=("a",), answerable=True)
+    figures = metrics.default_figures(question, key, ["a", "b"], [0.9, 0.5])
+    assert (figures["relevancy"], figures["returned-share"]) == (pytest.approx(0.7), pytest.approx(0.5))
+    assert "relevancy" not in metrics.default_figures(question, key, [], [])
