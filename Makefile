@@ -17,7 +17,7 @@ QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs sync clean
+.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
-test-all: test long conformance-all torture  ## test, then every page, product and many crashes; hours
+test-all: test long conformance-all typescript torture  ## test, then every page, product and many crashes; hours
 
 long: $(VENV)/.dev $(VENV)/.programs
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m long
@@ -74,6 +74,11 @@ conformance-all: $(VENV)/.dev  ## the kit on every product, the large ones too, 
 
 openapi-clients: $(VENV)/.dev  ## generate clients from /openapi.json, check their types and use them (needs npm)
 	@$(PY) tools/openapi_clients.py --markdown docs/results/openapi-clients-2026-11-17.md
+
+typescript: $(VENV)/.dev  ## check and test the TypeScript client on a real server (needs npm)
+	@cd clients/typescript && npm ci --no-audit --no-fund && npm run --silent generate -- --check \
+		&& npm run --silent check && npm test
+	@$(PY) -m pytest tests/typescript
 
 screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
 	@PYTHONPATH=. $(PY) tools/screenshots.py
