@@ -12,14 +12,11 @@ from memorywire.search.admit import (
     TURN,
     WEAK,
     admit,
-    build_table,
     choose_floors,
-    fit,
-    fit_match,
     level,
-    measure_cut,
 )
 from memorywire.search.embed import open_embedder
+from memorywire_evals.fitting import build_table, fit_floor, fit_match, measure_cut
 
 DEFAULT = open_embedder().space
 OTHER = Space(model="another", revision="1", dimension=8)
@@ -136,19 +133,19 @@ def test_a_floor_of_zero_cuts_nothing_and_claims_no_match():
 
 
 def test_the_fitted_floor_parts_the_two_kinds_in_the_middle():
-    assert fit([0.9, 0.6, 0.8], [0.1, 0.2, 0.4]) == 0.5
+    assert fit_floor([0.9, 0.6, 0.8], [0.1, 0.2, 0.4]) == 0.5
 
 
 def test_the_fitted_floor_gives_up_at_most_two_in_a_hundred():
     answerable = [0.1, 0.2] + [0.5 + n / 1000 for n in range(98)]
-    floor = fit(answerable, [0.3] * 10)
+    floor = fit_floor(answerable, [0.3] * 10)
     assert floor == 0.4
     assert measure_cut(floor, answerable, [0.3] * 10).kept == 0.98
-    assert measure_cut(fit(answerable[1:], [0.3] * 10), answerable[1:], [0.3]).kept >= 0.98
+    assert measure_cut(fit_floor(answerable[1:], [0.3] * 10), answerable[1:], [0.3]).kept >= 0.98
 
 
 def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
-    floor = fit([0.3, 0.4], [0.5, 0.9])
+    floor = fit_floor([0.3, 0.4], [0.5, 0.9])
     assert (measure_cut(floor, [0.3, 0.4], [0.5, 0.9]).kept, floor) == (1.0, 0.3)
 
 
@@ -156,7 +153,7 @@ def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
     ("answerable", "others"), [([0.9, 0.6, 0.8], [0.1, 0.2, 0.4]), ([0.689, 0.9], [0.02]), ([0.3], [0.5])]
 )
 def test_what_a_fitted_floor_keeps_is_a_match(answerable, others):
-    floor = fit(answerable, others)
+    floor = fit_floor(answerable, others)
     floors = choose_floors(OTHER, floor, fit_match(floor, answerable))
     assert {verdict(floors, relevance) for relevance in answerable} == {(1, Verdict.MATCH)}
     assert verdict(floors, floor - 0.01) == (0, Verdict.NO_MATCH)

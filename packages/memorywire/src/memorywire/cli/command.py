@@ -68,7 +68,7 @@ Its module may have EXAMPLES, as this one.
 
 SATELLITES = {
     **dict.fromkeys(("mcp", "operator", "serve", "webhook"), "memorywire-server"),
-    **dict.fromkeys(("bench", "eval"), "memorywire-evals"),
+    **dict.fromkeys(("bench", "calibrate", "eval"), "memorywire-evals"),
     "conformance": "memorywire-testing",
     "dream": "memorywire-consolidate",
     "shards": "memorywire-postgres",
@@ -375,7 +375,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "backup": ("memorywire backup backup.db",),
     "restore": ("memorywire restore backup.db --replace",),
     "doctor": ("memorywire doctor", "memorywire doctor --url http://127.0.0.1:8377"),
-    "calibrate": ("memorywire calibrate --file questions.jsonl",),
     "reembed": ("memorywire reembed --dry-run",),
     "debts": ("memorywire debts", "memorywire debts pay"),
     "backends": ("memorywire backends create team.json", "memorywire backends bind team --agent support"),

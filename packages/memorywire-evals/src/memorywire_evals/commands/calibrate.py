@@ -32,9 +32,9 @@ class Pair(Struct, frozen=True):
     same: bool
 
 
-def fit_threshold(cli: CliContext, name: str) -> None:
+def _show_threshold(cli: CliContext, name: str) -> None:
     """Measure the pairs of a file, or the built-in ones, with the embedder."""
-    source = files("memorywire.cli") / "lookalikes.jsonl" if name == SHIPPED else Path(name)
+    source = files("memorywire_evals.commands") / "lookalikes.jsonl" if name == SHIPPED else Path(name)
     try:
         lines = source.read_bytes().splitlines()
     except OSError as error:
@@ -57,8 +57,8 @@ def _parse_pair(number: int, document: Json) -> Pair:
 
 
 async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
-    from memorywire.search import admit
     from memorywire.search.embed import open_embedder
+    from memorywire_evals.fitting import build_table, fit_threshold
 
     embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
     try:
@@ -69,8 +69,8 @@ async def _measure_pairs(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
         [score if agrees else 0.0 for is_same, score, agrees in results if is_same is label]
         for label in (True, False)
     )
-    threshold = admit.fit_threshold(same)
-    cuts = admit.build_table(threshold, same, different)
+    threshold = fit_threshold(same)
+    cuts = build_table(threshold, same, different)
     return {
         "space": str(embedder.space),
         "same": len(same),
@@ -145,7 +145,7 @@ _A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
     flag_value=SHIPPED,
 )
 @shared
-def calibrate_command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:
+def command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:
     """Fit the relevance floor to your own questions.
 
     Asks every question of FILE and measures the relevance of the best hit. The floor (`min_relevance: auto`)
@@ -154,7 +154,7 @@ def calibrate_command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -
     """
     if lookalikes is not None:
         cli.refuse_scope("--lookalikes does not read memory")
-        fit_threshold(cli, lookalikes)
+        _show_threshold(cli, lookalikes)
         return
     questions = [_parse_question(number, document) for number, document in parse_json_lines(file)]
     if not questions:
@@ -178,7 +178,7 @@ def _parse_question(number: int, document: Json) -> Question:
 
 
 def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
-    from memorywire.search import admit
+    from memorywire_evals.fitting import build_table, fit_floor, fit_match, measure_cut
 
     answerable: list[float] = []
     others: list[float] = []
@@ -200,16 +200,16 @@ def _fit_floor(memory: "Memory", questions: list[Question]) -> Answer:
     if not answerable or not others:
         fix = "add questions of the missing kind"
         raise InvalidRequest("a floor needs answerable and unanswerable questions", field="file", fix=fix)
-    floor = admit.fit(answerable, others)
-    match = admit.fit_match(floor, answerable)
+    floor = fit_floor(answerable, others)
+    match = fit_match(floor, answerable)
     return {
         "space": str(memory.capabilities().space),
         "answerable": len(answerable),
         "others": len(others),
         "unfound": unfound,
-        **asdict(admit.measure_cut(floor, answerable, others)),
+        **asdict(measure_cut(floor, answerable, others)),
         **({} if match is None else {"match": match}),
-        "table": [asdict(cut) for cut in admit.build_table(floor, answerable, others)],
+        "table": [asdict(cut) for cut in build_table(floor, answerable, others)],
     }
 
 
@@ -254,3 +254,6 @@ def _render_floor(answer: Answer) -> Iterator[str]:
 
 def _mark(cut: Mapping[str, Json], best: float, note: str) -> str:
     return note if cut["floor"] == best else ""
+
+
+EXAMPLES = {"calibrate": ("memorywire calibrate --file questions.jsonl",)}

@@ -1,0 +1,65 @@
+"""Fits a floor, or the threshold of duplicates, to measured relevances."""
+
+import math
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from memorywire.search.admit import derive_match
+
+KEEP = 0.98
+"""The share of answerable questions that a fitted floor still answers, at least."""
+
+_GRID = tuple(step / 20 for step in range(20))
+_STEPS = 1000
+
+
+class Cut(Struct, frozen=True, kw_only=True):
+    """What a floor would do: the share of answerable questions it keeps, and of the others it cuts."""
+
+    floor: float
+    kept: float
+    cut: float
+
+
+def fit_floor(answerable: Sequence[float], others: Sequence[float]) -> float:
+    """The floor for the best relevance of each question; neither list may be empty.
+
+    Among the floors that keep enough of the answerable questions, some cut the most of the others. Their
+    range is taken, and the middle of it is the floor.
+    """
+    highest = _find_least(answerable)
+    below = [relevance for relevance in (*answerable, *others) if relevance < highest]
+    floor = (highest + max(below)) / 2 if below else highest
+    return math.floor(floor * _STEPS) / _STEPS
+
+
+def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
+    """From where on an answer is a match: as far above the floor as that implies, but no further up than the
+    least relevance to be kept. None under a floor that tells nothing."""
+    default = derive_match(floor)
+    if default is None:
+        return None
+    return math.floor(min(default, _find_least(answerable)) * _STEPS) / _STEPS
+
+
+def fit_threshold(same: Sequence[float]) -> float:
+    """The highest threshold, to two digits, that still recognises enough of the pairs that are the same."""
+    return math.floor(_find_least(same) * 100) / 100
+
+
+def _find_least(values: Sequence[float]) -> float:
+    return sorted(values)[int(len(values) * (1 - KEEP) + 1e-9)]
+
+
+def measure_cut(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
+    return Cut(
+        floor=floor,
+        kept=sum(relevance >= floor for relevance in answerable) / len(answerable),
+        cut=sum(relevance < floor for relevance in others) / len(others),
+    )
+
+
+def build_table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
+    """What the fitted floor and others around it would do, from low to high."""
+    return [measure_cut(step, answerable, others) for step in sorted({*_GRID, floor})]
