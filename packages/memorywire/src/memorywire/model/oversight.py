@@ -72,7 +72,7 @@ class FacetValue(Struct, frozen=True, kw_only=True):
 
 
 class FacetCounts(Struct, frozen=True, kw_only=True):
-    """For each field, its most frequent values among the newest `looked_at` memories of those that match."""
+    """For each field, its most frequent values among `looked_at` matching memories: all, or the newest."""
 
     looked_at: int
     fields: Mapping[str, tuple[FacetValue, ...]]

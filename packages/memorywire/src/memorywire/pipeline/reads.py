@@ -1,7 +1,7 @@
 """Reading without ranking: one memory, a page of them, their past, the change log."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memorywire.journal.acts import Act
 from memorywire.journal.entries import Entry
@@ -29,11 +29,12 @@ from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
 from memorywire.pipeline.context import Context, unsupported
-from memorywire.stores.contract import SupportsListing, SupportsReplicas
+from memorywire.stores.contract import SupportsListing, SupportsReplicas, SupportsTally
 
 LOOKED_AT = 1_000
-"""How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
+"""How many of the newest memories are counted where a store cannot count them all by itself."""
 
+_FACETS = ("type", "user_id", "source", "trust", "standing", "tags")
 _VALUES = 20
 _FEEDBACK = "feedback"
 
@@ -53,8 +54,12 @@ async def agents(request: Agents, context: Context) -> AgentList:
 
 
 async def facets(request: Facets, context: Context) -> FacetCounts:
-    where = build_list_filter(request, context)
-    newest = await require_listing(context, "facets").newest(where, None, LOOKED_AT)
+    where, store = build_list_filter(request, context), require_listing(context, "facets")
+    counts = await store.tally(where) if isinstance(store, SupportsTally) else None
+    if counts is not None:
+        fields = {name: _list_most(counts.get(name, {})) for name in _FACETS}
+        return FacetCounts(looked_at=counts[""][""], fields=fields)
+    newest = await store.newest(where, None, LOOKED_AT)
     return FacetCounts(looked_at=len(newest), fields=_count_facets(newest))
 
 
@@ -156,7 +161,7 @@ def _count_facets(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]
     return {name: _list_most(count) for name, count in counts.items()}
 
 
-def _list_most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
+def _list_most(counts: Mapping[str, int]) -> tuple[FacetValue, ...]:
     by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(FacetValue(value=value, count=count) for value, count in by_count[:_VALUES])
 

@@ -187,6 +187,15 @@ class SupportsListing(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
+class SupportsTally(Protocol, metaclass=Ability):
+    """A store that counts values without handing out the memories that have them."""
+
+    async def tally(self, where: Where) -> Mapping[str, Mapping[str, int]] | None:
+        """How many matching memories have which value, by field of a facet; None if it must read each."""
+        ...
+
+
+@runtime_checkable
 class Ingester(Protocol, metaclass=Ability):
     """A store over a product that itself finds what is worth keeping in a conversation."""
 

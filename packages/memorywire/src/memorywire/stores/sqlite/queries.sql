@@ -203,6 +203,16 @@ SELECT * FROM record WHERE {conditions};
 -- name: count
 SELECT count(*) FROM record WHERE {conditions};
 
+-- name: tally
+WITH met AS MATERIALIZED (SELECT type, user, source, trust, standing, tags FROM record WHERE {conditions})
+SELECT 'type', type, count(*) FROM met GROUP BY type
+UNION ALL SELECT 'user_id', user, count(*) FROM met WHERE user IS NOT NULL GROUP BY user
+UNION ALL SELECT 'source', source, count(*) FROM met WHERE source <> '' GROUP BY source
+UNION ALL SELECT 'trust', trust, count(*) FROM met GROUP BY trust
+UNION ALL SELECT 'standing', standing, count(*) FROM met GROUP BY standing
+UNION ALL SELECT 'tags', value, count(*) FROM met, json_each(tags) GROUP BY value
+UNION ALL SELECT '', '', count(*) FROM met;
+
 -- name: positions
 SELECT position FROM record WHERE {conditions};
 

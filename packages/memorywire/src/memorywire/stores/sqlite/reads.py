@@ -325,6 +325,16 @@ def count(db: apsw.Connection, where: Where) -> int:
     return sum(1 for _ in _scan_positions(db, filters))
 
 
+def tally(db: apsw.Connection, where: Where) -> dict[str, dict[str, int]] | None:
+    filters = conditions(where)
+    if filters.rest != EVERYTHING:
+        return None
+    counts: dict[str, dict[str, int]] = {}
+    for field, value, number in db.execute(QUERIES["tally"].format(conditions=filters.sql), filters.bindings):
+        counts.setdefault(field, {})[value] = number
+    return counts
+
+
 def positions(db: apsw.Connection, where: Where) -> list[int]:
     """Where the matching versions stand in the file, in ascending order."""
     filters = conditions(where)

@@ -286,6 +286,10 @@ class SqliteStore:
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
         return await self.file.read(lambda db: reads.owners(db, tenant))
 
+    async def tally(self, where: Where) -> Mapping[str, Mapping[str, int]] | None:
+        await self._flush_recalls(where)
+        return await self.file.read(lambda db: reads.tally(db, where))
+
     async def count(self, where: Where) -> int:
         await self._flush_recalls(where)
         return await self.file.read(lambda db: reads.count(db, where))

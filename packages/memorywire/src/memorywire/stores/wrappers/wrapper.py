@@ -12,6 +12,7 @@ from memorywire.stores.contract import (
     SupportsChangeLog,
     SupportsHistory,
     SupportsListing,
+    SupportsTally,
     Tracker,
 )
 
@@ -67,6 +68,7 @@ _VERBS: dict[type, tuple[str, ...]] = {
     SupportsHistory: ("history", "footprint", "committed", "changes"),
     SupportsChangeLog: ("agents", "log", "origins", "known", "vectors"),
     SupportsListing: ("owners", "newest"),
+    SupportsTally: ("tally",),
     Tracker: ("touch",),
     RecallCounter: ("recalls",),
     RemovesUsers: ("remove_user",),
