@@ -2,6 +2,7 @@
 
 PAGES = (
     "/sign-in",
+    "/home",
     "/inbox",
     "/inbox?agent={agent}&q=a",
     "/inbox/all",

@@ -138,7 +138,7 @@ def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Brows
         page = visit.open(f"{stage.url}/health")
         assert "sqlite" in page.get_by_role("region", name="Stores").inner_text()
         assert "recall" in page.get_by_role("region", name="Latency").inner_text()
-        assert page.locator(".chart rect").count() == 30
+        assert page.locator(".chart .column").count() == 30
         page.get_by_role("link", name="Check stores").click()
         shows(page.locator("#check"), "healthy")
         page.get_by_role("button", name="Scan for secrets").click()

@@ -37,7 +37,8 @@ def test_the_demo_opens_with_its_token_shows_work_and_leaves_nothing_behind(tmp_
             assert page.title() == "Sign in · memorywire"
             page.get_by_label("Token", exact=True).fill(token)
             page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url("**/inbox")
+            page.wait_for_url("**/home")
+            page.get_by_role("link", name="Inbox 18", exact=True).first.click()
             assert page.locator(".item").count() == 18
             assert not visit.complaints
         held = Client(link.partition("/console")[0], token).remember("Ana likes rain", approval_required=True)

@@ -37,6 +37,7 @@ from memorywire_server.console.pages import (
     access,
     activity,
     health,
+    home,
     memories,
     playground,
     policy,
@@ -53,6 +54,7 @@ from memorywire_server.http.requests import parameters_of
 
 PAGE_GROUPS: tuple[PageGroup, ...] = (
     access.ENTRANCE,
+    home.HOME,
     review.INBOX,
     review.DECISIONS,
     memories.MEMORIES,

@@ -114,12 +114,13 @@ THEMES = ("auto", "light", "dark")
 
 class Section(Struct, frozen=True, kw_only=True):
     """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
-    `count` says what waits there."""
+    `count` says what waits there, and `gap` sets it apart from the one before."""
 
     path: str
     title: str
     right: Right
     everywhere: bool = False
+    gap: bool = False
     count: "Callable[[Page], Awaitable[int]] | None" = None
 
 
@@ -236,6 +237,17 @@ class Page:
         agent = self.query.get("agent")
         only, *others = self.caller.agents
         return agent if agent is not None or others or "*" in only else only
+
+    def choose(self, agents: Sequence[Mapping[str, Json]]) -> str | None:
+        """The agent of the page: the one in the URL, else the one with the most memories.
+
+        From here on every link of the page names it.
+        """
+        largest = max(agents, key=lambda one: one["memories"], default=None)
+        agent: str | None = self.agent or (None if largest is None else largest["agent_id"])
+        if agent is not None:
+            self.query = {**self.query, "agent": agent}
+        return agent
 
     @property
     def limited(self) -> bool:

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -28,6 +27,23 @@ _HIDDEN = Markup('<span class="esc">{}</span>')
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
+ICONS = {
+    "/home": "M2 7.2 8 2l6 5.2V14h-4V9.5H6V14H2z",
+    "/inbox": "M2 9l2-6h8l2 6v4.5H2zM2 9h3.5a2.5 2.5 0 0 0 5 0H14",
+    "/memories": "M8 2l6 3-6 3-6-3zM2 8l6 3 6-3M2 11l6 3 6-3",
+    "/people": "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0",
+    "/playground": "M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.800 10.800 14.5 14.5",
+    "/activity": "M1 8h3l2-5 4 10 2-5h3",
+    "/dreams": "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z",
+    "/policy": "M8 1.5l5.5 2V8c0 3-2.5 5.3-5.5 6.5C5 13.3 2.5 11 2.5 8V3.5z",
+    "/health": "M8 14S2 10.5 2 6.2A3.2 3.2 0 0 1 8 4.600a3.2 3.2 0 0 1 6 1.600C14 10.5 8 14 8 14z",
+    "/agents": "M3 6h10v7H3zM8 6V3M6 9.5h.01M10 9.5h.01",
+    "/operators": "M10 9a3.5 3.5 0 1 0-3.3-2.3L2 11.5V14h2.5l.5-1.5 1.5-.5 1-2.2A3.5 3.5 0 0 0 10 9z",
+    "": "M8 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
+}
+"""The path of the drawing of each section, on a square of 16."""
+
+
 def environment() -> Environment:
     """Build the template environment: everything is escaped, and an undefined name is an error."""
     templates = Environment(
@@ -39,9 +55,9 @@ def environment() -> Environment:
         auto_reload=False,
     )
     templates.filters.update(
-        number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief
+        number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief, gist=gist
     )
-    templates.globals.update(untrusted=untrusted, static=static, root=PATH)
+    templates.globals.update(untrusted=untrusted, static=static, root=PATH, icons=ICONS)
     return templates
 
 
@@ -75,6 +91,16 @@ def brief(value: Json) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return plain(value)
+
+
+def gist(value: Json) -> str:
+    """What a memory says, on one line: of a procedure its name and its states."""
+    match value:
+        case {"name": str(name), "states": [*states]}:
+            return f"{name}: {', '.join(brief(one) for one in states)}"
+        case str():
+            return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def number(value: float) -> str:
@@ -134,51 +160,78 @@ def _source(name: str) -> Any:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-WIDTH, HEIGHT = 600, 120
+_WIDTH, _HEIGHT, _LEFT, _FOOT = 720, 150, 36, 20
+_MARKS = 7
 
 
 class Column(Struct, frozen=True):
-    """The bar of one day: its position, its height and its label."""
+    """One step of time: its place, its parts from the ground up as (y, height, series), and its figures."""
 
     x: float
     width: float
-    y: float
-    height: float
-    day: int
-    count: int
     label: str
+    title: str
+    counts: tuple[int, ...]
+    parts: tuple[tuple[float, float, int], ...]
 
 
-class Columns(Struct, frozen=True):
-    width: int
-    height: int
-    most: int
-    total: int
+class Chart(Struct, frozen=True, kw_only=True):
+    """Stacked columns over time, with the places of the axes."""
+
+    unit: str
+    series: tuple[str, ...]
     columns: tuple[Column, ...]
+    ticks: tuple[tuple[float, str], ...]
+    marks: tuple[tuple[float, str], ...]
+    total: int
+    most: int
+    width: int = _WIDTH
+    height: int = _HEIGHT
+    left: int = _LEFT
+    bottom: int = _HEIGHT - _FOOT
 
 
-def columns(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Columns:
-    """A column for each of the last `days`, from (day, what, count)."""
-    by_day: dict[int, list[str]] = defaultdict(list)
-    sums: dict[int, int] = defaultdict(int)
-    for day, what, count in counts:
-        by_day[day].append(f"{count} {what}")
-        sums[day] += count
-    range_of_days = range(today - days + 1, today + 1)
-    most = max((sums[day] for day in range_of_days), default=0)
-    step = WIDTH / days
-    bars = []
-    for place, day in enumerate(range_of_days):
-        high = round(HEIGHT * sums[day] / most, 1) if most else 0.0
-        bars.append(
-            Column(
-                x=round(place * step + 1, 1),
-                width=round(step - 2, 1),
-                y=round(HEIGHT - high, 1),
-                height=high,
-                day=day,
-                count=sums[day],
-                label=", ".join(by_day[day]),
-            )
+def chart(unit: str, labels: Sequence[str], series: Mapping[str, Sequence[int]]) -> Chart:
+    """A column for each label; the figures of each series stand in the order of the labels."""
+    bottom, most = _HEIGHT - _FOOT, max(map(sum, zip(*series.values(), strict=True)), default=0)
+    top = _round_up(most)
+    step = (_WIDTH - _LEFT) / max(1, len(labels))
+    columns = []
+    for place, label in enumerate(labels):
+        counts = tuple(values[place] for values in series.values())
+        said = ", ".join(f"{count:,} {name}" for name, count in zip(series, counts, strict=True) if count)
+        parts, y = [], float(bottom)
+        for kind, count in enumerate(counts):
+            height = round((bottom - 8) * count / top, 1)
+            y = round(y - height, 1)
+            if count:
+                parts.append((y, height, kind))
+        x = round(_LEFT + place * step + step * 0.12, 1)
+        columns.append(
+            Column(x, round(step * 0.76, 1), label, f"{label}: {said or 'nothing'}", counts, tuple(parts))
         )
-    return Columns(WIDTH, HEIGHT, most, sum(sums[day] for day in range_of_days), tuple(bars))
+    every = max(1, -(-len(labels) // _MARKS))
+    half = step / 2
+    return Chart(
+        unit=unit,
+        series=tuple(series),
+        columns=tuple(columns),
+        ticks=tuple((round(bottom - (bottom - 8) * value / top, 1), number(value)) for value in _ticks(top)),
+        marks=tuple(
+            (round(_LEFT + place * step + half, 1), label)
+            for place, label in enumerate(labels)
+            if place % every == 0
+        ),
+        total=sum(map(sum, series.values())),
+        most=most,
+    )
+
+
+def _round_up(most: int) -> int:
+    """The least round number that is not below, for the top of an axis."""
+    size = int(10 ** (len(str(most)) - 1))
+    return next(top for top in range(2 * size, 11 * size, 2 * size) if top >= most)
+
+
+def _ticks(top: int) -> tuple[int, ...]:
+    return (top // 2, top)

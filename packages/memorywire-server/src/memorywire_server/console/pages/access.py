@@ -93,7 +93,6 @@ OPERATORS = PageGroup(
 )
 
 
-_HOME = f"{PATH}/inbox"
 _GIVEN_BACK = "You are signed in again. The action was not performed."
 
 
@@ -105,7 +104,7 @@ async def home(page: Page) -> Response:
 
 
 async def sign_in_page(page: Page) -> Response:
-    next = own(page.query.get("next", _HOME))
+    next = own(page.query.get("next", PATH))
     tenant = dict(parse_qsl(urlsplit(next).query)).get("tenant", "")
     has_draft = page.console.sessions.has_aside(page.session)
     return await page.show("sign_in.html", next=next, tenant=tenant, kept=has_draft)
@@ -164,7 +163,7 @@ async def sign_out(page: Page, form: Form) -> Response:
 
 async def look_and_feel(page: Page, form: Form) -> Response:
     """The theme, and whether single keys do something; kept by the browser."""
-    response = page.go(form.get("back") or _HOME)
+    response = page.go(form.get("back") or PATH)
     theme, keys = form.get("theme"), form.get("keys")
     if theme is not None:
         if theme not in THEMES:

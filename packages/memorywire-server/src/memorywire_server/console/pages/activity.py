@@ -132,7 +132,7 @@ ACTIVITY = PageGroup(
         View(path="/activity/checkpoint", look=checkpoint),
         View(path="/activity/proof", look=proof),
     ),
-    section=Section(path="/activity", title="Activity", right=Right.REVIEW),
+    section=Section(path="/activity", title="Activity", right=Right.REVIEW, gap=True),
 )
 
 

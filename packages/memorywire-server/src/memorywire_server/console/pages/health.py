@@ -1,5 +1,7 @@
 """Health: stores and what they can do, what they are owed, what waits, and how memory grows."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -11,13 +13,14 @@ from memorywire.model.record import Scope
 from memorywire.pipeline.scan import scan
 from memorywire.pipeline.transaction import redeliver, write_off
 from memorywire_server.console.page import Form, Page, PageGroup, Section, View
-from memorywire_server.console.render import columns
+from memorywire_server.console.render import Chart, chart, day
 from memorywire_server.console.sessions import Note
 from memorywire_server.http import audit
 
 _DAYS = 30
 _MOST_DEBTS = 100
 _MOST_FOUND = 200
+_NAMED = 4
 
 
 async def health(page: Page, state: Any = None) -> Response:
@@ -36,12 +39,27 @@ async def health(page: Page, state: Any = None) -> Response:
         stand=await service.finish(service.journal.read_status()) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
-        growth=None if growth is None else columns(growth, page.now // DAY_MS, _DAYS),
+        growth=None if growth is None else draw_growth(growth, page.now // DAY_MS, _DAYS),
         latencies=sorted(latencies.items()),
         agents=agents,
         checked=state,
         tending=page.console.tending,
     )
+
+
+def draw_growth(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Chart:
+    """A column for each of the last days: the most frequent operations, and the others together."""
+    totals: Counter[str] = Counter()
+    for _, name, count in counts:
+        totals[name] += count
+    named = [name for name, _ in totals.most_common(_NAMED)]
+    series = {name: [0] * days for name in [*named, *(["other"] if len(totals) > _NAMED else [])]}
+    for at, name, count in counts:
+        place = at - (today - days + 1)
+        if 0 <= place < days:
+            series[name if name in named else "other"][place] += count
+    labels = [day((today - days + 1 + place) * DAY_MS)[5:] for place in range(days)]
+    return chart("Day", labels, series)
 
 
 async def check(page: Page) -> Response:
@@ -90,7 +108,7 @@ HEALTH = PageGroup(
         View(path="/health/retry", do=retry),
         View(path="/health/give-up", do=give_up),
     ),
-    section=Section(path="/health", title="Health", right=Right.REVIEW, count=count_pending),
+    section=Section(path="/health", title="Health", right=Right.REVIEW, gap=True, count=count_pending),
 )
 
 

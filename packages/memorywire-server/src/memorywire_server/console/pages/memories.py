@@ -25,9 +25,9 @@ _COLUMNS = (
 
 
 async def memories(page: Page) -> Response:
-    """A page of an agent's memories; without an agent, the agents to choose from."""
+    """A page of an agent's memories: the one that is named, or the one with the most."""
     agents = (await page.call("agents"))["items"]
-    agent = page.agent or (agents[0]["agent_id"] if len(agents) == 1 else None)
+    agent = page.choose(agents)
     if agent is None:
         return await page.show("memories.html", agents=agents, agent=None, found=None, facets=None)
     filter = build_filter(page, agent)

@@ -44,9 +44,11 @@ async def playground(page: Page) -> Response:
     if "recall" in page.query:
         reasons = await _load_reasons(page, page.query["recall"])
         return await page.show("recall.html", agents=agents, **reasons)
+    is_asked = "q" in page.query and page.agent is not None
+    page.choose(agents)
     numbers = {name: _read_number(page.query.get(name), name) for name in _NUMBERS}
     result = None
-    if page.query.get("q") and page.agent:
+    if is_asked:
         payload = _build_payload(page, numbers)
         answer = await page.ask(Recalled, "recall", **payload)
         result = {

@@ -34,12 +34,9 @@ document.addEventListener("htmx:sendError", () => {
   tell("The server does not respond. Try again; the activity page shows what was done.");
 });
 
-// In one column what was chosen stands below the whole list, where nobody would look for it.
+// In one column what was opened takes the place of the list, and begins at its top.
 function show(detail) {
-  const queue = find(".queue");
-  if (queue && detail.getBoundingClientRect().top >= queue.getBoundingClientRect().bottom) {
-    detail.scrollIntoView({ block: "start" });
-  }
+  if (!find(".queue").offsetParent) detail.scrollIntoView({ block: "start" });
 }
 
 function goOn() {
@@ -73,6 +70,7 @@ function moveTo(item) {
   link.setAttribute("aria-current", "true");
   link.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest" });
+  find(".panes").classList.add("opened");
   leadBack(link.href);
 }
 

@@ -1,0 +1,130 @@
+"""Home: what memory did in the last day, what waits, and how the stores are; each figure is a link."""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.model.clock import DAY_MS
+from memorywire.model.consolidation import DREAM
+from memorywire.model.errors import Unauthenticated
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire_server.console.page import Page, PageGroup, Section, View
+from memorywire_server.console.render import Chart, chart
+from memorywire_server.console.words import describe_entry
+from memorywire_server.http import audit
+
+_HOUR_MS = DAY_MS // 24
+_MOST_ENTRIES = 2_000
+_SHOWN = 6
+_KINDS = ("written", "held", "recalled", "other")
+VERDICTS = ("match", "weak", "no_match")
+
+
+async def home(page: Page) -> Response:
+    agents = (await page.call("agents"))["items"]
+    if not agents:
+        return await page.show("welcome.html", ways=await _list_ways(page))
+    if page.limited:
+        page.choose(agents)
+    agents = [one for one in agents if page.agent in (None, one["agent_id"])]
+    recalls = await page.call("recalls", agent_id=page.agent, limit=_SHOWN)
+    values: dict[str, Any] = {"day": None, "proposals": [], "stand": None, "debts": [], "run": None}
+    if page.may(Right.REVIEW):
+        values = await _load_oversight(page)
+    return await page.show(
+        "home.html",
+        agents=sorted(agents, key=lambda one: -one["memories"])[:_SHOWN],
+        total=sum(one["memories"] for one in agents),
+        number_of_agents=len(agents),
+        waiting=sum(one["waiting"] for one in agents),
+        recalls=recalls["items"],
+        tending=page.console.tending,
+        **values,
+    )
+
+
+async def _load_oversight(page: Page) -> dict[str, Any]:
+    """What reviewers see besides: the day by hour, what waits, and the state of the stores."""
+    service, caller = page.console.service, page.caller
+    scope = {} if page.agent is None else {"agent_id": page.agent}
+    since = page.now - page.now % _HOUR_MS - 23 * _HOUR_MS
+    limits = {"since": since, "limit": _MOST_ENTRIES}
+    entries = (await audit.entries(service, caller, {**scope, **limits}))["entries"]
+    newest = await audit.entries(service, caller, {**scope, "limit": _SHOWN})
+    runs = await audit.entries(
+        service, caller, {**scope, "operation": DREAM, "kind": "committed", "limit": 1}
+    )
+    proposals = await page.call("proposals", agent_id=page.agent, by_risk=True, limit=_SHOWN)
+    return {
+        "day": _summarise_day(entries, since),
+        "proposals": proposals["items"],
+        "oldest": min((one["at"] for one in proposals["items"]), default=None),
+        "changes": [{**one, "said": describe_entry(one)} for one in newest["entries"]],
+        "stand": await service.finish(service.journal.read_status()) if caller.everywhere else None,
+        "debts": await audit.owed(service, caller),
+        "run": next(iter(runs["entries"]), None),
+    }
+
+
+def _summarise_day(entries: Sequence[Mapping[str, Json]], since: int) -> dict[str, Any]:
+    kinds = [_classify(one) for one in entries]
+    verdicts = Counter(one["details"]["verdict"] for one in entries if "verdict" in one.get("details", {}))
+    return {
+        "counts": Counter(kinds),
+        "verdicts": [(name, verdicts[name]) for name in VERDICTS],
+        "judged": sum(verdicts.values()),
+        "is_cut": len(entries) == _MOST_ENTRIES,
+        "chart": _draw_hours(entries, kinds, since),
+    }
+
+
+def _classify(entry: Mapping[str, Json]) -> str:
+    if entry["kind"] == "staged":
+        return "held"
+    if entry["kind"] == "recalled":
+        return "recalled"
+    return "written" if (entry["operation"], entry["kind"]) == ("remember", "committed") else "other"
+
+
+def _draw_hours(entries: Sequence[Mapping[str, Json]], kinds: Sequence[str], since: int) -> Chart:
+    hours = {name: [0] * 24 for name in _KINDS}
+    for entry, kind in zip(entries, kinds, strict=True):
+        hours[kind][min(23, (entry["at"] - since) // _HOUR_MS)] += 1
+    first = since // _HOUR_MS
+    return chart("Hour (UTC)", [f"{(first + hour) % 24:02}:00" for hour in range(24)], hours)
+
+
+async def _list_ways(page: Page) -> list[tuple[str, str]]:
+    """Ways to send the first memory to this very server, each as a person would paste it."""
+    url, tenant = f"{page.request.url.scheme}://{page.request.url.netloc}", page.caller.tenant
+    try:
+        await page.console.authenticator.admit(None)
+        is_open = True
+    except Unauthenticated:
+        is_open = False
+    is_default = tenant == DEFAULT_TENANT
+    said = "Ana prefers green tea."
+    command = f"export MEMORYWIRE_URL={url}{'' if is_default else f'?tenant={quote(tenant)}'}\n"
+    command += "" if is_open else "export MEMORYWIRE_TOKEN=...\n"
+    command += f"memorywire remember {shlex.quote(said)} --agent first"
+    curl = f"curl -s {url}/v0/remember -H 'Content-Type: application/json'"
+    curl += "" if is_open else ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
+    curl += "" if is_default else f" -H {shlex.quote(f'Memorywire-Tenant: {tenant}')}"
+    curl += f" \\\n  -d '{json.dumps({'agent_id': 'first', 'type': 'semantic', 'content': said})}'"
+    options = "" if is_open else ', token="..."'
+    address = url if is_default else f"{url}?tenant={quote(tenant)}"
+    python = f'with BlockingClient("{address}", "first"{options}) as memory:\n    memory.remember("{said}")'
+    python = f"from memorywire import BlockingClient\n\n{python}"
+    return [("Command line", command), ("curl", curl), ("Python", python)]
+
+
+HOME = PageGroup(
+    views=(View(path="/home", look=home),),
+    section=Section(path="/home", title="Home", right=Right.READ),
+)
