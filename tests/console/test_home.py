@@ -17,7 +17,8 @@ def test_an_empty_installation_notices_the_first_memory_that_its_own_words_send(
         curl, python = (
             page.locator(f"[data-copy='Copy: {name}']").text_content() for name in ("curl", "Python")
         )
-        assert curl and f"{stage.server.client.url}/v0/remember" in curl
+        assert curl
+        assert f"{stage.server.client.url}/v0/remember" in curl
         assert python
         code = python.removeprefix("Copy")
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NO_PROXY": "*"})

@@ -64,7 +64,6 @@ async def _load_oversight(page: Page) -> dict[str, Any]:
     return {
         "day": _summarise_day(entries, since),
         "proposals": proposals["items"],
-        "oldest": min((one["at"] for one in proposals["items"]), default=None),
         "changes": [{**one, "said": describe_entry(one)} for one in newest["entries"]],
         "stand": await service.finish(service.journal.read_status()) if caller.everywhere else None,
         "debts": await audit.owed(service, caller),
