@@ -88,6 +88,7 @@ def _world(stage: Stage) -> World:
         "memory": memory["id"],
         "proposal": proposal["id"],
         "recall": recall["recall_id"],
+        "session": "none",
     }
     return World(stage, [names])
 

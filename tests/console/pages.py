@@ -14,6 +14,9 @@ PAGES = (
     "/memories?agent={agent}&q=script",
     "/record?agent={agent}&id={memory}",
     "/record/erase?agent={agent}&id={memory}",
+    "/people",
+    "/people/erase?agent={agent}&user_id={user}",
+    "/session?agent={agent}&id={session}",
     "/profile?agent={agent}",
     "/profile?agent={agent}&user_id={user}",
     "/playground?agent={agent}&q=script",
@@ -30,4 +33,5 @@ PAGES = (
     "/agents",
     "/operators",
 )
-"""Addresses below /console; `{name}` is in `World.names`: agent, user, proposal, memory, recall, run."""
+"""Addresses below /console; `{name}` is in `World.names`: agent, user, proposal, memory, recall, run,
+session."""

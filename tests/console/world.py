@@ -48,6 +48,7 @@ def demo_world() -> Iterator[World]:
             "user": "ana",
             "memory": modified["memories"][0],
             "recall": recall["recall_id"],
+            "session": "chat-114",
         }
         night = stage.server.client.get("/v0/audit?operation=dream&agent_id=support").json["entries"][0]
         yield World(stage, [shown | {"proposal": modified["id"], "run": night["subject"]}])
@@ -60,7 +61,15 @@ def hostile_world() -> Iterator[World]:
         kept = [
             _kept(stage, f"memory-{at}", text, kind="event", slot=f"s{at}") for at, text in enumerate(HOSTILE)
         ]
-        _kept(stage, "mine", "I live in <b>Graz</b>.", user_id="evil <user>", kind="identity", slot="home")
+        _kept(
+            stage,
+            "mine",
+            "I live in <b>Graz</b>.",
+            user_id="evil <user>",
+            kind="identity",
+            slot="home",
+            session_id=HOSTILE[0],
+        )
         for at, text in enumerate(HOSTILE):
             _kept(stage, f"again-{at}", f"{text} now")
         night = stage.server.run(
@@ -81,6 +90,7 @@ def hostile_world() -> Iterator[World]:
                     "proposal": proposal,
                     "recall": recall["recall_id"],
                     "run": night.run,
+                    "session": HOSTILE[0],
                 }
                 for memory, proposal in zip(kept, held, strict=True)
             ],

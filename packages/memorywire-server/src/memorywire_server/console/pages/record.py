@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import ValidationError, convert, to_builtins
 from starlette.responses import Response
 
+from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
 from memorywire.model.label import MARK, SLOT_CHARS_MAX, Kind, Label
@@ -16,10 +18,14 @@ from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
 from memorywire_server.console.page import Form, Page, PageGroup, View, show_text
-from memorywire_server.console.render import day_ms, plain
+from memorywire_server.console.render import day_ms, gist, plain
 from memorywire_server.console.sessions import Note
+from memorywire_server.console.timeline import tell_life
+from memorywire_server.http import audit
 
 _RECALLS = 20
+_ENTRIES = 60
+_LINKS = 12
 _CONTENT_FIELDS = (
     *("type", "content", "confidence", "source", "occurred_at", "expires_at", "session_id", "metadata"),
     *("tags", "derived_from"),
@@ -30,6 +36,11 @@ async def record(page: Page) -> Response:
     chain = await _load_versions(page)
     agent, id, newest = _require_agent(page), page.query["id"], chain[-1].get("record", {})
     recalls = await page.call("recalls", agent_id=agent, memory_id=id, limit=_RECALLS)
+    entries = []
+    if page.may(Right.REVIEW):
+        mentions = {"agent_id": agent, "memory": id, "limit": _ENTRIES}
+        entries = (await audit.entries(page.console.service, page.caller, mentions))["entries"]
+    said_last = _find_last_record(chain)
     expiry = None
     if "expires_at" in newest:
         lifetime = max(1, newest["expires_at"] - newest["created_at"])
@@ -39,16 +50,20 @@ async def record(page: Page) -> Response:
         "record.html",
         agent=agent,
         id=id,
-        versions=chain[::-1],
+        moments=tell_life(id, chain, entries),
+        queries={one["recall_id"]: one.get("query") for one in recalls["items"]},
+        numbers=[one["number"] for one in chain],
+        is_cut=len(entries) == _ENTRIES,
+        trust=None if said_last is None else _explain_trust(said_last),
         newest=chain[-1],
-        said_last=_find_last_record(chain),
-        links=_list_links(chain),
+        said_last=said_last,
+        links=[(how, other, await _name(page, agent, other)) for how, other in _list_links(chain)[:_LINKS]],
         pictured=_describe_picture(newest),
         compared=_compare(page, chain),
         recalls=recalls["items"],
         expiry=expiry,
         raw=page.link("/record/raw", id=id, agent=agent),
-        label=_read_label(_find_last_record(chain)),
+        label=_read_label(said_last),
         kinds=list(Kind),
         slot_chars=SLOT_CHARS_MAX,
     )
@@ -223,6 +238,27 @@ def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
         if "into" in one:
             links["went into", one["into"]] = None
     return list(links)
+
+
+async def _name(page: Page, agent: str, id: str) -> str:
+    """What another memory says, or its id once it is gone."""
+    with suppress(MemorywireError):
+        chain = (await page.call("history", agent_id=agent, id=id))["versions"]
+        return gist((_find_last_record(chain) or {"content": id})["content"])
+    return id
+
+
+def _explain_trust(record: Mapping[str, Json]) -> str:
+    source, trust = record.get("source"), record["trust"]
+    origin = "No source was given" if source is None else f"It came from {source}"
+    return f"{origin}. {_TRUST[trust]}"
+
+
+_TRUST = {
+    "trusted": "The policy trusts this source.",
+    "standard": "The policy believes this source as usual.",
+    "untrusted": "The policy does not trust this source: a prompt marks it, and pins nothing of it.",
+}
 
 
 def _find_last_record(chain: Sequence[Mapping[str, Json]]) -> Json:
