@@ -12,6 +12,10 @@ FOLDER = Path(__file__).parents[1] / "docs" / "images"
 COLOURS = 128
 MOST_BYTES = 150_000
 SHOTS = {
+    "home": ("/home", "light"),
+    "home-dark": ("/home", "dark"),
+    "memories": ("/memories?agent={agent}", "light"),
+    "person": ("/profile?agent={agent}&user_id={user}", "light"),
     "inbox": ("/inbox?agent={agent}&rule=profile-changes&at={proposal}", "light"),
     "inbox-dark": ("/inbox", "dark"),
     "playground": ("/playground?agent={agent}&q=what+does+Ana+like+to+drink%3F", "light"),

@@ -9,6 +9,8 @@ PAGES = (
     "/proposal?id={proposal}",
     "/proposal?id={proposal}&tenant=elsewhere",
     "/suggestions",
+    "/find",
+    "/find?find=a",
     "/memories",
     "/memories?agent={agent}",
     "/memories?agent={agent}&q=script",
@@ -32,6 +34,7 @@ PAGES = (
     "/health",
     "/agents",
     "/operators",
+    "/design",
 )
 """Addresses below /console; `{name}` is in `World.names`: agent, user, proposal, memory, recall, run,
 session."""

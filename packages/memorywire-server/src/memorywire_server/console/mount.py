@@ -36,6 +36,8 @@ from memorywire_server.console.page import (
 from memorywire_server.console.pages import (
     access,
     activity,
+    design,
+    find,
     health,
     home,
     memories,
@@ -67,6 +69,8 @@ PAGE_GROUPS: tuple[PageGroup, ...] = (
     health.HEALTH,
     health.AGENTS,
     access.OPERATORS,
+    find.FIND,
+    design.DESIGN,
 )
 """In the order of the navigation."""
 
@@ -242,4 +246,7 @@ async def _static(request: Request) -> Response:
     if body is None:
         raise HTTPException(404)
     kind = _TYPES.get(name.rpartition(".")[2], "text/plain; charset=utf-8")
-    return Response(body, media_type=kind, headers={"Cache-Control": _FOREVER})
+    headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body, headers = render.packed(name), {**headers, "Content-Encoding": "gzip"}
+    return Response(body, media_type=kind, headers=headers)

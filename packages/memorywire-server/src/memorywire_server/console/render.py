@@ -1,5 +1,6 @@
 """Templates, and the few words every page prints: texts of memories above all, which are never trusted."""
 
+import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -144,6 +145,12 @@ def asset(name: str) -> bytes | None:
     """A file that pages refer to, if there is one of this name."""
     path = files(__package__) / "static" / name
     return path.read_bytes() if "/" not in name and path.is_file() else None
+
+
+@cache
+def packed(name: str) -> bytes:
+    """Such a file as it travels to a browser that unpacks it."""
+    return gzip.compress(asset(name) or b"", mtime=0)
 
 
 @cache

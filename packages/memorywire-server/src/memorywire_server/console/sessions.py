@@ -62,6 +62,16 @@ class Note(Struct, frozen=True, kw_only=True):
     """The fields of a form that was not processed."""
 
 
+def build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
+    """What became of a change, with its undo where there is one."""
+    if receipt["status"] != "committed":
+        rule = receipt.get("rule", "a rule")
+        return Note(text=f"It is {receipt['status']}: {rule} needs a decision by a person.")
+    if not undoable or "change_id" not in receipt:
+        return Note(text=text)
+    return Note(text=text, undo={"change_id": receipt["change_id"], "agent_id": agent})
+
+
 class Sessions:
     """Makes and reads sessions. The key lives as long as the process: a restart signs everybody out."""
 

@@ -81,7 +81,7 @@ def _begin(
 
 
 def _end(id: str, version: Mapping[str, Json], entry: Mapping[str, Json] | None) -> Moment:
-    reason = version.get("reason", "ended")
+    reason = str(version.get("reason", "ended"))
     return Moment(at=version["ended_at"], tone="bad", what=_ENDS.get(reason, reason), **_say(id, entry))
 
 

@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
@@ -12,9 +13,10 @@ from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.text import as_cell
-from memorywire_server.console.page import Page, PageGroup, Section, View
+from memorywire.model.text import as_cell, counted
+from memorywire_server.console.page import Form, Page, PageGroup, Section, View
 from memorywire_server.console.render import day_ms
+from memorywire_server.console.sessions import build_note
 
 _PAGE = 50
 _CHUNK = 1_000
@@ -38,7 +40,7 @@ async def memories(page: Page) -> Response:
         after = page.query.get("after")
         answer = await page.call("list", **filter, after=after, limit=_PAGE, order="newest")
         results = {"next": None, **answer, "recall_id": None}
-    facets = await page.call("facets", **filter)
+    facets = _count_facets(results["items"]) if words else await page.call("facets", **filter)
     return await page.show("memories.html", agents=agents, agent=agent, found=results, facets=facets)
 
 
@@ -82,6 +84,27 @@ async def _recall(page: Page, words: str, filter: Mapping[str, Json]) -> dict[st
     return {"items": [standing | one for one in answer["results"]], "recall_id": answer["recall_id"]}
 
 
+def _count_facets(items: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
+    """The facets of what a search found, all of it counted."""
+    fields = {}
+    for name in ("type", "user_id", "source", "trust", "standing", "tags"):
+        values = (one.get(name) for one in items)
+        each = (value for given in values for value in (given if isinstance(given, list) else [given]))
+        counts = Counter(value for value in each if value)
+        fields[name] = [{"value": value, "count": count} for value, count in counts.most_common()]
+    return {"looked_at": len(items), "fields": fields}
+
+
+async def forget(page: Page, form: Form) -> Response:
+    """Forget the selected memories of an agent as one change, which one undo takes back."""
+    agent, ids = form.text("agent"), list(dict.fromkeys(form.many("id")))
+    if not ids:
+        raise InvalidRequest("nothing is selected", field="id", fix="select some memories")
+    receipt = await page.call("forget", agent_id=agent, ids=ids, reason=form.get("reason"))
+    text = f"{counted(len(ids), 'memory was', 'memories were')} forgotten."
+    return page.go(form.get("back") or page.link("/memories", agent=agent), build_note(receipt, agent, text))
+
+
 async def _iterate_pages(page: Page, first: dict[str, Json]) -> AsyncIterator[list[dict[str, Json]]]:
     answer = first
     while True:
@@ -123,6 +146,10 @@ _FORMATS = {
 
 
 MEMORIES = PageGroup(
-    views=(View(path="/memories", look=memories), View(path="/memories/export", look=export)),
+    views=(
+        View(path="/memories", look=memories),
+        View(path="/memories/export", look=export),
+        View(path="/memories/forget", do=forget),
+    ),
     section=Section(path="/memories", title="Memories", right=Right.READ),
 )

@@ -19,7 +19,7 @@ from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
 from memorywire_server.console.page import Form, Page, PageGroup, View, show_text
 from memorywire_server.console.render import day_ms, gist, plain
-from memorywire_server.console.sessions import Note
+from memorywire_server.console.sessions import build_note
 from memorywire_server.console.timeline import tell_life
 from memorywire_server.http import audit
 
@@ -166,7 +166,7 @@ async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: 
         if_version=version,
         **{name: record.get(name) for name in _CONTENT_FIELDS},
     )
-    return page.go(page.link("/record", id=record["id"], agent=agent), _build_note(receipt, agent, text))
+    return page.go(page.link("/record", id=record["id"], agent=agent), build_note(receipt, agent, text))
 
 
 async def erase_preview(page: Page) -> Response:
@@ -195,16 +195,7 @@ async def forget(page: Page, form: Form) -> Response:
     )
     text = "Erased for good." if erases else "Forgotten."
     address = page.link("/memories" if erases else "/record", id=None if erases else id, agent=agent)
-    return page.go(address, _build_note(receipt, agent, text, undoable=not erases))
-
-
-def _build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
-    if receipt["status"] != "committed":
-        rule = receipt.get("rule", "a rule")
-        return Note(text=f"It is {receipt['status']}: {rule} needs a decision by a person.")
-    if not undoable or "change_id" not in receipt:
-        return Note(text=text)
-    return Note(text=text, undo={"change_id": receipt["change_id"], "agent_id": agent})
+    return page.go(address, build_note(receipt, agent, text, undoable=not erases))
 
 
 def _require_agent(page: Page) -> str:

@@ -8,7 +8,7 @@ document.addEventListener("change", (event) => {
 });
 
 const find = (selector, within = document) => within.querySelector(selector);
-const ticked = () => document.querySelectorAll('.item input[name="id"]:checked');
+const ticked = () => document.querySelectorAll('li input[name="id"]:checked');
 
 // What cannot be undone is not done by one key: it asks for a typed word.
 const erasesTicked = () =>
@@ -179,7 +179,48 @@ function offerCopies() {
   }
 }
 
+// Times are shown in the zone of the viewer; UTC, as the ledger has it, is one hover away.
+const zoned = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
+function localise(within) {
+  for (const time of within.querySelectorAll("time:not([title])")) {
+    time.title = `${time.textContent} UTC`;
+    time.textContent = zoned.format(new Date(time.dateTime));
+  }
+}
+document.addEventListener("htmx:afterSettle", () => localise(document));
+
+// The palette: everything the console can open, by a few letters.
+function seek() {
+  const palette = find("#palette");
+  if (!palette || palette.open) return;
+  palette.showModal();
+  const words = find("input", palette);
+  words.value = "";
+  words.dispatchEvent(new Event("open"));
+}
+document.addEventListener("keydown", (event) => {
+  if (event.key === "k" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    return seek();
+  }
+  const palette = event.target.closest("#palette");
+  if (!palette || !["ArrowDown", "ArrowUp", "Enter"].includes(event.key)) return;
+  const links = [...palette.querySelectorAll("a")];
+  const at = links.indexOf(document.activeElement);
+  if (event.key === "Enter" && at < 0) links[0]?.click();
+  if (event.key === "Enter") return;
+  event.preventDefault();
+  const next = at + (event.key === "ArrowDown" ? 1 : -1);
+  (links[next] ?? find("input", palette)).focus();
+});
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-palette]") || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  seek();
+});
+
 document.addEventListener("DOMContentLoaded", () => {
+  localise(document);
   find(".item.current")?.scrollIntoView({ block: "nearest" });
   listen();
   countTicked();
