@@ -21,6 +21,7 @@ from memorywire_server.http import audit
 
 _HOUR_MS = DAY_MS // 24
 _MOST_ENTRIES = 2_000
+_CHUNK = 250
 _SHOWN = 6
 _KINDS = ("written", "held", "recalled", "other")
 VERDICTS = ("match", "weak", "no_match")
@@ -54,21 +55,33 @@ async def _load_oversight(page: Page) -> dict[str, Any]:
     service, caller = page.console.service, page.caller
     scope = {} if page.agent is None else {"agent_id": page.agent}
     since = page.now - page.now % _HOUR_MS - 23 * _HOUR_MS
-    limits = {"since": since, "limit": _MOST_ENTRIES}
-    entries = (await audit.entries(service, caller, {**scope, **limits}))["entries"]
-    newest = await audit.entries(service, caller, {**scope, "limit": _SHOWN})
+    entries = await _load_newest(page, scope)
     runs = await audit.entries(
         service, caller, {**scope, "operation": DREAM, "kind": "committed", "limit": 1}
     )
     proposals = await page.call("proposals", agent_id=page.agent, by_risk=True, limit=_SHOWN)
     return {
-        "day": _summarise_day(entries, since),
+        "day": _summarise_day([one for one in entries if one["at"] >= since], since),
         "proposals": proposals["items"],
-        "changes": [{**one, "said": describe_entry(one)} for one in newest["entries"]],
+        "changes": [{**one, "said": describe_entry(one)} for one in entries[:_SHOWN]],
         "stand": await service.finish(service.journal.read_status()) if caller.everywhere else None,
         "debts": await audit.owed(service, caller),
         "run": next(iter(runs["entries"]), None),
     }
+
+
+async def _load_newest(page: Page, scope: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """Entries of the ledger, the newest first, until they reach behind a day."""
+    entries: list[dict[str, Json]] = []
+    rest: dict[str, Json] = {}
+    while len(entries) < _MOST_ENTRIES:
+        fields = {**scope, **rest, "limit": _CHUNK}
+        answer = await audit.entries(page.console.service, page.caller, fields)
+        entries += answer["entries"]
+        if "next" not in answer or (entries and entries[-1]["at"] < page.now - DAY_MS):
+            break
+        rest = {"before": answer["next"]}
+    return entries
 
 
 def _summarise_day(entries: Sequence[Mapping[str, Json]], since: int) -> dict[str, Any]:
@@ -78,7 +91,7 @@ def _summarise_day(entries: Sequence[Mapping[str, Json]], since: int) -> dict[st
         "counts": Counter(kinds),
         "verdicts": [(name, verdicts[name]) for name in VERDICTS],
         "judged": sum(verdicts.values()),
-        "is_cut": len(entries) == _MOST_ENTRIES,
+        "is_cut": len(entries) >= _MOST_ENTRIES,
         "chart": _draw_hours(entries, kinds, since),
     }
 
