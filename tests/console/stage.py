@@ -113,10 +113,14 @@ class Watched:
         self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
 
     def sign_in(self, stage: Stage, token: str | None) -> Page:
+        """The inbox of whoever has the token, or the home of those who do not review."""
         page = self.open(f"{stage.url}/sign-in")
         page.get_by_label("Token", exact=True).fill(token or "")
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(re.compile("/console/(?!sign-in)"))
+        inbox = page.locator('#sections a[href$="/inbox"]')
+        if inbox.count():
+            page.goto(f"{stage.url}/inbox")
         return page
 
     def open(self, url: str) -> Page:

@@ -12,7 +12,7 @@ from tests.console.stage import Stage, visiting
 def test_the_local_user_needs_no_token_while_there_are_no_operators(stage: Stage, browser: Browser):
     with visiting(browser) as visit:
         page = visit.open(stage.url)
-        assert page.title() == "Inbox · memorywire"
+        assert page.title() == "Home · memorywire"
         assert not visit.complaints
 
 
@@ -194,7 +194,8 @@ def test_an_operator_of_several_tenants_sees_which_one_it_is_and_goes_to_another
         visit.open(f"{stage.url}/proposal?id={held['acme']}")
         assert "You are viewing tenant default" in page.locator("main").inner_text()
         page.locator("#whose").select_option("acme")
-        page.wait_for_url("**/console/inbox")
+        page.wait_for_url("**/console/home")
+        page.goto(f"{stage.url}/inbox")
         assert "of acme" in page.locator("#detail").inner_text()
         old = page.locator('form[data-act="approve"] input[name="form_token"]').get_attribute("value")
         page.locator("#whose").select_option("beta")
@@ -213,7 +214,7 @@ def test_nobody_goes_to_a_tenant_that_is_not_theirs(stage: Stage, browser: Brows
         page.get_by_label("Token", exact=True).fill(ben.token or "")
         page.get_by_label(re.compile("Tenant")).fill("acme")
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/console/inbox")
+        page.wait_for_url("**/console/home")
         assert page.locator("#whose option").all_inner_texts() == ["acme", "beta"]
         page.evaluate("document.querySelector('#whose option:not([selected])').textContent = 'default'")
         page.locator("#whose").select_option("default")

@@ -33,7 +33,7 @@ def four(stage: Stage) -> Stage:
 
 def test_the_riskiest_is_first_then_the_newest(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         rows = page.locator(".item .open").all_inner_texts()
         assert [re.search(r"Ignore|Ana|Ben|Cleo", row)[0] for row in rows] == ["Ignore", "Cleo", "Ben", "Ana"]
         assert "high" in rows[0]
@@ -43,7 +43,7 @@ def test_the_riskiest_is_first_then_the_newest(four: Stage, browser: Browser):
 
 def test_keys_alone_move_approve_reject_edit_and_take_back(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.keyboard.press("r")
         page.keyboard.type("an attack")
         page.keyboard.press("Enter")
@@ -72,7 +72,7 @@ def test_keys_alone_move_approve_reject_edit_and_take_back(four: Stage, browser:
 
 def test_ticked_proposals_are_decided_together_and_taken_back_together(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         for key in ("j", "x", "j", "x"):
             page.keyboard.press(key)
         expect(page.locator("#ticked")).to_have_text("2")
@@ -111,7 +111,7 @@ def test_a_proposal_can_be_combined_with_a_similar_memory(
 
 def test_everything_works_without_scripts(four: Stage, browser: Browser):
     with visiting(browser, java_script_enabled=False) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.get_by_role("link", name=re.compile("Ben likes rain")).click()
         shows(page.locator("#detail"), "Ben likes rain")
         page.get_by_role("button", name="Approve", exact=True).click()
@@ -137,7 +137,7 @@ def test_a_new_version_shows_its_words(stage: Stage, browser: Browser):
     first = stage.server.client.remember("Ana drinks green tea in the morning")
     stage.hold("Ana drinks black tea in the morning", id=first["id"], if_version=1)
     with visiting(browser) as visit:
-        changes = visit.open(stage.url).locator(".changes")
+        changes = visit.open(f"{stage.url}/inbox").locator(".changes")
         assert changes.locator("del").inner_text() == "−green"
         assert changes.locator("ins").inner_text() == "+black"
 
@@ -184,7 +184,7 @@ def test_of_several_agents_only_a_no_is_for_all(four: Stage, browser: Browser):
 
 def test_what_arrives_moves_nothing(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.keyboard.press("j")
         expect(page.locator("#detail")).to_contain_text("Cleo")
         before = page.locator(".item.current").bounding_box()
@@ -213,7 +213,7 @@ def test_opening_what_somebody_else_decided_shows_that_and_nothing_in_its_place(
     four: Stage, browser: Browser
 ):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         riskiest, cleo, *_ = _waiting(four)
         four.call("decide", proposal_ids=[cleo], verb="reject", reason="not so")
         page.keyboard.press("j")
@@ -229,7 +229,7 @@ def test_opening_what_somebody_else_decided_shows_that_and_nothing_in_its_place(
 
 def test_going_back_shows_what_was_decided_there(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.keyboard.press("j")
         expect(page.locator("#detail")).to_contain_text("Cleo reads at night")
         page.keyboard.press("a")
@@ -242,7 +242,7 @@ def test_going_back_shows_what_was_decided_there(four: Stage, browser: Browser):
 
 def test_a_server_that_does_not_answer_is_told(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.route("**/decide", lambda route: route.abort())
         page.keyboard.press("a")
         _note(page, "The server does not respond.")
@@ -255,7 +255,7 @@ def test_a_plan_that_memory_has_overtaken_is_told_and_shown_anew(stage: Stage, b
     first = stage.server.client.remember("The shop opens at nine")
     stage.hold("The shop opens at ten", id=first["id"], if_version=1)
     with visiting(browser) as visit:
-        page = visit.open(stage.url)
+        page = visit.open(f"{stage.url}/inbox")
         stage.call("remember", agent_id="a", type="semantic", content="Closed", id=first["id"], if_version=1)
         page.keyboard.press("a")
         _note(page, "memory has moved since this was planned")
@@ -265,7 +265,7 @@ def test_a_plan_that_memory_has_overtaken_is_told_and_shown_anew(stage: Stage, b
 
 def test_keys_can_be_turned_off(four: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(four.url)
+        page = visit.open(f"{four.url}/inbox")
         page.keyboard.press("?")
         page.get_by_role("button", name="Turn shortcuts off").click()
         page.wait_for_selector('body[data-keys="off"]')
@@ -321,7 +321,7 @@ def test_a_hundred_are_decided_by_keyboard(stage: Stage, browser: Browser, recor
 
 
 def _decide_all_by_key(visit: Watched, stage: Stage) -> float:
-    page = visit.open(stage.url)
+    page = visit.open(f"{stage.url}/inbox")
     began: float = page.evaluate("performance.now()")
     for _ in range(100):
         page.keyboard.press("a")

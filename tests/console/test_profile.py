@@ -78,9 +78,9 @@ def test_a_large_profile_has_pages(browser: Browser) -> None:
         for number in range(30):
             _remember(stage, f"Note {number} of the shop.", kind="configuration", slot=f"s{number:02}")
         page = visit.open(f"{stage.url}/profile?agent=a&user_id=ana")
-        expect(page.locator("section.panel")).to_have_count(25)
+        expect(page.locator("section.panel[id]")).to_have_count(25)
         page.get_by_role("link", name="Next page").click()
-        expect(page.locator("section.panel")).to_have_count(5)
+        expect(page.locator("section.panel[id]")).to_have_count(5)
         shows(page.locator("main"), "Note 29 of the shop.")
 
 
