@@ -26,7 +26,7 @@ def offers_no_undo(page: Page) -> None:
 
 def test_a_key_asks_for_the_word_and_only_the_word_erases(erasing: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(erasing.url)
+        page = visit.open(f"{erasing.url}/inbox")
         expect(page.locator("#detail")).to_contain_text("erased for good")
         expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
         page.keyboard.press("a")
@@ -47,7 +47,7 @@ def test_a_key_asks_for_the_word_and_only_the_word_erases(erasing: Stage, browse
 
 def test_ticked_with_others_it_still_asks_for_the_word(erasing: Stage, browser: Browser):
     with visiting(browser) as visit:
-        page = visit.open(erasing.url)
+        page = visit.open(f"{erasing.url}/inbox")
         for key in ("x", "j", "x"):
             page.keyboard.press(key)
         expect(page.locator("#ticked")).to_have_text("2")
