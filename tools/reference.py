@@ -80,7 +80,8 @@ _DREAM = {
     "tokens": "The maximum number of tokens per run.",
     "price": "The price of a million tokens.",
     "cost": "The maximum cost of one run at that price.",
-    "promote": "How often a server checks short-term notes.",
+    "promote": "How often a server looks through short-term memory.",
+    "window": "How many of the newest memories of each user are short-term, beside notes with the tag.",
     "consolidator": "Which installed [consolidator](../how-to/dream.md) does the work.",
     "night": "When a server consolidates the memory of every agent.",
 }

@@ -12,7 +12,7 @@ from memorywire.model.requests import Remember
 from memorywire.pipeline.remember import remember
 from memorywire_consolidate.background import BackgroundWork, list_scopes, milliseconds_until
 from memorywire_consolidate.runs import list_runs
-from memorywire_consolidate.session import SHORT_TERM
+from memorywire_consolidate.short_term import SHORT_TERM
 from tests.dreaming.scope import open_app
 from tests.engine.stage import HandClock
 

@@ -1,13 +1,13 @@
-"""By day: logs are read for rules and facts, and notes become memories or go."""
+"""By day: logs are read for rules and facts."""
 
 import json
 from collections.abc import Sequence
 
-from memorywire.model.record import MemoryType, Trust
+from memorywire.model.record import Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat, EndpointExtractor, dialect
 from memorywire.pipeline.extract.registry import BuiltIn
-from memorywire_consolidate.session import SHORT_TERM, Window, promote, read_session, session_rules
+from memorywire_consolidate.session import read_session, session_rules
 from tests.dreaming.scope import SCOPE, contents, memories, remember_next, run_story
 from tests.engine.stage import HandClock
 
@@ -64,43 +64,5 @@ def test_a_model_that_is_away_or_answers_nonsense_adds_nothing() -> None:
         assert read.document()["problem"] == read.problem
         assert len(read.kept) == 2  # the rules need no model
         assert all(record.source == "session:monday" for record in await memories(context, clock))
-
-    run_story(story)
-
-
-async def note(context: Context, text: str, session: str = "s", confidence: float = 1.0) -> None:
-    clock = HandClock(context.clock())
-    clock.pass_days(-1)
-    await remember_next(context, clock, text, tags=(SHORT_TERM,), session_id=session, confidence=confidence)
-
-
-def test_what_a_session_comes_back_to_becomes_a_memory_and_the_rest_goes_when_it_is_old() -> None:
-    async def story(context: Context, clock: HandClock) -> None:
-        for text in ("the parser is slow", "the slow parser again", "why is the parser slow"):
-            await note(context, text)
-        await note(context, "lunch was soup", confidence=0.3)
-        await note(context, "the parser is slow too", session="other", confidence=0.3)
-        done = await promote(SCOPE, context, Window())
-        assert len(done.promoted) >= 1
-        assert done.evicted == ()
-        kept = [record for record in await memories(context, clock) if SHORT_TERM not in record.tags]
-        assert all("parser" in str(record.content) and record.session_id == "s" for record in kept)
-        assert (await promote(SCOPE, context, Window())).promoted == ()
-        clock.pass_days(1)
-        gone = await promote(SCOPE, context, Window())
-        assert len(gone.evicted) == 5 - len(done.promoted)
-        assert {record.id for record in await memories(context, clock)} == set(done.promoted)
-
-    run_story(story)
-
-
-def test_a_window_holds_so_many_notes_and_leaves_other_memories_alone() -> None:
-    async def story(context: Context, clock: HandClock) -> None:
-        await remember_next(context, clock, "a memory that was never a note", type=MemoryType.EPISODIC)
-        for word in ("apple", "brick", "cloud"):
-            await note(context, word, confidence=0.1)
-        done = await promote(SCOPE, context, Window(most=2))
-        assert (done.promoted, len(done.evicted)) == ((), 1)
-        assert len(await contents(context, clock)) == 3
 
     run_story(story)

@@ -25,6 +25,7 @@ tokens = 1000
 price = 2
 cost = 0.5
 promote = 5
+window = 70
 night = "03:30"
 consolidator = "acme"
 """
@@ -48,7 +49,7 @@ def test_a_table_of_the_file_says_all_of_it(tmp_path: Path) -> None:
     assert (sleep.limits.changes, sleep.limits.ratio, sleep.limits.seconds) == (7, 1.0, 9.5)
     assert (sleep.spending.tokens, sleep.spending.price, sleep.spending.cost) == (1000, 2.0, 0.5)
     assert (sleep.model, sleep.key) == ("openai+https://host/v1?model=m", "k")
-    assert (sleep.promote, sleep.night, sleep.consolidator) == (5.0, 210, "acme")
+    assert (sleep.promote, sleep.window, sleep.night, sleep.consolidator) == (5.0, 70, 210, "acme")
 
 
 def test_without_a_table_it_is_as_usual_and_the_environment_may_name_a_model(tmp_path: Path) -> None:
@@ -76,6 +77,8 @@ def test_both_kinds_of_work_can_be_switched_off(tmp_path: Path) -> None:
         "tokens = 1.5",
         "price = -1",
         "promote = 0.01",
+        "window = 1001",
+        "window = 2.5",
         'night = "25:00"',
         "model = 3",
     ],
@@ -119,3 +122,4 @@ def test_what_is_typed_about_the_background_goes_before_what_is_set() -> None:
     usual = ConsolidationSettings(promote=60.0, night=180)
     assert override_background(usual, promote=None, night=None) == usual
     assert override_background(usual, promote=5.0, night="off") == replace(usual, promote=5.0, night=None)
+    assert override_background(usual, window=20) == replace(usual, window=20)

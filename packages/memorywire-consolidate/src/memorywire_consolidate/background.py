@@ -1,4 +1,4 @@
-"""Background work for every agent: promotes session notes and runs the daily consolidation."""
+"""Background work: promotes short-term memories and runs the daily consolidation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -14,10 +14,12 @@ from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.pipeline.context import Context
-from memorywire.stores.contract import SupportsListing
+from memorywire.stores.contract import SupportsHistory, SupportsListing
 from memorywire_consolidate.probes import recent_probes
 from memorywire_consolidate.run import ConsolidationRun, build_run, dream
-from memorywire_consolidate.session import Window, promote
+from memorywire_consolidate.short_term import promote
+
+_AGE_MS = DAY_MS // 24
 
 CALLER = "system:dream"
 """The caller that the ledger names."""
@@ -33,13 +35,20 @@ class WorkStatus(Struct):
 
 
 class BackgroundWork:
-    """The background work of one process and its status. `done` counts notes and runs since the start."""
+    """The background work of one process and its status, for a scope or for every agent.
 
-    def __init__(self, container: Container, settings: ConsolidationSettings) -> None:
+    `done` counts promoted memories and runs since the start.
+    """
+
+    def __init__(
+        self, container: Container, settings: ConsolidationSettings, scope: Scope | None = None
+    ) -> None:
         self.settings = settings
         self.promotion = WorkStatus()
         self.runs = WorkStatus()
         self._container = container
+        self._scope = scope
+        self._seen: dict[Scope, tuple[str, int]] = {}
         self._context = container.as_caller(CALLER)
         self._run_options = build_run(settings)
 
@@ -61,7 +70,7 @@ class BackgroundWork:
                     await task
 
     async def promote_repeatedly(self, every: float) -> NoReturn:
-        """Promote the session notes of every agent, every `every` seconds."""
+        """Look through short-term memory every `every` seconds."""
         while True:
             await asyncio.sleep(every)
             await self.run_for_all(self.promotion, self._promote)
@@ -77,7 +86,7 @@ class BackgroundWork:
         status.problem = None
         scopes: list[Scope] = []
         try:
-            scopes = await list_scopes(self._container)
+            scopes = [self._scope] if self._scope is not None else await list_scopes(self._container)
         except MemorywireError as problem:
             status.problem = problem.detail
         for scope in scopes:
@@ -88,7 +97,18 @@ class BackgroundWork:
         status.ended_at, status.agents = self._context.clock(), len(scopes)
 
     async def _promote(self, scope: Scope, context: Context) -> int:
-        return len((await promote(scope, context, Window())).promoted)
+        """Promote once; an agent whose memory did not change is looked at again only when it has aged."""
+        now = context.clock()
+        changes = []
+        if isinstance(context.store, SupportsHistory):
+            changes = await context.store.changes(scope, 1)
+        newest = changes[0].id if changes else ""
+        seen, at = self._seen.get(scope, (None, 0))
+        if newest and newest == seen and now - at < _AGE_MS:
+            return 0
+        promotion = await promote(scope, context, self.settings)
+        self._seen[scope] = (newest, now)
+        return len(promotion.promoted)
 
     async def _dream(self, scope: Scope, context: Context) -> int:
         result = await dream(scope, context, await add_recent_probes(self._run_options, scope, context))

@@ -16,6 +16,7 @@ from memorywire.cli.app import run_in_app
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import EXISTING_FILE, add_options, option, parse_json_lines
 from memorywire.cli.terminal import clean, format_table, format_time
+from memorywire.model.consolidation import WINDOW_MAX
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import PERSON, Json, MemoryType, Scope
 from memorywire.model.text import counted
@@ -124,14 +125,14 @@ def dream_session(cli: CliContext, log: Path) -> None:
 
 
 def dream_watch(cli: CliContext, every: float) -> None:
-    """Promote session notes until interrupted."""
+    """Look through short-term memory until interrupted."""
     from memorywire_consolidate.background import BackgroundWork
 
     async def act(scope: Scope, container: "Container") -> Answer:
         await BackgroundWork(container, cli.settings.consolidation).promote_repeatedly(every)
         return None
 
-    click.echo(f"promoting notes every {every:g} seconds; stop with Ctrl-C")
+    click.echo(f"promoting every {every:g} seconds; stop with Ctrl-C")
     _run_in_app(cli, act)
 
 
@@ -161,7 +162,7 @@ _run = click.argument("run", metavar="RUN")
     name="log",
     type=EXISTING_FILE,
 )
-@option("--watch", "Promote session notes to long-term memory, until interrupted.")
+@option("--watch", "Look through short-term memory again and again, until interrupted.")
 @option("--every SECONDS", "How often --watch runs.", type=click.FloatRange(min=0.1), default=60.0)
 @option("--dry-run", "Show what would be done and change nothing.")
 @run_options
@@ -209,6 +210,39 @@ def _consolidate(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **valu
         return result.document()
 
     cli.show(at_memory(cli, act), lambda answer: _render_run(answer, cli))
+
+
+@dream_command.command("promote")
+@option(
+    "--window N",
+    "The newest N memories of each user are short-term; 0: those with the tag.",
+    type=click.IntRange(0, WINDOW_MAX),
+)
+@option("--dry-run", "Show what would be done and change nothing.")
+@shared
+def promote_(cli: CliContext, window: int | None, dry_run: bool) -> None:
+    """Look through short-term memory once.
+
+    What is recent, mentioned often and sure becomes a semantic memory; what is cold is archived.
+    """
+    from memorywire.app.consolidators import promote
+    from memorywire.wire.codec import encode
+
+    async def act(scope: Scope, container: "Container") -> Answer:
+        usual = replace(container, consolidation=cli.settings.consolidation)
+        usual = replace(usual, context=container.as_caller(PERSON))
+        answer: Answer = encode(await promote(scope, usual, window=window, dry_run=dry_run))
+        return answer
+
+    cli.show(_run_in_app(cli, act), _render_promotion)
+
+
+def _render_promotion(answer: Answer) -> Iterator[str]:
+    names = ("promoted", "archived", "staged", "refused")
+    counts = ", ".join(f"{name} {len(answer[name])}" for name in names)
+    yield f"{counted(answer['memories'], 'short-term memory', 'short-term memories')}: {counts}"
+    yield from (f"  {one['id']} is now {one.get('into', 'a semantic memory')}" for one in answer["promoted"])
+    yield from (f"  {id} archived" for id in answer["archived"])
 
 
 @dream_command.command("runs")
@@ -336,6 +370,7 @@ def _render_whole_run(answer: Answer) -> Iterator[str]:
 
 EXAMPLES = {
     "dream": ("memorywire dream --dry-run", "memorywire dream --session log.jsonl"),
+    "dream promote": ("memorywire dream promote --dry-run",),
     "dream runs": ("memorywire dream runs",),
     "dream show": ("memorywire dream show 01a1e811-37c3",),
     "dream undo": ("memorywire dream undo 01a1e811-37c3",),

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.model.consolidation import ConsolidationSettings, Probe, RunResult, SessionRules
+from memorywire.model.consolidation import ConsolidationSettings, Probe, Promotion, RunResult, SessionRules
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
 from memorywire_consolidate import runs
 from memorywire_consolidate.background import BackgroundWork, add_recent_probes
 from memorywire_consolidate.run import build_run, dream
 from memorywire_consolidate.session import session_rules
+from memorywire_consolidate.short_term import promote
 
 
 class DefaultConsolidator:
@@ -37,8 +38,15 @@ class DefaultConsolidator:
     async def load_run(self, scope: Scope, run: str, context: Context) -> dict[str, Json]:
         return await runs.load_run(scope, run, context)
 
-    def background(self, container: Container, settings: ConsolidationSettings) -> BackgroundWork:
-        return BackgroundWork(container, settings)
+    async def promote(
+        self, scope: Scope, context: Context, settings: ConsolidationSettings, *, dry_run: bool = False
+    ) -> Promotion:
+        return await promote(scope, context, settings, dry_run=dry_run)
+
+    def background(
+        self, container: Container, settings: ConsolidationSettings, scope: Scope | None = None
+    ) -> BackgroundWork:
+        return BackgroundWork(container, settings, scope)
 
 
 CONSOLIDATOR = DefaultConsolidator()

@@ -5,7 +5,7 @@ copy, and all steps are committed as one change.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct, field
@@ -25,8 +25,6 @@ from memorywire.model.consolidation import (
 )
 from memorywire.model.errors import EmbedderNotConfigured
 from memorywire.model.kv import MARK as KEYED
-from memorywire.model.layer import MARK as LAYER
-from memorywire.model.layer import Kind
 from memorywire.model.query import Where
 from memorywire.model.record import Record, Scope
 from memorywire.pipeline.commit import build_case, hold
@@ -48,6 +46,7 @@ from memorywire_consolidate.passes import (
 )
 from memorywire_consolidate.probes import rehearse
 from memorywire_consolidate.runs import Decisions, find_restored_ids, load_decisions
+from memorywire_consolidate.short_term import is_changeable
 from memorywire_consolidate.steps import Draft
 from memorywire_consolidate.summaries import (
     ModelReport,
@@ -109,7 +108,7 @@ class _Run:
         self.thresholds: Thresholds | None = None
 
     async def execute(self) -> RunResult:
-        records = [record for record in await self._load_live() if _is_changeable(record)]
+        records = [record for record in await self._load_live() if is_changeable(record)]
         earlier = [pair async for pair in self._load_merged(records)]
         self.decisions = await load_decisions(self.scope, self.context)
         self.restored_ids = await find_restored_ids(self.scope, self.context)
@@ -252,10 +251,3 @@ async def load_vectors(records: Sequence[Record], context: Context) -> Vectors:
         record.id: next(new_vectors) if vector is None else vector
         for record, vector in zip(records, vectors, strict=True)
     }
-
-
-def _is_changeable(record: Record) -> bool:
-    """Return whether a run may change the record; not key-value entries and conversation turns."""
-    layer = record.metadata.get(LAYER)
-    is_turn = isinstance(layer, Mapping) and layer.get("kind") == Kind.TURN
-    return KEYED not in record.metadata and not is_turn

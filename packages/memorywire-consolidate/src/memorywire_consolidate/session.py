@@ -1,12 +1,10 @@
-"""What sessions leave: rules and facts read from a log, and short-term notes that are promoted or forgotten.
+"""What sessions leave: rules and facts read from a log.
 
-A memory is short-term while it has the tag `short-term`. Each session of each user is a window of its own.
-All of it goes through remember and forget, so it is judged, recorded and undone like any other change.
+All of it goes through remember, so it is judged, recorded and undone like any other change.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,20 +12,15 @@ from msgspec.structs import replace
 from memorywire.facts import Kind, label_text
 from memorywire.facts.rules import BLACKLIST, DO, KNOW, find_rules, match_rule, session_source
 from memorywire.model.answers import Remembered, Status
-from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Retention, SessionRule, SessionRules
-from memorywire.model.errors import Conflict, Refused, StoreUnavailable
+from memorywire.model.errors import StoreUnavailable
 from memorywire.model.layer import Conversation, Fact, Turn
-from memorywire.model.query import Compare, Operator, Where
-from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
-from memorywire.model.requests import Forget, Remember
+from memorywire.model.query import Where
+from memorywire.model.record import Json, MemoryType, Scope, Trust
+from memorywire.model.requests import Remember
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import Extractor
-from memorywire.pipeline.forget import forget
 from memorywire.pipeline.remember import remember
-from memorywire.pipeline.scan import asking
-from memorywire.search.text import terms
-from memorywire_consolidate.runs import load_decisions
 
 _DEFAULTS = Retention()
 
@@ -118,89 +111,3 @@ def _parse_turns(log: bytes) -> Iterator[Turn]:
                 ]
                 if texts:
                     yield Turn(role=role, content="\n".join(texts))
-
-
-SHORT_TERM = "short-term"
-_HOUR_MS = DAY_MS // 24
-
-
-class Window(Struct, frozen=True, kw_only=True):
-    """How old and how many notes of a session may be, and the score from which a note is promoted.
-
-    The score is between 0 and 1: recency, salience (how often the session mentions it) and confidence.
-    """
-
-    most: int = 50
-    age_ms: int = 6 * _HOUR_MS
-    half_life_ms: int = _HOUR_MS
-    worth: float = 0.6
-    recency: float = 0.2
-    salience: float = 0.5
-    confidence: float = 0.3
-
-
-class Promotion(Struct, frozen=True, kw_only=True):
-    """The notes that were promoted and forgotten; `staged` ones wait for a person."""
-
-    promoted: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = ()
-    staged: tuple[str, ...] = ()
-
-
-async def promote(scope: Scope, context: Context, window: Window) -> Promotion:
-    """Promote or forget the notes of every session of the scope, once."""
-    now = context.clock()
-    is_note = Compare(("tags",), Operator.EQ, SHORT_TERM)
-    sessions: dict[object, list[Record]] = {}
-    waiting = (await load_decisions(scope, context)).waiting
-    async for record in context.all_matching(Where(scope=scope, alive_at=now, filter=is_note)):
-        if record.id not in waiting:
-            sessions.setdefault((record.scope, record.session_id), []).append(record)
-    worth: list[Record] = []
-    spare: list[Record] = []
-    for notes in sessions.values():
-        scores = zip(score_notes(notes, window, now), notes, strict=True)
-        notes_by_score = sorted(scores, key=lambda pair: (-pair[0], pair[1].id))
-        worth += [record for score, record in notes_by_score if score >= window.worth]
-        rest = [record for score, record in notes_by_score if score < window.worth]
-        spare += [r for at, r in enumerate(rest) if at >= window.most or now - r.created_at > window.age_ms]
-    return await _apply(worth, spare, scope, context)
-
-
-def score_notes(notes: Sequence[Record], window: Window, now: int) -> list[float]:
-    """Return the score of each note among those of its session."""
-    note_terms = [frozenset(terms(note.words)) for note in notes]
-    mentions = Counter(term for words in note_terms for term in words)
-    return [
-        window.recency * 0.5 ** ((now - note.created_at) / window.half_life_ms)
-        + window.salience * _measure_salience(words, mentions)
-        + window.confidence * note.confidence
-        for note, words in zip(notes, note_terms, strict=True)
-    ]
-
-
-def _measure_salience(words: frozenset[str], mentions: Counter[str]) -> float:
-    """Return 0 for a note that no other mentions; 1 from three mentions of its words on, on average."""
-    again = sum(min(mentions[word] - 1, 2) for word in words)
-    return again / (2 * len(words)) if words else 0.0
-
-
-async def _apply(
-    worth: Sequence[Record], spare: Sequence[Record], scope: Scope, context: Context
-) -> Promotion:
-    promoted_ids: list[str] = []
-    proposal_ids: list[str] = []
-    for record in worth:
-        lasting = tuple(tag for tag in record.tags if tag != SHORT_TERM)
-        lasting_note = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
-        try:
-            receipt = await remember(lasting_note, context)
-        except (Conflict, Refused):
-            continue  # it changed meanwhile, or a rule refused it: it stays a note until it is old
-        (proposal_ids if receipt.pending_approval else promoted_ids).append(record.id)
-    evicted_ids: tuple[str, ...] = ()
-    if spare:
-        ids = tuple(record.id for record in spare)
-        request = Forget(scope=scope, ids=ids, reason="a session note that was not promoted")
-        evicted_ids = (await forget(request, context)).forgotten_ids
-    return Promotion(promoted=tuple(promoted_ids), staged=tuple(proposal_ids), evicted=evicted_ids)

@@ -23,7 +23,7 @@ from memorywire.search.duplicates import parse_statement, read_content
 from memorywire.search.token_budget import cost, wording
 from memorywire_consolidate.likeness import Vectors, cosine, list_numbers, near_pairs
 from memorywire_consolidate.passes import group_linked, merge_key
-from memorywire_consolidate.session import SHORT_TERM
+from memorywire_consolidate.short_term import SHORT_TERM
 
 SUMMARY = "summary"
 INDUCED = "induced"

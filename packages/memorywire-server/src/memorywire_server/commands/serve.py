@@ -18,7 +18,7 @@ from memorywire.cli.demo import open_temporary
 from memorywire.cli.inputs import add_options, option
 from memorywire.cli.problems import UsageHint
 from memorywire.model.clock import system_clock
-from memorywire.model.consolidation import OFF, ConsolidationSettings
+from memorywire.model.consolidation import OFF, WINDOW_MAX, ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import install_hint
 
@@ -121,8 +121,13 @@ def _parse_time_of_day(value: str) -> int | str:
 background_options = add_options(
     option(
         "--promote SECONDS|off",
-        "How often session notes are promoted; default: the settings.",
+        "How often short-term memory is looked through; default: the settings.",
         type=_parse_seconds,
+    ),
+    option(
+        "--window N",
+        "The newest N memories of each user are short-term; 0: those with the tag; default: the settings.",
+        type=click.IntRange(0, WINDOW_MAX),
     ),
     option(
         "--night HH:MM|off",
@@ -209,7 +214,7 @@ def serve_command(
     from memorywire_server.http.serve import Address, Serving
     from memorywire_server.telemetry import json_logs
 
-    background = {name: rest.pop(name) for name in ("promote", "night")}
+    background = {name: rest.pop(name) for name in ("promote", "window", "night")}
     stage = _open_stage(rest.pop("conformance"), host, demo, provider=rest["oidc_issuer"])
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)

@@ -29,7 +29,7 @@ from memorywire_server.http.batch import run_batch, trigger
 from memorywire_server.http.contracts import kv_routes, layer_routes
 from memorywire_server.http.definitions import definition_routes
 from memorywire_server.http.docs_page import get_css, get_docs, get_openapi
-from memorywire_server.http.dream import post_dream
+from memorywire_server.http.dream import post_dream, post_promote
 from memorywire_server.http.endpoint import (
     Endpoint,
     Handler,
@@ -169,7 +169,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
         **{
             f"/v0/{name}": name
-            for name in ("audit", "batch", "debts", "dream", "events", "export", "kv", "layer", "reviews")
+            for name in "audit batch debts dream events export kv layer promote reviews".split()
         },
         **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
         **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
@@ -206,6 +206,7 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
         build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
         build_route(service, "/v0/dream", POST=post_dream),
         build_route(service, f"{SIGNED}{{webhook_id}}", POST=post_review),
+        build_route(service, "/v0/promote", POST=post_promote),
         build_route(service, "/v0/export", GET=audit.get_export),
         build_route(service, "/v0/debts", GET=audit.get_debts),
         *kv_routes(service),

@@ -1,4 +1,4 @@
-"""A consolidation run as a request: for operators with the right to manage."""
+"""Consolidation and promotion as requests: for operators with the right to manage."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memorywire.app.consolidators import consolidate
+from memorywire.app.consolidators import promote as promote_once
 from memorywire.journal.operators import Right
 from memorywire.model.record import Json, Scope
 from memorywire.wire.codec import encode
@@ -21,9 +22,26 @@ async def post_dream(request: Request, service: Service) -> Response:
 
 async def dream(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
     """Run one consolidation of an agent, with the settings of the server."""
-    caller.require(Right.MANAGE)
-    caller.require_agent(fields, optional=False)
-    scope = Scope(tenant=caller.tenant, agent=fields["agent_id"], user=fields.get("user_id"))
+    scope = _read_scope(caller, fields)
     work = consolidate(scope, service.as_caller(caller), dry_run=fields.get("dry_run", False))
     document: dict[str, Json] = encode(await service.finish(work))
     return document
+
+
+async def post_promote(request: Request, service: Service) -> Response:
+    body = await read_checked_body("promote.request", request, service)
+    return as_json(await promote(service, caller_of(request), body))
+
+
+async def promote(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Look through the short-term memories of an agent once."""
+    scope, given = _read_scope(caller, fields), {k: fields[k] for k in ("window", "dry_run") if k in fields}
+    work = promote_once(scope, service.as_caller(caller), **given)
+    document: dict[str, Json] = encode(await service.finish(work))
+    return document
+
+
+def _read_scope(caller: Caller, fields: Mapping[str, Json]) -> Scope:
+    caller.require(Right.MANAGE)
+    caller.require_agent(fields, optional=False)
+    return Scope(tenant=caller.tenant, agent=fields["agent_id"], user=fields.get("user_id"))

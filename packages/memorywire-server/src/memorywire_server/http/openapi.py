@@ -167,6 +167,7 @@ _SERVER = (
     Address("/v0/audit/checkpoint", "get", "audit_checkpoint", "Sign the ledger and return the checkpoint."),
     Address("/v0/dream", "post", "dream", "Consolidate the memories of an agent once.", True),
     Address("/v0/reviews/{webhook_id}", "post", "review", _REVIEW, True),
+    Address("/v0/promote", "post", "promote", "Look through short-term memory once.", True),
     Address("/v0/export", "get", "export", "Export everything of a user as a bundle.", more=_PERSON),
     Address("/v0/debts", "get", "debts", "List changes that stores have still to write, oldest first."),
 )

@@ -9,7 +9,18 @@ from msgspec.structs import replace
 
 from memorywire.app.container import Container
 from memorywire.model.codec import load
-from memorywire.model.consolidation import ConsolidationSettings, Dreamed, Probe, RunResult, SessionRules
+from memorywire.model.consolidation import (
+    LONGEST,
+    SHORTEST,
+    WINDOW,
+    WINDOW_MAX,
+    ConsolidationSettings,
+    Dreamed,
+    Probe,
+    Promotion,
+    RunResult,
+    SessionRules,
+)
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, Refused
 from memorywire.model.proposal import is_agent
 from memorywire.model.record import Json, Scope
@@ -67,12 +78,61 @@ class Consolidator(Protocol):
     async def load_run(self, scope: Scope, run: str, context: Context) -> dict[str, Json]:
         """Return a run, its steps, and each version that it began or ended. Raises NotFound."""
 
-    def background(self, container: Container, settings: ConsolidationSettings) -> BackgroundWork:
-        """Return the background work of a process; it starts with `run_in_background`."""
+    async def promote(
+        self, scope: Scope, context: Context, settings: ConsolidationSettings, *, dry_run: bool = False
+    ) -> Promotion:
+        """Make long-term what short-term memory has worth keeping, and archive what is cold there, once."""
+
+    def background(
+        self, container: Container, settings: ConsolidationSettings, scope: Scope | None = None
+    ) -> BackgroundWork:
+        """Return the background work for a scope, or all agents; it starts with `run_in_background`."""
 
 
 async def consolidate(scope: Scope, container: Container, *, dry_run: bool = False) -> Dreamed:
     """Consolidate the memories of the scope once, for a person; raises Refused for an agent."""
+    context = await _open_scope(scope, container, dry_run=dry_run)
+    settings = container.consolidation
+    consolidator = find_consolidator(settings.consolidator)
+    run = await consolidator.dream(scope, context, settings, dry_run=dry_run)
+    rules = await consolidator.load_rules(scope, context)
+    dreamed: Dreamed = load(Dreamed, {**run.document(), "rules": {}})
+    return replace(dreamed, rules=rules)
+
+
+async def promote(
+    scope: Scope, container: Container, *, window: int | None = None, dry_run: bool = False
+) -> Promotion:
+    """Look through the short-term memories of the scope once, for a person; raises Refused for an agent."""
+    context = await _open_scope(scope, container, dry_run=dry_run)
+    settings = with_window(container.consolidation, window)
+    return await find_consolidator(settings.consolidator).promote(scope, context, settings, dry_run=dry_run)
+
+
+def with_window(settings: ConsolidationSettings, window: int | None) -> ConsolidationSettings:
+    """Return the settings with a window: this one, else their own, else the usual one."""
+    if window is not None and (type(window) is not int or not 0 <= window <= WINDOW_MAX):
+        fix = f"give a number from 0 to {WINDOW_MAX}; 0: only memories with the tag short-term"
+        raise InvalidRequest("window is no number of memories", field="window", fix=fix)
+    return replace(settings, window=(settings.window or WINDOW) if window is None else window)
+
+
+async def start(
+    scope: Scope, container: Container, *, every: float, window: int | None
+) -> tuple[BackgroundWork, AbstractAsyncContextManager[None]]:
+    """Begin the background work for a scope: its status, and what ends it when it is left."""
+    await _open_scope(scope, container, dry_run=False)
+    if isinstance(every, bool) or not isinstance(every, int | float) or not SHORTEST <= every <= LONGEST:
+        fix = f"give seconds, from {SHORTEST} to {LONGEST}"
+        raise InvalidRequest("every is no number of seconds", field="every", fix=fix)
+    settings = replace(with_window(container.consolidation, window), promote=float(every))
+    work = find_consolidator(settings.consolidator).background(container, settings, scope)
+    running = work.run_in_background()
+    await running.__aenter__()
+    return work, running
+
+
+async def _open_scope(scope: Scope, container: Container, *, dry_run: bool) -> Context:
     governance = container.context.governance
     if governance is not None and is_agent(governance.caller):
         raise Refused("an agent does not consolidate memory", fix="ask as a person with the right to manage")
@@ -81,12 +141,7 @@ async def consolidate(scope: Scope, container: Container, *, dry_run: bool = Fal
     validate.check(
         "list", {"agent_id": scope.agent, **({} if scope.user is None else {"user_id": scope.user})}
     )
-    context, settings = await container.context.serving(scope), container.consolidation
-    consolidator = find_consolidator(settings.consolidator)
-    run = await consolidator.dream(scope, context, settings, dry_run=dry_run)
-    rules = await consolidator.load_rules(scope, context)
-    dreamed: Dreamed = load(Dreamed, {**run.document(), "rules": {}})
-    return replace(dreamed, rules=rules)
+    return await container.context.serving(scope)
 
 
 @cache

@@ -12,7 +12,17 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import field
 
 from memorywire.app.options import Reading, Several
-from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
+from memorywire.model.consolidation import (
+    LONGEST,
+    OFF,
+    PIN,
+    SHORTEST,
+    WINDOW_MAX,
+    ConsolidationSettings,
+    Limits,
+    Retention,
+    Spending,
+)
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import CALLS_A_DAY
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
@@ -42,6 +52,7 @@ WANTED: Mapping[str, str] = {
     "price": "what a million tokens cost, 0 or more",
     "cost": "what a run may cost, 0 or more",
     "promote": 'seconds, 0.1 or more, or "off"',
+    "window": f"how many memories, 1 to {WINDOW_MAX}, or 0",
     "consolidator": "the name of an entry point of the group memorywire.consolidators",
     "night": 'a time of day in UTC, such as "03:00", or "off"',
 }
@@ -96,7 +107,8 @@ def parse_consolidation(values: Mapping[str, Json], env: Mapping[str, str]) -> C
         ),
         model=env.get("MEMORYWIRE_DREAM_MODEL") or table.read("model", usual.model, _text),
         key=env.get("MEMORYWIRE_DREAM_KEY"),
-        promote=table.read_switch("promote", usual.promote, _in_range(0.1, 86_400)),
+        promote=table.read_switch("promote", usual.promote, _in_range(SHORTEST, LONGEST)),
+        window=table.read("window", usual.window, _whole(0, WINDOW_MAX)),
         night=table.read_switch("night", usual.night, moment_of_day),
         consolidator=table.read("consolidator", usual.consolidator, _text),
     )
@@ -131,10 +143,10 @@ def _in_range(least: float, most: float) -> Callable[[Json], float | None]:
     return parse
 
 
-def _whole(least: int) -> Callable[[Json], int | None]:
+def _whole(least: int, most: int = _MOST) -> Callable[[Json], int | None]:
     def parse(value: Json) -> int | None:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
-        return value if is_whole and least <= value <= _MOST else None
+        return value if is_whole and least <= value <= most else None
 
     return parse
 

@@ -5,6 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -76,12 +77,13 @@ from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.wire.codec import encode
 
 if TYPE_CHECKING:
+    from memorywire.app.consolidators import BackgroundWork
     from memorywire.client.harness import Harness
     from memorywire.client.kv import KeyValue
     from memorywire.client.layer import Layer
     from memorywire.client.procedures import Procedure
     from memorywire.journal.ledger import Event
-    from memorywire.model.consolidation import Dreamed
+    from memorywire.model.consolidation import Dreamed, Promotion
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 
@@ -190,6 +192,7 @@ class Memory(Overseeing):
             self._several = replace(self._several, routing=routing)
         self._reading = reading or settings.reading
         self._consolidation = settings.consolidation
+        self._work: AbstractAsyncContextManager[None] | None = None
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
         self._clock = clock
@@ -362,6 +365,36 @@ class Memory(Overseeing):
         container = replace(await self._open(), consolidation=self._consolidation)
         return await consolidate(self._scope(**options), container, dry_run=dry_run)
 
+    async def promote(
+        self, *, window: int | None = None, dry_run: bool = False, **options: Unpack[ScopeOption]
+    ) -> "Promotion":
+        """Look through short-term memory once: the newest `window` memories of each user, and tagged notes.
+
+        What is recent, mentioned often and sure becomes a semantic memory, `derived_from` the old one; what
+        is cold is archived. Both can be undone. Needs the package memorywire-consolidate.
+        """
+        from memorywire.app.consolidators import promote
+
+        container = replace(await self._open(), consolidation=self._consolidation)
+        return await promote(self._scope(**options), container, window=window, dry_run=dry_run)
+
+    async def start_consolidation(
+        self, *, every: float = 60.0, window: int | None = None
+    ) -> "BackgroundWork":
+        """Call `promote` every so many seconds until `stop_consolidation` or `close`; returns the status."""
+        from memorywire.app.consolidators import start
+
+        await self.stop_consolidation()
+        container = replace(await self._open(), consolidation=self._consolidation)
+        work, self._work = await start(self._scope(), container, every=every, window=window)
+        return work
+
+    async def stop_consolidation(self) -> None:
+        """End the background work, if there is any."""
+        work, self._work = self._work, None
+        if work is not None:
+            await work.__aexit__(None, None, None)
+
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Search the memories for secrets and instructions; the report has kinds and places, no values."""
         from memorywire.pipeline.scan import scan
@@ -460,6 +493,7 @@ class Memory(Overseeing):
         """Flush and close the store. A second call, or one in a forked process, does nothing."""
         if self._mooring.adrift:
             return
+        await self.stop_consolidation()
         async with self._opening:
             self._closed = True
             container, self._container = self._container, None

@@ -22,7 +22,7 @@ from memorywire.model.answers import Chain, ChangeLog, Hit, HitSignature, Page, 
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
-from memorywire.model.consolidation import Dreamed
+from memorywire.model.consolidation import Dreamed, Promotion
 from memorywire.model.errors import (
     CapabilityUnsupported,
     InvalidRequest,
@@ -423,6 +423,17 @@ class Client(Memory):
         """As `Memory` answers, with the settings of the server; takes the right to manage."""
         body = self._payload(options, dry_run=dry_run)
         return self._read(Dreamed, "dream", await self._transport.ask("POST", "dream", body=body))
+
+    async def promote(
+        self, *, window: int | None = None, dry_run: bool = False, **options: Unpack[ScopeOption]
+    ) -> Promotion:
+        """As `Memory` answers; takes the right to manage."""
+        body = self._payload(options, window=window, dry_run=dry_run)
+        return self._read(Promotion, "promote", await self._transport.ask("POST", "promote", body=body))
+
+    async def start_consolidation(self, **options: Any) -> NoReturn:
+        """Not for a client: the server does this work, by its settings."""
+        raise CapabilityUnsupported("a server consolidates by itself", fix="memorywire serve --window 50")
 
     async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
         """As `Memory` answers; takes the right to manage."""

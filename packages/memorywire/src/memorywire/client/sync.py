@@ -74,11 +74,12 @@ from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Store
 
 if TYPE_CHECKING:  # loaded on first use
+    from memorywire.app.consolidators import BackgroundWork
     from memorywire.client.blocking_contracts import BlockingHarness, BlockingKeyValue, BlockingLayer
     from memorywire.client.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Event
-    from memorywire.model.consolidation import Dreamed
+    from memorywire.model.consolidation import Dreamed, Promotion
     from memorywire.model.oversight import Cleared, Recovered, Scanned
 
 A = TypeVar("A")
@@ -328,6 +329,24 @@ class Memory:
         deleted. Needs the package memorywire-consolidate.
         """
         return self._run(self._memory.dream(dry_run=dry_run, **options))
+
+    def promote(
+        self, *, window: int | None = None, dry_run: bool = False, **options: Unpack[ScopeOption]
+    ) -> "Promotion":
+        """Look through short-term memory once: the newest `window` memories of each user, and tagged notes.
+
+        What is recent, mentioned often and sure becomes a semantic memory, `derived_from` the old one; what
+        is cold is archived. Both can be undone. Needs the package memorywire-consolidate.
+        """
+        return self._run(self._memory.promote(window=window, dry_run=dry_run, **options))
+
+    def start_consolidation(self, *, every: float = 60.0, window: int | None = None) -> "BackgroundWork":
+        """Call `promote` every so many seconds until `stop_consolidation` or `close`; returns the status."""
+        return self._run(self._memory.start_consolidation(every=every, window=window))
+
+    def stop_consolidation(self) -> None:
+        """End the background work, if there is any."""
+        return self._run(self._memory.stop_consolidation())
 
     def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Search the memories for secrets and instructions; the report has kinds and places, no values."""

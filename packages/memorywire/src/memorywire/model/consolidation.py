@@ -12,6 +12,11 @@ from memorywire.model.record import Json, MemoryType, Record, Trust
 PIN = "pinned"
 OFF = "off"
 EVERY_SECONDS = 60.0
+SHORTEST, LONGEST = 0.1, 86_400.0  # seconds between two rounds
+WINDOW = 50
+"""How many of the newest memories are short-term, where nothing else is said."""
+
+WINDOW_MAX = 1_000
 DEFAULT_CONSOLIDATOR = "memorywire"
 
 _DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
@@ -77,8 +82,9 @@ class Spending(Struct, frozen=True, kw_only=True):
 class ConsolidationSettings(Struct, frozen=True, kw_only=True):
     """Settings of consolidation. `model` is an endpoint or `off`, with its `key`.
 
-    `consolidator` names the entry point that does the work. A server looks through what sessions noted every
-    `promote` seconds, and dreams each day at `night`, in minutes after midnight UTC; None: off.
+    `consolidator` names the entry point that does the work. A server looks through short-term memory every
+    `promote` seconds, and dreams each day at `night`, in minutes after midnight UTC; None: off. Short-term
+    are notes with the tag and, of each agent and user, the newest `window` memories.
     """
 
     retention: Retention = field(default_factory=Retention)
@@ -87,6 +93,7 @@ class ConsolidationSettings(Struct, frozen=True, kw_only=True):
     model: str = OFF
     key: str | None = None
     promote: float | None = EVERY_SECONDS
+    window: int = 0
     night: int | None = None
     consolidator: str = DEFAULT_CONSOLIDATOR
 
@@ -176,6 +183,26 @@ class RunResult(Struct, frozen=True, kw_only=True):
         }
         document |= {} if self.run is None else {"run": self.run}
         return document | ({} if self.probes is None else {"probes": self.probes})
+
+
+class Promoted(Struct, frozen=True, kw_only=True):
+    """A short-term memory and the long-term one it became; a rehearsal has no `into` for a new one."""
+
+    id: str
+    into: str | None = None
+
+
+class Promotion(Struct, frozen=True, kw_only=True):
+    """One round over `memories` short-term ones: which were promoted and which archived.
+
+    `staged` ones wait for a person, `refused` ones a rule keeps as they are.
+    """
+
+    memories: int
+    promoted: tuple[Promoted, ...] = ()
+    archived: tuple[str, ...] = ()
+    staged: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 class SessionRule(Struct, frozen=True, kw_only=True):

@@ -188,6 +188,11 @@ async def plan_expire(request: Expire, context: Context) -> Plan:
 
 async def archive(record: Record, context: Context) -> None:
     """Archive this version, judged as if it were forgotten; raises Conflict when it is no longer current."""
+    await commit_one(plan_archive(record, context), context)
+
+
+def plan_archive(record: Record, context: Context) -> Plan:
+    """The change that archives this version, as the plan of a forget."""
     now = context.clock()
     change = Change(
         id=context.mint(),
@@ -196,7 +201,7 @@ async def archive(record: Record, context: Context) -> None:
         at=now,
         put=(with_standing(record, Standing.ARCHIVED, now),),
     )
-    await commit_one(Plan(change=change, request=Forget(scope=record.scope, ids=(record.id,))), context)
+    return Plan(change=change, request=Forget(scope=record.scope, ids=(record.id,)))
 
 
 def with_standing(record: Record, standing: Standing, now: int) -> Put:

@@ -17,7 +17,7 @@ from memorywire_server.console.page import Form, Page, PageGroup, Section, View,
 from memorywire_server.console.render import day_ms, plain
 from memorywire_server.console.sessions import Note
 from memorywire_server.http import audit
-from memorywire_server.http.dream import dream
+from memorywire_server.http.dream import dream, promote
 from memorywire_server.http.requests import parameters_of
 
 _PAGE = 50
@@ -165,6 +165,16 @@ async def dream_now(page: Page, form: Form) -> Response:
     return page.go(page.link("/dreams", agent=agent), Note(text=f"{done}; {waiting} for a person."))
 
 
+async def promote_now(page: Page, form: Form) -> Response:
+    """Look through the short-term memories of an agent once."""
+    agent = form.text("agent")
+    document = await promote(page.console.service, page.caller, {"agent_id": agent})
+    done = f"{len(document['promoted'])} promoted, {len(document['archived'])} archived"
+    waiting = f"{len(document['staged'])} for a person"
+    looked = counted(document["memories"], "short-term memory", "short-term memories")
+    return page.go(page.link("/dreams", agent=agent), Note(text=f"{looked}: {done}, {waiting}."))
+
+
 async def run(page: Page) -> Response:
     """All of one run: each step, and each memory as it was before beside what it is after."""
     page.caller.require(Right.READ)
@@ -214,6 +224,7 @@ DREAMS = PageGroup(
         View(path="/dreams", look=dreams, of_agent=True),
         View(path="/dreams/run", look=run),
         View(path="/dreams/now", do=dream_now),
+        View(path="/dreams/promote", do=promote_now),
     ),
     section=Section(path="/dreams", title="Consolidation", right=Right.REVIEW),
 )
