@@ -27,11 +27,19 @@ if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire_server.mcp.tools import OpenService
 
 
+tools_option = option(
+    "--tools GROUP",
+    "Also offer the tools of a group: kv, layer or procedures; repeatable; default: the settings.",
+    multiple=True,
+)
+
+
 @click.command("mcp")
 @option("--print-config", "Print the settings for common clients.")
+@tools_option
 @option("--no-ask", "Never ask about held changes through the client.")
 @shared
-def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
+def mcp_command(cli: CliContext, print_config: bool, tools: tuple[str, ...], no_ask: bool) -> None:
     """Serve the memory of one agent over MCP (stdio).
 
     The client that starts the server selects the memory with --agent and --user; the model cannot. Held
@@ -54,6 +62,7 @@ def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     import gc
 
     gc.disable()  # imports create many objects and no garbage: 10 % faster without
+    from memorywire_server.mcp.groups import choose_groups
     from memorywire_server.mcp.server import serve_stdio
 
     gc.enable()
@@ -72,9 +81,11 @@ def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
             decided_with=partial(absolute.suggest, "review", "show"),
         )
 
+    choose_groups(groups := tools or cli.settings.mcp_tools)
+
     async def serve() -> None:
         async with _open_lazily(cli) as open_service:
-            await serve_stdio(open_service, build_session)
+            await serve_stdio(open_service, build_session, groups)
 
     asyncio.run(serve())
 

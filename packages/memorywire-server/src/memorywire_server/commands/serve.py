@@ -21,6 +21,7 @@ from memorywire.model.clock import system_clock
 from memorywire.model.consolidation import OFF, WINDOW_MAX, ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.text import install_hint
+from memorywire_server.commands.mcp import tools_option
 
 if TYPE_CHECKING:
     from memorywire.app import Container
@@ -177,6 +178,7 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 @option("--oidc-keys FILE|URL", "The public keys of the provider, as JWKS.")
 @add_mount_options
 @background_options
+@tools_option
 @option("--demo", "Serve made-up demo data to try the console.")
 @option("--conformance", "Serve an empty memory to the tests of `memorywire conformance`.")
 @option("--quiet", "Do not log requests to standard error.")
@@ -190,6 +192,7 @@ def serve_command(
     max_body: int,
     max_connections: int,
     proxies: tuple[str, ...],
+    tools: tuple[str, ...],
     demo: bool,
     quiet: bool,
     **rest: Any,
@@ -212,6 +215,7 @@ def serve_command(
     from memorywire_server.http.endpoint import Limits
     from memorywire_server.http.metrics import to_stderr
     from memorywire_server.http.serve import Address, Serving
+    from memorywire_server.mcp.groups import choose_groups
     from memorywire_server.telemetry import json_logs
 
     background = {name: rest.pop(name) for name in ("promote", "window", "night")}
@@ -223,7 +227,9 @@ def serve_command(
     if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
         raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
     provider = Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
-    apps = _MountedApps(address, provider, limits, added, stage=stage)
+    groups = tools or cli.settings.mcp_tools
+    choose_groups(groups)
+    apps = _MountedApps(address, provider, limits, added, groups, stage=stage)
     with _require_oidc(), _open_settings(cli, demo=demo, tested=stage is not None) as server_cli:
         serving = Serving(
             address=apps.address,
@@ -324,6 +330,7 @@ class _MountedApps(Struct):
     provider: "Provider | None"
     limits: "Limits"
     added: "list[OpenMounts]" = field(default_factory=list)
+    groups: tuple[str, ...] = ()
     background: "BackgroundWork | None" = None
     needs_token: bool = False
     stage: "Stage | None" = None
@@ -342,7 +349,8 @@ class _MountedApps(Struct):
         mounts = [store_mount(container), console.mounted]
         if self.stage is not None:
             mounts.append(hook_mount(self.stage))
-        mounts.append(mcp_mount(container, self.limits, provider=self.provider))
+        mcp = mcp_mount(container, self.limits, provider=self.provider, groups=self.groups)
+        mounts.append(mcp)
         if self.provider is not None:
             mounts.append(metadata_mount(self.provider, PATH))
         for open_mounts in self.added:

@@ -79,19 +79,23 @@ def _describe_error(error: MemorywireError) -> Item:
 async def trigger(request: Request, service: Service) -> Response:
     """Take one step of a procedure and save it."""
     body = await read_checked_body("trigger.request", request, service)
-    caller, id = caller_of(request), get_parameters(request)["id"]
-    permit("remember", body, caller)
-
-    async def step() -> dict[str, Json]:
-        procedure = await Procedure.load(_CallerMemory(service, caller, body), id)
-        state = procedure.trigger(body["trigger"], **body.get("facts", {}))
-        return {"state": state, "receipt": encode(await procedure.save())}
-
-    answer = await service.finish(step())
+    answer = await take_step(service, caller_of(request), get_parameters(request)["id"], body)
     return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
 
-class _CallerMemory:
+async def take_step(service: Service, caller: Caller, id: str, body: Mapping[str, Json]) -> Item:
+    """The state after the trigger in the body, and the receipt of the procedure's new version."""
+    permit("remember", dict(body), caller)
+
+    async def step() -> Item:
+        procedure = await Procedure.load(CallerMemory(service, caller, body), id)
+        state = procedure.trigger(body["trigger"], **body.get("facts", {}))
+        return {"state": state, "receipt": encode(await procedure.save())}
+
+    return await service.finish(step())
+
+
+class CallerMemory:
     """The verbs that a procedure needs, of one agent and as one caller."""
 
     def __init__(self, service: Service, caller: Caller, scope: Mapping[str, Json]) -> None:

@@ -1,6 +1,6 @@
 """MCP over HTTP: an application that the HTTP server mounts behind its middleware."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -105,11 +105,12 @@ def mcp_mount(
     *,
     extend: Callable[[Server[Any]], None] = lambda _: None,
     provider: Provider | None = None,
+    groups: Sequence[str] = (),
 ) -> MountedApp:
     """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
 
-    `extend` can add tools to the server. With a `provider`, a client without a token is told where to sign
-    in; it then reads `metadata_mount`.
+    `extend` can add tools to the server; `groups` names tools of its own. With a `provider`, a client
+    without a token is told where to sign in; it then reads `metadata_mount`.
     """
     bounds = limits or Limits()
     service = Service(container, bounds)
@@ -125,7 +126,7 @@ def mcp_mount(
         """A client without a token is told where to find the provider."""
         return _Challenge(error, PATH) if isinstance(error, Unauthenticated) else as_problem(error)
 
-    server = build_server(open_service, who)
+    server = build_server(open_service, who, groups=groups)
     extend(server)
     manager = _Sessions(
         server,

@@ -93,6 +93,13 @@ def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Js
     return {**kinds, **items, **({"properties": parts} if parts else {}), **description}
 
 
+def brief(field: Mapping[str, Json]) -> dict[str, Json]:
+    """A field of another contract: its type, its values and its description."""
+    items = {"items": _keep_type(field["items"])} if "items" in field else {}
+    words = {"description": field["description"]} if "description" in field else {}
+    return {**_keep_type(field), **items, **words}
+
+
 def _keep_type(schema: Mapping[str, Json]) -> dict[str, Json]:
     return {key: schema[key] for key in ("type", "enum") if key in schema}
 

@@ -1,7 +1,7 @@
 """The MCP server: tools, resources, a prompt and the extension, over a container that opens on first use."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import mcp_types as types
@@ -19,6 +19,7 @@ from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, MemoryType
 from memorywire.wire import spec
 from memorywire_server.mcp.elicit import decide, resume, settle
+from memorywire_server.mcp.groups import GroupTool, choose_groups
 from memorywire_server.mcp.resources import (
     PROMPTS,
     TEMPLATES,
@@ -79,10 +80,15 @@ INSTRUCTIONS = (
 )
 
 
-def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.urandom) -> Server[Any]:
-    """A server of either era of the protocol; `who` tells whose request it is."""
+def build_server(
+    open_service: OpenService, who: Who, *, groups: Sequence[str] = (), entropy: Entropy = os.urandom
+) -> Server[Any]:
+    """A server of either era of the protocol; `who` tells whose request it is.
+
+    `groups` names the groups of tools that it has beside the usual ones.
+    """
     stable = CacheHint(ttl_ms=3_600_000, scope="public")
-    handlers = _Handlers(Runner(open_service=open_service), who)
+    handlers = _Handlers(Runner(open_service=open_service), who, choose_groups(groups))
     server: Server[Any] = Server(
         NAME,
         version=__version__,
@@ -129,24 +135,29 @@ def build_server(open_service: OpenService, who: Who, *, entropy: Entropy = os.u
 class _Handlers:
     """The handlers that the protocol names."""
 
-    def __init__(self, runner: Runner, who: Who) -> None:
+    def __init__(self, runner: Runner, who: Who, groups: Mapping[str, GroupTool]) -> None:
         self.runner = runner
         self._who = who
+        self._groups = groups
         self._listeners = Listeners(runner)
 
     async def list_tools(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool(operation) for operation in CARDS])
+        others = [one.describe(name) for name, one in self._groups.items()]
+        return types.ListToolsResult(tools=[*map(tool, CARDS), *others])
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if params.name not in CARDS:
-            names = ", ".join(CARDS)
+        if params.name not in CARDS and params.name not in self._groups:
+            names = ", ".join((*CARDS, *self._groups))
             raise MCPError(code=types.INVALID_PARAMS, message=f"there is no such tool; there are: {names}")
         session, arguments = self._who(context), params.arguments or {}
         try:
+            if params.name in self._groups:
+                service = await self.runner.open_service()
+                return await self._groups[params.name].call(service, session, dict(arguments))
             if params.request_state is not None:
                 return await resume(params.request_state, params.input_responses, session, self.runner)
             answer = await self.runner.ask(params.name, arguments, session)
@@ -193,8 +204,10 @@ class _Handlers:
         return await self._listeners.listen(context, params, self._who(context))
 
 
-async def serve_stdio(open_service: OpenService, session: Callable[[], AgentSession]) -> None:
+async def serve_stdio(
+    open_service: OpenService, session: Callable[[], AgentSession], groups: Sequence[str] = ()
+) -> None:
     """Serve on stdio until the client closes it; `session` returns the session of each request."""
-    server = build_server(open_service, lambda _: session())
+    server = build_server(open_service, lambda _: session(), groups=groups)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

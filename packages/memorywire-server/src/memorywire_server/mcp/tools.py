@@ -1,6 +1,7 @@
 """The tools of an agent: the five operations, context and get, as the model reads about them."""
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -78,12 +79,16 @@ CARDS: Mapping[str, Card] = {
 
 def tool(operation: str) -> Tool:
     """The operation as a tool, in the words of its card and with the fields of the wire."""
-    card = CARDS[operation]
+    return describe(operation, CARDS[operation], tool_schema(operation))
+
+
+def describe(name: str, card: Card, schema: dict[str, Json]) -> Tool:
+    """A tool in the words of its card."""
     return Tool(
-        name=operation,
+        name=name,
         title=card.title,
         description=card.says,
-        input_schema=tool_schema(operation),
+        input_schema=schema,
         annotations=ToolAnnotations(
             title=card.title,
             read_only_hint=card.reads,
@@ -114,6 +119,23 @@ def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) ->
     if document["pending_approval"] and document["approval_url"] is None:
         command = decided_with(document["proposal_id"])
         result.content.append(TextContent(text=f"It waits for a person, who decides with: {command}"))
+    return result
+
+
+def read_result(document: dict[str, Json]) -> CallToolResult:
+    """What a tool read, structured; as text between fences, because others may have written it."""
+    from memorywire.search.render import render_lines
+
+    return _result(render_lines([write_json(document)], sys.maxsize)[1], document)
+
+
+def write_result(document: dict[str, Json], decided_with: Callable[[str], str]) -> CallToolResult:
+    """What a tool wrote; the text also says how a person decides about what is held."""
+    result = _result(write_json(document), document)
+    held = document.get("receipt", document).get("proposal_id")
+    if held is not None:
+        text = f"It waits for a person, who decides with: {decided_with(held)}"
+        result.content.append(TextContent(text=text))
     return result
 
 

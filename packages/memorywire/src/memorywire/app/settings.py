@@ -256,6 +256,7 @@ _KEYS = {
     "extractor_calls": "extractor_calls",
     "console": "console",
     "witness": "witnesses",
+    "mcp_tools": "mcp_tools",
     "router": "router",
     "dream": "consolidation",
 }
@@ -285,6 +286,7 @@ class Settings(Confidential, frozen=True, kw_only=True):
     personal_data: str = KEEP
     console: str | None = None
     witnesses: tuple[str, ...] = ()
+    mcp_tools: tuple[str, ...] = ()
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = None
@@ -364,6 +366,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         personal_data=personal_data,
         console=values.get("console"),
         witnesses=_split_list(values.get("witnesses", ())),
+        mcp_tools=_split_list(values.get("mcp_tools", ())),
         several=several_from(values.get("router", {}), env),
         extractor=values.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
