@@ -43,6 +43,7 @@ class Trace:
 
     def __init__(self, traceparent: str | None) -> None:
         self._traceparent = traceparent
+        self.named = traceparent is not None and _TRACEPARENT.fullmatch(traceparent) is not None
 
     @cached_property
     def id(self) -> str:
@@ -70,6 +71,7 @@ def open_span(operation: str) -> Iterator[Tell]:
     ) as span:
         current = current_trace.get()
         if current is not None:  # logs and spans of a request have one id
+            current.named = True
             current.id = trace.format_trace_id(span.get_span_context().trace_id)
         try:
             yield lambda answer: span.set_attributes(_describe(answer))

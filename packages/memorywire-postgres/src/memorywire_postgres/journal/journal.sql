@@ -171,6 +171,9 @@ WHERE tenant = %(tenant)s
   AND (%(user)s IS NULL OR "user" = %(user)s)
   AND (%(before)s IS NULL OR id < %(before)s)
   AND (%(quoted)s IS NULL OR says(hits, %(quoted)s))
+  AND (%(session_id)s IS NULL OR details::json ->> 'session_id' = %(session_id)s)
+  AND (%(run_id)s IS NULL OR details::json ->> 'run_id' = %(run_id)s)
+  AND (%(trace_id)s IS NULL OR details::json ->> 'trace_id' = %(trace_id)s)
 ORDER BY id DESC LIMIT nullif(%(limit)s, -1);
 
 -- name: waiting_by_agent

@@ -37,9 +37,12 @@ from memorywire_server.http.routes import (
     properties,
     resolve_schema,
 )
-from memorywire_server.telemetry import open_span
+from memorywire_server.telemetry import current_trace, open_span
 
 T = TypeVar("T")
+
+_TRACED = frozenset({"recall", "context"})
+"""Operations that are noted with the trace of their request."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -97,6 +100,9 @@ class Service:
         """As `call`, with the answer as a value instead of JSON."""
         with open_span(operation) as tell:
             permit(operation, payload, caller)
+            trace = current_trace.get()
+            if operation in _TRACED and trace is not None and trace.named:
+                payload = {"trace_id": trace.id, **payload}
             work = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
             answer = await self.finish(work)
             tell(answer)

@@ -52,6 +52,7 @@ _FRIENDLY = (
     Wire("GET", "/v0/proposals", "proposals"),
     Wire("GET", "/v0/proposals/{proposal_id}", "proposal", "proposal_id"),
     Wire("POST", "/v0/proposals/{proposal_ids}/decision", "decide", "proposal_ids"),
+    Wire("GET", "/v0/recalls", "recalls"),
     Wire("GET", "/v0/recalls/{recall_id}", "why", "recall_id"),
     Wire("GET", "/v0/rules", "rules"),
     Wire("PUT", "/v0/rules", "set_rules"),

@@ -6,7 +6,7 @@ from functools import cache
 from memorywire.model.record import Json
 from memorywire.wire import spec
 
-SCOPE = frozenset({"agent_id", "user_id", "scope", "team"})
+SCOPE = frozenset({"agent_id", "user_id", "scope", "team", "run_id", "trace_id"})
 """Fields that the connection decides, and that the model cannot choose."""
 
 _KNOWN = frozenset({"agent_id"})

@@ -10,8 +10,9 @@ from memorywire.cli.context import Answer, CliContext, scoped, shared
 from memorywire.cli.hints import note_empty_scope, note_filter_doubts
 from memorywire.cli.ids import resolve_memory_id, resolve_recall_id
 from memorywire.cli.inputs import TYPES, limit_option, option, parse_json_object
-from memorywire.cli.recall import format_content, has_special_trust
+from memorywire.cli.recall import format_content, has_special_trust, origin_options
 from memorywire.cli.terminal import clean, clean_lines, format_entries, format_table, format_time
+from memorywire.model.proposal import ORIGIN
 from memorywire.model.record import Json
 
 _TIMES = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "recalled_at"})
@@ -84,15 +85,39 @@ def history_command(cli: CliContext, id_: str) -> None:
 
 
 @click.command("why")
-@click.argument("recall_id", metavar="RECALL")
+@click.argument("recall_id", metavar="RECALL", required=False)
+@origin_options
+@option("--limit N", "List at most N; default: 20.", type=int)
 @shared
-def why_command(cli: CliContext, recall_id: str) -> None:
+def why_command(cli: CliContext, recall_id: str | None, **filters: Json) -> None:
     """Show the results of an earlier recall, as they were then.
 
-    A recall on a terminal prints its id; `memorywire audit log --operation recall` lists them.
+    Without RECALL, list the newest recalls: all, or those of a session, run or trace.
     """
+    given = {name: value for name, value in filters.items() if value is not None}
+    if recall_id is None:
+        answer = cli.readable_memory().call("recalls", {**cli.typed_scope(), **given})
+        cli.show(answer, _render_recalls)
+        return
+    if given:
+        raise click.UsageError("a recall that is named needs no filter")
     request = {**cli.typed_scope(), "recall_id": resolve_recall_id(cli, recall_id)}
     cli.show(cli.readable_memory().call("why", request), _render_why)
+
+
+def _render_recalls(answer: Answer) -> list[str]:
+    rows = [
+        [
+            format_time(one["at"]),
+            one["recall_id"],
+            *(one.get(name, "") for name in ORIGIN),
+            one["count"],
+            one.get("query", "(erased)"),
+        ]
+        for one in answer["items"]
+    ]
+    headers = ["AT", "RECALL", "SESSION", "RUN", "TRACE", "HITS", "QUERY"]
+    return format_table(headers, rows, elastic="QUERY", empty="no recalls")
 
 
 @click.command("agents")

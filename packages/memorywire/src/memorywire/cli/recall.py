@@ -11,6 +11,7 @@ from memorywire.cli.inputs import (
     PAST,
     TYPES,
     TextCommand,
+    add_options,
     approval_option,
     option,
     parse_json_object,
@@ -32,6 +33,14 @@ _DOUBTS = {
 }
 _WIDTH = 100  # columns of the content of a near miss
 _ROUNDING = 1e-6
+
+
+origin_options = add_options(
+    option("--session ID", "The session that asks.", name="session_id"),
+    option("--run ID", "The run that asks.", name="run_id"),
+    option("--trace ID", "The trace of the request.", name="trace_id"),
+)
+"""Noted with a recall; `why` lists recalls by them."""
 
 
 @click.command("recall", cls=TextCommand)
@@ -59,6 +68,7 @@ _ROUNDING = 1e-6
 )
 @option("--dedup", "What to do with hits that repeat a better one.", type=_DEDUP)
 @option("--dedup-threshold 0..1", "How similar they are; default: 0.95.", type=float)
+@origin_options
 @option("--explain", "Show the signals of every score, and the near misses.")
 @option("--sign", "Sign the hits with the ledger's key; see `audit verify-hit`.")
 @approval_option

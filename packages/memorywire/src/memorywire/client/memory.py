@@ -247,7 +247,7 @@ class Memory(Overseeing):
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
         `dedup`, `max_tokens`, `quorum_k`, `explain`, `sign` (`verify_hit` checks the hits),
-        `approval_required`, `user_id`, `scope`, `team`.
+        `approval_required`, `user_id`, `scope`, `team`, and what asks: `session_id`, `run_id`, `trace_id`.
         """
         payload = self._payload(options, query=query)
         if "scope" not in payload:
@@ -265,7 +265,8 @@ class Memory(Overseeing):
         The prompt is a text, or the messages so far. The block's `text` costs at most `budget` tokens. It has
         memories of the user, and of the agent those that belong to no user.
 
-        Options: `recent` (the last messages of the session, or of any), `session_id`, `user_id`.
+        Options: `recent` (the last messages of the session, or of any), `session_id`, `run_id`, `trace_id`,
+        `user_id`.
         """
         fields = read_prompt(prompt)
         return await self._ask(ContextBlock, "context", self._payload(options, budget=budget, **fields))

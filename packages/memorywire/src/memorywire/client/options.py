@@ -60,7 +60,15 @@ class RememberOptions(ScopeOption, total=False):
     pinned: bool
 
 
-class RecallOptions(ScopeOption, total=False):
+class _Origin(TypedDict, total=False):
+    """What a recall is asked for: `why` tells it, and `recalls` selects by it."""
+
+    session_id: str
+    run_id: str
+    trace_id: str
+
+
+class RecallOptions(ScopeOption, _Origin, total=False):
     scope: Literal["user", "agent", "user_and_agent", "team", "all"]
     team: str
     k: int
@@ -81,8 +89,7 @@ class RecallOptions(ScopeOption, total=False):
     sign: bool
 
 
-class ContextOptions(ScopeOption, total=False):
-    session_id: str
+class ContextOptions(ScopeOption, _Origin, total=False):
     recent: int
 
 
@@ -163,7 +170,7 @@ class ListOptions(FacetOptions, total=False):
     order: Literal["oldest", "newest"]
 
 
-class RecallsOptions(ReachOptions, total=False):
+class RecallsOptions(ReachOptions, _Origin, total=False):
     memory_id: str
     before: str
     limit: int

@@ -232,7 +232,7 @@ class Memory:
         Options: `k` (at most so many), `types`, `filter`, `fresher_than_days`, `min_relevance` (a number,
         `auto` or `off`), `as_of` (an earlier time), `include` (`archived`), `hops`, `fusion`, `rank`,
         `dedup`, `max_tokens`, `quorum_k`, `explain`, `sign` (`verify_hit` checks the hits),
-        `approval_required`, `user_id`, `scope`, `team`.
+        `approval_required`, `user_id`, `scope`, `team`, and what asks: `session_id`, `run_id`, `trace_id`.
         """
         return self._run(self._memory.recall(query, **options))
 
@@ -247,7 +247,8 @@ class Memory:
         The prompt is a text, or the messages so far. The block's `text` costs at most `budget` tokens. It has
         memories of the user, and of the agent those that belong to no user.
 
-        Options: `recent` (the last messages of the session, or of any), `session_id`, `user_id`.
+        Options: `recent` (the last messages of the session, or of any), `session_id`, `run_id`, `trace_id`,
+        `user_id`.
         """
         return self._run(self._memory.context(prompt, budget, **options))
 

@@ -27,7 +27,7 @@ from memorywire.journal.signer import Signer
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError
-from memorywire.model.proposal import OutboxEntry, Proposal, RecallNote
+from memorywire.model.proposal import ORIGIN, OutboxEntry, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 
 if TYPE_CHECKING:
@@ -287,14 +287,18 @@ class Journal:
         agent: str | None = None,
         user: str | None = None,
         memory: str | None = None,
+        origin: Mapping[str, str | None] = {},
         before: str | None = None,
         limit: int,
     ) -> list[RecallNote]:
-        """The newest recalls, before the one of that id; only those that handed out `memory`, if named."""
+        """The newest recalls, before the one of that id.
+
+        Only those that handed out `memory`, and of the session, run and trace of `origin`, if named.
+        """
         await self.settle()
         quoted = None if memory is None else json.dumps(memory)
         filters = {"tenant": tenant, "agent": agent, "user": user, "quoted": quoted}
-        page = {"before": before, "limit": limit}
+        page = {"before": before, "limit": limit, **dict.fromkeys(ORIGIN), **origin}
         return await self.backend.read(partial(recall_log.list_recalls, filters=filters | page))
 
     async def count_recalled(

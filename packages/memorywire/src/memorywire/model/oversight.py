@@ -36,10 +36,16 @@ class Facets(Struct, frozen=True, kw_only=True):
 
 
 class Recalls(Struct, frozen=True, kw_only=True):
-    """The newest recalls, before the one named `before`; only those that returned `memory_id`, if given."""
+    """The newest recalls, before the one named `before`.
+
+    Only those that returned `memory_id`, and of this session, run and trace, if given.
+    """
 
     reach: Reach
     memory_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    trace_id: str | None = None
     before: str | None = None
     limit: int = 20
 
@@ -88,6 +94,9 @@ class RecallSummary(Struct, frozen=True, kw_only=True):
     verdict: str
     count: int
     query: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    trace_id: str | None = None
 
 
 class RecallPage(Struct, frozen=True, kw_only=True):
@@ -276,6 +285,9 @@ class Reasons(Struct, frozen=True, kw_only=True):
     results: tuple[Given, ...]
     query: str | None = None
     as_of: int | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    trace_id: str | None = None
     feedback: tuple[Judged, ...] = ()
 
 

@@ -167,6 +167,16 @@ class RecallNote(Struct, frozen=True, kw_only=True):
     verdict: str
     hits: tuple[tuple[str, int, float], ...]
     details: Mapping[str, Json] | None = None
+    """`as_of`, and the session, run and trace that it was asked for, as far as they were given."""
+
+    @property
+    def origin(self) -> dict[str, Json]:
+        """The session, run and trace that the recall was asked for, as far as they were given."""
+        details = self.details or {}
+        return {name: details[name] for name in ORIGIN if name in details}
+
+
+ORIGIN = ("session_id", "run_id", "trace_id")
 
 
 ERASE = "erase"

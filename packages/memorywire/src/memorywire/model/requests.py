@@ -123,6 +123,10 @@ class Recall(Struct, frozen=True, kw_only=True):
     """Without one, the user that the scope names, or all users of the agent."""
     approval_required: bool = False
     sign: bool = False
+    session_id: str | None = None
+    run_id: str | None = None
+    trace_id: str | None = None
+    """What the recall was asked for; it is noted with the recall, and selects no memory."""
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -144,6 +148,8 @@ class BuildContext(Struct, frozen=True, kw_only=True):
     budget: int = 512
     session_id: str | None = None
     recent: int = 0
+    run_id: str | None = None
+    trace_id: str | None = None
 
 
 class ReadProfile(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from memorywire.model.oversight import (
     RecallSummary,
     Why,
 )
-from memorywire.model.proposal import Reach, RecallNote
+from memorywire.model.proposal import ORIGIN, Reach, RecallNote
 from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
@@ -70,6 +70,7 @@ async def recalls(request: Recalls, context: Context) -> RecallPage:
         agent=reach.agent,
         user=reach.user,
         memory=request.memory_id,
+        origin={name: getattr(request, name) for name in ORIGIN},
         before=request.before,
         limit=request.limit,
     )
@@ -175,6 +176,7 @@ def _build_summary(note: RecallNote) -> RecallSummary:
         verdict=note.verdict,
         count=len(note.hits),
         query=note.query or None,
+        **note.origin,
     )
 
 
@@ -224,6 +226,7 @@ async def why(request: Why, context: Context) -> Reasons:
         results=tuple([await _read_version(agent, *hit, context) for hit in note.hits]),
         query=note.query or None,
         as_of=None if note.details is None else note.details.get("as_of"),
+        **note.origin,
         feedback=await read_feedback(note, context),
     )
 

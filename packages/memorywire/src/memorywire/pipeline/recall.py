@@ -17,7 +17,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import ApprovalPending, Refused
-from memorywire.model.proposal import Proposal, RecallNote, State
+from memorywire.model.proposal import ORIGIN, Proposal, RecallNote, State
 from memorywire.model.query import (
     DAMAGED_VECTORS,
     EVERYTHING,
@@ -29,7 +29,7 @@ from memorywire.model.query import (
     Where,
     owned_by,
 )
-from memorywire.model.record import RECALLABLE, Scope, Standing
+from memorywire.model.record import RECALLABLE, Json, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
 from memorywire.pipeline.candidates import (
     MEASURED,
@@ -99,6 +99,16 @@ def redact_query(request: Recall, context: Context) -> str:
     return governance.redactor.text(query)[0]
 
 
+def _describe_origin(request: Recall, context: Context) -> dict[str, Json]:
+    """What else is noted of a recall, without secrets."""
+    details: dict[str, Json] = {} if request.as_of is None else {"as_of": request.as_of}
+    for name in ORIGIN:
+        value = getattr(request, name)
+        if value is not None:
+            details[name] = context.without_secrets(value)
+    return details
+
+
 def log_recall(
     id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, context: Context
 ) -> None:
@@ -114,7 +124,7 @@ def log_recall(
         query=query,
         verdict=verdict.value,
         hits=tuple([(hit.record.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
-        details={"as_of": request.as_of} if request.as_of is not None else None,
+        details=_describe_origin(request, context) or None,
     )
     governance.journal.note_recall(note)
     governance.budget.spend(note)

@@ -175,6 +175,9 @@ class _PlainRecall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     min_relevance: Annotated[float, Meta(ge=0, le=1)] | Literal["auto", "off"] = "auto"
     explain: bool = False
     approval_required: bool = False
+    session_id: _Name = "-"
+    run_id: _Name = "-"
+    trace_id: _Name = "-"
 
 
 _PLAIN: Mapping[str, type[Struct]] = {"remember": _PlainRemember, "recall": _PlainRecall}

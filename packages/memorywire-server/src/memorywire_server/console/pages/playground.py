@@ -188,7 +188,24 @@ async def _write_copies(page: Page, payload: Mapping[str, Json]) -> list[tuple[s
     ]
 
 
+async def recalls(page: Page) -> Response:
+    """The newest recalls of an agent, a session, a run or a trace."""
+    names = ("agent_id", "user_id", "session_id", "run_id", "trace_id", "before")
+    query = {"agent_id" if name == "agent" else name: value for name, value in page.query.items() if value}
+    wanted = {name: query[name] for name in names if name in query}
+    found = await page.call("recalls", **wanted, limit=_RECALLS)
+    items = found["items"]
+    following = items[-1]["recall_id"] if len(items) == _RECALLS else None
+    return await page.show("recalls.html", rows=items, next=following)
+
+
+_RECALLS = 50
+
 PLAYGROUND = PageGroup(
-    views=(View(path="/playground", look=playground), View(path="/playground/feedback", do=feedback)),
+    views=(
+        View(path="/playground", look=playground),
+        View(path="/playground/feedback", do=feedback),
+        View(path="/recalls", look=recalls),
+    ),
     section=Section(path="/playground", title="Playground", right=Right.READ),
 )

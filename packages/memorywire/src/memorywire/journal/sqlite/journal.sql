@@ -171,6 +171,9 @@ WHERE tenant = :tenant
   AND (:user IS NULL OR user = :user)
   AND (:before IS NULL OR id < :before)
   AND (:quoted IS NULL OR instr(hits, :quoted))
+  AND (:session_id IS NULL OR details ->> '$.session_id' = :session_id)
+  AND (:run_id IS NULL OR details ->> '$.run_id' = :run_id)
+  AND (:trace_id IS NULL OR details ->> '$.trace_id' = :trace_id)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: waiting_by_agent

@@ -47,7 +47,16 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     """The block for a prompt, within its budget; empty if nothing in memory bears on it."""
     task = read_task(request)
     owners = Owners.AGENT if request.scope.user is None else Owners.USER_AND_AGENT
-    recall = Recall(scope=request.scope, query=task.query, k=POOL, min_relevance="off", owners=owners)
+    recall = Recall(
+        scope=request.scope,
+        query=task.query,
+        k=POOL,
+        min_relevance="off",
+        owners=owners,
+        session_id=request.session_id,
+        run_id=request.run_id,
+        trace_id=request.trace_id,
+    )
     await check_permission(recall, context)
     where = build_where(request.scope, context.clock())
     reading = asyncio.ensure_future(_find(where, STANDING, context))
