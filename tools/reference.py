@@ -41,6 +41,8 @@ _SETTINGS = {
     "witnesses": "Where to send each checkpoint of the ledger, separated by commas: `file:///PATH`, "
     "`https://HOST/PATH` (POST), `put+https://HOST/PATH` (an object store, PUT). "
     "See [how to audit](../how-to/audit.md#keep-a-checkpoint-elsewhere).",
+    "archive": "Where the ledger is [archived](../how-to/audit.md#archive-the-ledger): `file:///FOLDER` or "
+    "`s3+https://HOST/BUCKET/PREFIX`.",
     "mcp_tools": "Groups of [MCP tools](../how-to/mcp.md#groups-of-tools) beside the usual ones, with commas "
     "between: `kv`, `layer`, `procedures`.",
     "extractor": "What extracts facts from conversations: `auto`, `builtin`, `off`, or "

@@ -16,6 +16,7 @@ from memorywire.app import Container, Governance, Rules, open_container
 from memorywire.journal.operators import Operator, Registry, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
+from memorywire_server.archive import LedgerArchive
 from memorywire_server.auth import Provider
 from memorywire_server.http.app import MountedApp
 from memorywire_server.http.endpoint import Limits
@@ -152,6 +153,7 @@ def serving(
     proxies: tuple[str, ...] = (),
     provider: Provider | None = None,
     backends: Rules | None = None,
+    archive: Callable[[Container], LedgerArchive | None] = lambda _: None,
 ) -> Iterator[Server]:
     ready: Future[Server] = Future()
     lines: list[str] = []
@@ -181,6 +183,7 @@ def serving(
                     ready=opened,
                     log=lines.append,
                     provider=provider,
+                    archive=archive(container),
                 ),
                 stop,
             )

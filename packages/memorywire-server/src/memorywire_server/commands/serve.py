@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
@@ -20,12 +20,14 @@ from memorywire.cli.problems import UsageHint
 from memorywire.model.clock import system_clock
 from memorywire.model.consolidation import OFF, WINDOW_MAX, ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.text import install_hint
 from memorywire_server.commands.mcp import tools_option
 
 if TYPE_CHECKING:
     from memorywire.app import Container
     from memorywire.app.consolidators import BackgroundWork
+    from memorywire_server.archive import LedgerArchive
     from memorywire_server.auth import Provider
     from memorywire_server.conformance import Stage
     from memorywire_server.console.mount import Console
@@ -178,6 +180,13 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 @option("--oidc-keys FILE|URL", "The public keys of the provider, as JWKS.")
 @add_mount_options
 @background_options
+@option("--archive URL", "Archive the ledger in this folder or object store; default: the settings.")
+@option(
+    "--archive-every SECONDS",
+    "How often.",
+    type=click.FloatRange(min=1),
+    default=3600.0,
+)
 @tools_option
 @option("--demo", "Serve made-up demo data to try the console.")
 @option("--conformance", "Serve an empty memory to the tests of `memorywire conformance`.")
@@ -193,6 +202,8 @@ def serve_command(
     max_connections: int,
     proxies: tuple[str, ...],
     tools: tuple[str, ...],
+    archive: str | None,
+    archive_every: float,
     demo: bool,
     quiet: bool,
     **rest: Any,
@@ -211,7 +222,6 @@ def serve_command(
     """
     import asyncio
 
-    from memorywire_server.auth import Provider
     from memorywire_server.http.endpoint import Limits
     from memorywire_server.http.metrics import to_stderr
     from memorywire_server.http.serve import Address, Serving
@@ -223,13 +233,10 @@ def serve_command(
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
-    issuer, audience, keys = (rest[name] for name in ("oidc_issuer", "oidc_audience", "oidc_keys"))
-    if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
-        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
-    provider = Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
     groups = tools or cli.settings.mcp_tools
     choose_groups(groups)
-    apps = _MountedApps(address, provider, limits, added, groups, stage=stage)
+    apps = _MountedApps(address, _read_provider(rest), limits, added, groups, stage=stage)
+    apps.archive_url, apps.archive_every = archive or cli.settings.archive, archive_every
     with _require_oidc(), _open_settings(cli, demo=demo, tested=stage is not None) as server_cli:
         serving = Serving(
             address=apps.address,
@@ -239,11 +246,20 @@ def serve_command(
             console="/console",
             log=None if quiet or demo else to_stderr,
             provider=apps.provider,
-            **({} if stage is None else {"home": stage.home}),
+            home=(lambda: DEFAULT_TENANT) if stage is None else stage.home,
         )
         settings = override_background(server_cli.settings.consolidation, **background)
         with json_logs(to_stderr) if cli.as_json else nullcontext():
             asyncio.run(_serve(server_cli, serving, apps, settings))
+
+
+def _read_provider(options: dict[str, Any]) -> "Provider | None":
+    from memorywire_server.auth import Provider
+
+    issuer, audience, keys = (options[name] for name in ("oidc_issuer", "oidc_audience", "oidc_keys"))
+    if any((issuer, audience, keys)) and not all((issuer, audience, keys)):
+        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
+    return Provider(issuer=issuer, audience=audience, keys=keys) if issuer else None
 
 
 def _open_stage(tested: bool, host: str, demo: bool, provider: str | None) -> "Stage | None":
@@ -307,8 +323,25 @@ async def _serve(
                 click.echo(line, err=True)
         apps.needs_token = container.journal is None or await Operators(container.journal).has_any()
         apps.background = _open_background(container, settings)
-        async with apps.background.run_in_background() if apps.background else nullcontext():
+        apps.archive = _open_archive(container, apps)
+        serving = replace(serving, archive=apps.archive)
+        async with AsyncExitStack() as stack:
+            for work in (apps.background, apps.archive):
+                if work is not None:
+                    await stack.enter_async_context(work.run_in_background())
             await serve(container, serving)
+
+
+def _open_archive(container: "Container", apps: "_MountedApps") -> "LedgerArchive | None":
+    """Return the archive of the ledger, if one is named."""
+    import os
+
+    from memorywire_server.archive import LedgerArchive, open_place
+
+    if apps.archive_url is None or container.journal is None:
+        return None
+    place = open_place(apps.archive_url, os.environ)
+    return LedgerArchive(container.journal, place, container.context.clock, every=apps.archive_every)
 
 
 def _open_background(container: "Container", settings: "ConsolidationSettings") -> "BackgroundWork | None":
@@ -331,6 +364,9 @@ class _MountedApps(Struct):
     limits: "Limits"
     added: "list[OpenMounts]" = field(default_factory=list)
     groups: tuple[str, ...] = ()
+    archive_url: str | None = None
+    archive_every: float = 0.0
+    archive: "LedgerArchive | None" = None
     background: "BackgroundWork | None" = None
     needs_token: bool = False
     stage: "Stage | None" = None
@@ -343,7 +379,11 @@ class _MountedApps(Struct):
         from memorywire_server.mcp.mount import PATH, mcp_mount, metadata_mount
 
         console = console_mount(
-            container, local=self.address.local, provider=self.provider, tending=self.background
+            container,
+            local=self.address.local,
+            provider=self.provider,
+            tending=self.background,
+            archive=self.archive,
         )
         self.consoles.append(console)
         mounts = [store_mount(container), console.mounted]

@@ -19,6 +19,7 @@ from memorywire.app.container import Container
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire_server.archive import LedgerArchive
 from memorywire_server.auth import ANYBODY, Authenticator, Caller, Provider
 from memorywire_server.console import render
 from memorywire_server.console.page import (
@@ -95,6 +96,7 @@ def console_mount(
     local: bool,
     provider: Provider | None = None,
     tending: BackgroundWork | None = None,
+    archive: LedgerArchive | None = None,
     entropy: Entropy = os.urandom,
 ) -> Console:
     """Build the console over an open container.
@@ -115,6 +117,7 @@ def console_mount(
         sections=sections,
         growth=Growth(service),
         tending=tending,
+        archive=archive,
     )
 
     async def entry(scope: Scope) -> Caller | None:

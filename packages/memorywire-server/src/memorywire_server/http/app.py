@@ -204,6 +204,7 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
         build_route(service, "/v0/audit/verify", GET=audit.get_verdict),
         build_route(service, "/v0/audit/proof", GET=audit.get_proof),
         build_route(service, "/v0/audit/checkpoint", GET=audit.get_checkpoint),
+        build_route(service, "/v0/audit/archive", POST=audit.post_archive),
         build_route(service, "/v0/dream", POST=post_dream),
         build_route(service, f"{SIGNED}{{webhook_id}}", POST=post_review),
         build_route(service, "/v0/promote", POST=post_promote),

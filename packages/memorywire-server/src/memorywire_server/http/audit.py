@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
+from msgspec import to_builtins
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -135,6 +136,14 @@ async def get_proof(request: Request, service: Service) -> Response:
 
 async def get_checkpoint(request: Request, service: Service) -> Response:
     return as_json(await signed(service, caller_of(request)))
+
+
+async def post_archive(request: Request, service: Service) -> Response:
+    """Archive what is new in the ledger, where the settings of the server say."""
+    caller_of(request).require(Right.MANAGE, everywhere=True)
+    if service.archive is None:
+        raise unsupported("archive", "this server archives its ledger nowhere")
+    return as_json(to_builtins(await service.finish(service.archive.write())))
 
 
 async def get_export(request: Request, service: Service) -> Response:

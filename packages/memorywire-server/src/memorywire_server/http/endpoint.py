@@ -22,6 +22,7 @@ from memorywire.policy.patterns import names
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
 from memorywire.wire.validate import problem_of
+from memorywire_server.archive import LedgerArchive
 from memorywire_server.auth import Caller
 from memorywire_server.http.answers import ACCEPTED, MOVED, as_json, as_problem
 from memorywire_server.http.openapi import own_schemas
@@ -83,6 +84,7 @@ class Service:
         self.container = container
         self.journal: Journal = container.journal
         self.limits = limits
+        self.archive: LedgerArchive | None = None
         self.feed = Feed(container)
         self.closing = asyncio.Event()
         self._running: set[asyncio.Future[Any]] = set()

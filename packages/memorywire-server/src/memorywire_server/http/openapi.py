@@ -165,6 +165,7 @@ _SERVER = (
         more=(_SEQUENCE,),
     ),
     Address("/v0/audit/checkpoint", "get", "audit_checkpoint", "Sign the ledger and return the checkpoint."),
+    Address("/v0/audit/archive", "post", "audit_archive", "Archive what is new in the ledger."),
     Address("/v0/dream", "post", "dream", "Consolidate the memories of an agent once.", True),
     Address("/v0/reviews/{webhook_id}", "post", "review", _REVIEW, True),
     Address("/v0/promote", "post", "promote", "Look through short-term memory once.", True),

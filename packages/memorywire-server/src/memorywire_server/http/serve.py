@@ -20,6 +20,7 @@ from memorywire.journal.operators import Operators
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline.context import review_url
+from memorywire_server.archive import LedgerArchive
 from memorywire_server.auth import Provider
 from memorywire_server.http.app import MountedApp, build_app
 from memorywire_server.http.connections import Connection, Traffic
@@ -83,6 +84,7 @@ class Serving(Struct, frozen=True, kw_only=True):
     log: Log | None = to_stderr
     provider: Provider | None = None
     home: Callable[[], str] = lambda: DEFAULT_TENANT
+    archive: LedgerArchive | None = None
 
 
 class _Server(uvicorn.Server):
@@ -123,6 +125,7 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
             provider=serving.provider,
             home=serving.home,
         )
+        service.archive = serving.archive
         limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
         traffic = Traffic(limits, observer.metrics.refused.inc, proxies=address.proxies)
         observer.metrics.connections.set_function(lambda: traffic.open)

@@ -257,6 +257,7 @@ _KEYS = {
     "console": "console",
     "witness": "witnesses",
     "mcp_tools": "mcp_tools",
+    "archive": "archive",
     "router": "router",
     "dream": "consolidation",
 }
@@ -287,6 +288,7 @@ class Settings(Confidential, frozen=True, kw_only=True):
     console: str | None = None
     witnesses: tuple[str, ...] = ()
     mcp_tools: tuple[str, ...] = ()
+    archive: str | None = None
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = None
@@ -366,6 +368,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         personal_data=personal_data,
         console=values.get("console"),
         witnesses=_split_list(values.get("witnesses", ())),
+        archive=values.get("archive"),
         mcp_tools=_split_list(values.get("mcp_tools", ())),
         several=several_from(values.get("router", {}), env),
         extractor=values.get("extractor", DEFAULT_EXTRACTOR),

@@ -23,7 +23,7 @@ _SECTIONS = {
     "Memory": "remember recall context:prompt_context profile:prompt_context get:lookup list:lookup "
     "history:lookup agents:lookup users:lookup forget merge:forget expire:forget changes "
     "undo:changes kv layer procedure",
-    "Review and audit": "review policy why:lookup audit scan:recover recover erase:forget",
+    "Review and audit": "review policy why:lookup audit archive scan:recover recover erase:forget",
     "Serve": "serve mcp hook operator webhook call capabilities:about",
     "Move data": "export import:import_ import-lines:import_ migrate:import_ backup restore:backup",
     "Maintain": "doctor dream calibrate reembed debts backends conformance",
@@ -67,7 +67,7 @@ Its module may have EXAMPLES, as this one.
 """
 
 SATELLITES = {
-    **dict.fromkeys(("mcp", "operator", "serve", "webhook"), "memorywire-server"),
+    **dict.fromkeys(("archive", "mcp", "operator", "serve", "webhook"), "memorywire-server"),
     **dict.fromkeys(("bench", "calibrate", "eval"), "memorywire-evals"),
     "conformance": "memorywire-testing",
     "dream": "memorywire-consolidate",

@@ -44,6 +44,7 @@ async def health(page: Page, state: Any = None) -> Response:
         agents=agents,
         checked=state,
         tending=page.console.tending,
+        archive=page.console.archive,
     )
 
 
