@@ -26,7 +26,7 @@ _BROKEN = 1
 def archive_command(cli: CliContext, url: str | None, verify: bool, key: str | None) -> None:
     """Archive the ledger in the folder or object store URL; default: the settings.
 
-    Writes new entries and a signed checkpoint; nothing is ever replaced. Exits with 4 and writes nothing if
+    Writes new entries and a signed checkpoint; nothing is ever replaced. Exits with 3 and writes nothing if
     the ledger no longer agrees with the last archived checkpoint.
     """
     import asyncio

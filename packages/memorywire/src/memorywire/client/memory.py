@@ -369,11 +369,7 @@ class Memory(Overseeing):
     async def promote(
         self, *, window: int | None = None, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Promotion":
-        """Look through short-term memory once: the newest `window` memories of each user, and tagged notes.
-
-        What is recent, mentioned often and sure becomes a semantic memory, `derived_from` the old one; what
-        is cold is archived. Both can be undone. Needs the package memorywire-consolidate.
-        """
+        """Make the best of the newest `window` memories of each user semantic; archive what is cold."""
         from memorywire.app.consolidators import promote
 
         container = replace(await self._open(), consolidation=self._consolidation)
