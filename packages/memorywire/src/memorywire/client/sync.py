@@ -436,7 +436,7 @@ class Memory:
     def recalls(self, **options: Unpack[RecallsOptions]) -> RecallPage:
         """Return recalls, newest first; with `memory_id`, those that returned this memory.
 
-        Options: `memory_id`, `before`, `limit`, `user_id`, `all_agents`.
+        Options: `memory_id`, `session_id`, `run_id`, `trace_id`, `before`, `limit`, `user_id`, `all_agents`.
         """
         return self._run(self._memory.recalls(**options))
 
