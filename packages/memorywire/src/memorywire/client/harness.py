@@ -21,6 +21,7 @@ from memorywire.model.requests import Forget, Owners, RankWeights, Recall, Remem
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import archive, forget
 from memorywire.pipeline.recall import Chosen, recall
+from memorywire.pipeline.redact import redact_records
 from memorywire.pipeline.remember import remember
 from memorywire.search.embed import Embedder
 from memorywire.search.rank import score_recency
@@ -157,13 +158,15 @@ class Harness:
         context = await self._context("get")
         current = await self._current(id, context)
         if current is not None:
-            return _build_item(current, await self._holders(id, context))
+            (shown,) = await redact_records([current], self.scope, context)
+            return _build_item(shown, await self._holders(id, context))
         versions = (
             await context.store.history(self.scope, id) if isinstance(context.store, SupportsHistory) else []
         )
         if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
             return None
-        last = _build_item(versions[-1].record, await self._holders(id, context))
+        (shown,) = await redact_records([versions[-1].record], self.scope, context)
+        last = _build_item(shown, await self._holders(id, context))
         return replace(last, status=Status.SUPERSEDED)
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
@@ -209,7 +212,8 @@ class Harness:
         context = await self._context("list")
         where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
         async for record in context.all_matching(where):
-            yield _build_item(record, context.names)
+            (shown,) = await redact_records([record], self.scope, context)
+            yield _build_item(shown, context.names)
 
     async def _context(self, operation: str) -> Context:
         context = await (await self._container()).context.serving(self.scope)

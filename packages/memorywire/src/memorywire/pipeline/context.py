@@ -380,6 +380,12 @@ class Context(Struct, frozen=True, kw_only=True):
             raise unsupported("governance", "no journal is wired here")
         return self.governance
 
+    async def redacts(self, tenant: str) -> bool:
+        """Whether a rule of the tenant keeps from some callers what a memory says."""
+        return self.governance is not None and bool(
+            (await self.governance.rulebook.policy(tenant)).redactions
+        )
+
     def without_secrets(self, text: str | None) -> str | None:
         """What somebody says beside a memory (a reason, a note), as it may be written down."""
         return text if text is None or self.governance is None else self.governance.redactor.text(text)[0]

@@ -29,6 +29,7 @@ from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
 from memorywire.pipeline.context import Context, unsupported
+from memorywire.pipeline.redact import redact_records, redact_versions
 from memorywire.stores.contract import SupportsListing, SupportsReplicas, SupportsTally
 
 LOOKED_AT = 1_000
@@ -185,7 +186,8 @@ async def get(request: Get, context: Context) -> Record:
     records = await context.store.get(request.scope, [request.id])
     if not records or not records[0].alive(context.clock()):
         raise NotFound(f"no live memory {request.id}", field="id")
-    return records[0]
+    (record,) = await redact_records(records[:1], request.scope, context)
+    return record
 
 
 async def list_(request: List, context: Context) -> Page:
@@ -193,7 +195,7 @@ async def list_(request: List, context: Context) -> Page:
     newest = request.order is Order.NEWEST
     read = require_listing(context, "order").newest if newest else context.store.find
     records = await read(where, request.after, request.limit + 1)
-    items = tuple(records[: request.limit])
+    items = tuple(await redact_records(records[: request.limit], request.scope, context))
     return Page(
         items=items,
         total=await context.store.count(where),
@@ -205,7 +207,7 @@ async def history(request: History, context: Context) -> Chain:
     versions = await context.historian("history").history(request.scope, request.id)
     if not versions:
         raise NotFound(f"no memory {request.id}", field="id")
-    return Chain(id=request.id, versions=tuple(versions))
+    return Chain(id=request.id, versions=await redact_versions(versions, request.scope, context))
 
 
 async def changes(request: Changes, context: Context) -> ChangeLog:
@@ -234,7 +236,8 @@ async def why(request: Why, context: Context) -> Reasons:
 async def _read_version(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
     """The version of the memory that the recall handed out, from its history."""
     versions = await context.historian("why").history(scope, id)
-    found = next((link for link in versions if link.number == version), None)
+    links = [link for link in versions if link.number == version]
+    found = next(iter(await redact_versions(links, scope, context)), None)
     return Given(
         id=id,
         version=version,

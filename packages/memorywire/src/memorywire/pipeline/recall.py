@@ -75,7 +75,7 @@ async def check_permission(request: Recall, context: Context) -> None:
         return
     policy = await context.governance.rulebook.policy(request.scope.tenant)
     if policy.about[Operation.RECALL] or request.approval_required:
-        about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
+        about = policy.about[Operation.RECALL]
         case = Case(
             operation="recall",
             scope=request.scope,
@@ -295,6 +295,8 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     }
     said = {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
     hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
+    if await context.redacts(request.scope.tenant):
+        hits = await _redact(hits, request, context)
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
         await context.store.touch(query.where.scope, [hit.record.id for hit in hits], started)
     log_recall(recall_id, noted, request, hits, admission.verdict, context)
@@ -312,6 +314,13 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         floor=admission.floor if request.explain else None,
         near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
     )
+
+
+async def _redact(hits: tuple[Hit, ...], request: Recall, context: Context) -> tuple[Hit, ...]:
+    from memorywire.pipeline.redact import redact_records  # few policies redact what is recalled
+
+    records = await redact_records([hit.record for hit in hits], request.scope, context, request.owners)
+    return tuple([replace(hit, record=record) for hit, record in zip(hits, records, strict=True)])
 
 
 async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tuple[Hit, ...]:

@@ -31,6 +31,7 @@ from memorywire.policy.rules import (
     share,
     texts,
     unknown_key,
+    verdict_on_request,
 )
 
 
@@ -121,7 +122,7 @@ def _build_policy(table: Mapping[str, Json]) -> Policy:
     return Policy(
         profile=base.profile,
         rules=_prepend_rules(table.get("rule", []), rules),
-        default=one_of(Verdict, table.get("default", base.default), "default"),
+        default=verdict_on_request(table.get("default", base.default), "default"),
         trust=_first(_levels(table.get("trust", {}), Trust, "trust"), base.trust),
         sources=_sources(table, base),
         default_trust=one_of(Trust, table.get("default_trust", base.default_trust), "default_trust"),
@@ -150,6 +151,8 @@ def _prepend_rules(tables: Json, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         partial = earlier.verdict is Verdict.ALLOW is not later.verdict
         if partial and earlier.when.about_records:
             continue
+        if (earlier.verdict is Verdict.REDACT) is not (later.verdict is Verdict.REDACT):
+            continue  # they are asked about different things
         if not earlier.learned and implies(later.when, earlier.when):
             raise InvalidRequest(
                 f"rule {later.name} can never match: {earlier.name}, which stands before it, matches first",

@@ -25,7 +25,7 @@ from memorywire.policy.rules import (
     Verdict,
     condition_from,
     condition_to,
-    one_of,
+    verdict_on_request,
 )
 
 
@@ -218,15 +218,20 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def asked(self) -> frozenset[str]:
         """The names of the conditions that any enabled rule depends on."""
-        whens = [rule.when for rule in self.rules if rule.enabled]
+        whens = [rule.when for rule in self.rules if rule.enabled and rule.verdict is not Verdict.REDACT]
         whens += [when.unless for when in whens if when.unless is not None]
         return frozenset(name for when in whens for name in when.given)
 
     @cached_property
     def about(self) -> Mapping[str, tuple[Rule, ...]]:
         """By operation, the enabled rules that can speak of it."""
-        rules = [rule for rule in self.rules if rule.enabled]
+        rules = [rule for rule in self.rules if rule.enabled and rule.verdict is not Verdict.REDACT]
         return {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
+
+    @cached_property
+    def redactions(self) -> tuple[Rule, ...]:
+        """The enabled rules about what a caller may read of a memory."""
+        return tuple(rule for rule in self.rules if rule.enabled and rule.verdict is Verdict.REDACT)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -331,7 +336,7 @@ def _judge(case: Case, policy: Policy) -> Judgement:
         verdict = _SECRET_VERDICTS[secret_action(case.scope, policy)]
         demands.append(Judgement(verdict=verdict, rule=SECRETS, reason=f"it holds a secret: {places}"))
     if case.privacy_intent is not None:  # a rule that the request itself brings
-        verdict = one_of(Verdict, case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
+        verdict = verdict_on_request(case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
         intent = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
         if matches(Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT)), case):
             reason = "the request's privacy_intent asks for it"
@@ -352,6 +357,12 @@ def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
             )
     verdict = Verdict.ALLOW if case.operation == Operation.RECALL else policy.default
     return Judgement(verdict=verdict, rule=DEFAULT, reason=f"no rule of {policy.profile} matches")
+
+
+def find_redaction(record: Record, case: Case, policy: Policy) -> Rule | None:
+    """The first rule by which the caller of this case may not read what the memory says."""
+    about = replace(case, records=(record,))
+    return next((rule for rule in policy.redactions if matches(rule, about)), None)
 
 
 def _takes_part(rule: Rule, case: Case, policy: Policy) -> bool:

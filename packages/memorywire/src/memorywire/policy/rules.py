@@ -32,9 +32,10 @@ RESERVED = frozenset({APPROVAL, INTENT, SECRETS, DEFAULT})
 
 
 class Verdict(StrEnum):
-    """What becomes of a request, from the loosest to the tightest."""
+    """What becomes of a request, from the loosest on; `redact` is about what a recall returns."""
 
     ALLOW = "allow"
+    REDACT = "redact"
     HOLD = "hold"
     REFUSE = "refuse"
 
@@ -185,6 +186,9 @@ def _check_rule(rule: Rule, place: str) -> None:
     if rule.reviewers > 1 and rule.verdict is not Verdict.HOLD:
         detail = f"rule {rule.name} asks for reviewers, and holds nothing for them"
         raise InvalidRequest(detail, field=f"{place}.reviewers", fix='write verdict = "hold"')
+    if rule.verdict is Verdict.REDACT:
+        _check_redaction(rule, place)
+        return
     if rule.when.everything and len(conditions) > 1:
         raise InvalidRequest(
             f"rule {rule.name} says everything and something besides",
@@ -207,6 +211,28 @@ def _check_rule(rule: Rule, place: str) -> None:
         raise InvalidRequest(
             f"rule {rule.name} can never match: what erases is destructive", field=f"{place}.destructive"
         )
+
+
+_REDACTING = ABOUT_RECORDS | {"operation", "tenant", "agent", "user", "caller", "scope", "unless"}
+
+
+def _check_redaction(rule: Rule, place: str) -> None:
+    """Raise InvalidRequest for a rule that redacts and speaks of more than the memories that are read."""
+    if rule.when.operation != (Operation.RECALL,):
+        detail = f"rule {rule.name} redacts, and only what is recalled can be redacted"
+        raise InvalidRequest(detail, field=f"{place}.operation", fix='write operation = ["recall"]')
+    inner = {} if rule.when.unless is None else rule.when.unless.given
+    for name in sorted((rule.when.given.keys() | inner.keys()) - _REDACTING):
+        detail = f"rule {rule.name} redacts memories, which do not meet {name}"
+        raise InvalidRequest(detail, field=f"{place}.{name}", fix=f"drop {name}")
+
+
+def verdict_on_request(value: Json, place: str) -> Verdict:
+    """The verdict; raises InvalidRequest for `redact`, which is none on a request."""
+    verdict = one_of(Verdict, value, place)
+    if verdict is Verdict.REDACT:
+        raise InvalidRequest(f"{place} cannot be redact", field=place, fix="use one of: allow, hold, refuse")
+    return verdict
 
 
 def implies(inner: Condition, outer: Condition) -> bool:

@@ -22,6 +22,7 @@ from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice,
 from memorywire.pipeline.prompt_context.score import find_reader, find_vectors, is_related, score_memories
 from memorywire.pipeline.prompt_context.task import Task, read_task
 from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
+from memorywire.pipeline.redact import drop_redacted
 from memorywire.search.render import render_lines
 from memorywire.search.text import terms
 from memorywire.search.token_budget import cost, wording
@@ -69,9 +70,12 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     if task.is_about_person:
         standing += await _find(where, _LABELLED, context)
     recent = await _find_recent(request, where, context) if request.recent else []
-    hits = _keep_own(_drop_revised(result.candidates), request.scope)
-    candidates = await _score(task, vector, hits, _keep_own(standing, request.scope), context)
-    choices = choose_lines(task, candidates, _keep_own(recent, request.scope))
+    several = (_drop_revised(result.candidates), standing, recent)
+    hits, others, turns = [
+        await drop_redacted(_keep_own(records, request.scope), request.scope, context) for records in several
+    ]
+    candidates = await _score(task, vector, hits, others, context)
+    choices = choose_lines(task, candidates, turns)
     budget = _choose_budget(request, choices, task)
     places, text = render_lines([wording(one.record) for one in choices], budget)
     block = _build_block(request, context.mint(), [choices[place] for place in places], text, task)

@@ -9,6 +9,7 @@ from memorywire.model.query import Compare, Operator, Where
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import ReadProfile
 from memorywire.pipeline.context import Context
+from memorywire.pipeline.redact import drop_redacted, redact_versions
 from memorywire.stores.contract import SupportsHistory
 
 MOST_HISTORY = 50
@@ -21,7 +22,8 @@ async def read_profile(request: ReadProfile, context: Context) -> Profile:
     where = _build_where(request.scope, now)
     groups: dict[tuple[str, str | None, str], list[tuple[Record, Label]]] = {}
     unsorted = 0
-    async for record in context.all_matching(where):
+    every = [record async for record in context.all_matching(where)]
+    for record in await drop_redacted(every, request.scope, context):
         label = read_label(record)
         if label is None or label.slot is None:
             unsorted += 1
@@ -89,7 +91,7 @@ async def _read_history(records: Sequence[Record], slot: str, context: Context) 
         if id in seen:
             continue
         seen.add(id)
-        versions = await context.store.history(scope, id)
+        versions = await redact_versions(await context.store.history(scope, id), scope, context)
         for version in versions:
             if version.record is not None:
                 waiting += [(scope, earlier) for earlier in version.record.supersedes]
