@@ -1,19 +1,16 @@
-"""Which edges follow from what is written, and how far a search walks along them."""
+"""Which edges follow from what is written."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-import pytest
-
 from memorywire import Memory
-from memorywire.model.record import Record, Scope, Standing
+from memorywire.model.record import Scope
 from memorywire.search.embed import open_embedder
-from memorywire.search.relevance import weight
 from memorywire.stores import sqlite
 from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
-from memorywire.stores.graph.edges import MAX_NAME_SHARE, NAMESAKE_SHARE
+from memorywire.stores.graph.edges import MAX_NAME_SHARE
 from memorywire_testing.samples import (
     SPACE,
     a_change,
@@ -132,7 +129,7 @@ def test_memories_that_name_the_same_relate_unless_it_is_a_crowd() -> None:
         return await store.edges(scope, ids(few)), await store.edges(scope, ids(many))
 
     first, second = sorted(ids(few))
-    assert on_a_graph(story) == ([Edge(first, Kind.RELATES_TO, second)], [])
+    assert on_a_graph(story) == ([Edge(first, Kind.RELATES_TO, second, by_name=True)], [])
 
 
 def test_a_new_version_takes_its_own_links_and_drops_the_old_ones() -> None:
@@ -163,59 +160,48 @@ def test_nothing_tells_of_what_was_erased() -> None:
     assert on_a_graph(story) == (2, 0)
 
 
-def _found(hit: Record, *others: Record, limit: int = 10, scope: Scope | None = None) -> dict[str, float]:
-    """The scores of a search that only `hit` answers by itself."""
+def test_names_besides_which_edges_are_wanted_link_nothing() -> None:
+    scope = a_scope()
+    pair = [a_record(scope, "we met Dario"), a_record(scope, "Dario plays the cello")]
 
-    async def story(store: GraphStore) -> dict[str, float]:
-        crowd = records(hit.scope, 20, "rain again")
-        await store.write(a_change(Scope(agent=hit.scope.agent), beginning(hit, a_vector(1))))
-        await keep(store, *others, *crowd, vector=a_vector(-1))
-        found = await store.search(a_query(scope or hit.scope, "zebra", a_vector(1)), limit)
-        return {scored.record.id: scored.score for scored in found}
+    async def story(store: GraphStore) -> list[Edge]:
+        await keep(store, *pair)
+        return await store.edges(scope, ids(pair), ["dario"])
 
-    return on_a_graph(story)
+    assert on_a_graph(story) == []
 
 
-def test_what_is_linked_to_the_best_hit_is_found_with_half_of_its_evidence() -> None:
+def test_no_edge_leaves_the_scope() -> None:
+    agent = a_scope()
+    ana, ben = user_of(agent, "ana"), user_of(agent, "ben")
+    mine = a_record(ana, "stripes")
+    his = a_record(ben, "his stripes", derived_from=(mine.id,))
+
+    async def story(store: GraphStore) -> tuple[list[Edge], list[Edge]]:
+        await keep(store, mine, his)
+        return await store.edges(ana, [mine.id]), await store.edges(agent, [mine.id])
+
+    assert on_a_graph(story) == ([], [Edge(his.id, Kind.DERIVED_FROM, mine.id)])
+
+
+def test_links_add_nothing_to_a_search() -> None:
     scope = a_scope()
     hit = a_record(scope, "a zebra")
     near = a_record(scope, "stripes", derived_from=(hit.id,))
-    far = a_record(scope, "paint", derived_from=(near.id,))
-    further = a_record(scope, "brushes", derived_from=(far.id,))
-    scores = _found(hit, near, far, further, limit=3)
-    assert list(scores) == [hit.id, near.id, far.id]
-    for distance, id in enumerate(scores):
-        assert weight(scores[id]) == pytest.approx(weight(scores[hit.id]) / 2**distance)
+
+    async def story(store: GraphStore) -> dict[str, float]:
+        await store.write(a_change(scope, beginning(hit, a_vector(1))))
+        await keep(store, near, vector=a_vector(-1))
+        found = await store.search(a_query(scope, "zebra", a_vector(1)), 10)
+        return {scored.record.id: scored.score for scored in found}
+
+    plain = asyncio.run(_on_sqlite(story))
+    assert on_a_graph(story) == plain
 
 
-def test_a_shared_name_lends_less_and_one_that_is_asked_for_lends_nothing() -> None:
-    scope = a_scope()
-    hit = a_record(scope, "a zebra for Dario")
-    namesake = a_record(scope, "Dario is away")
-    scores = _found(hit, namesake, limit=2)
-    assert weight(scores[namesake.id]) == pytest.approx(weight(scores[hit.id]) * NAMESAKE_SHARE)
-
-
-def test_a_name_that_is_asked_for_lends_nothing() -> None:
-    scope = a_scope()
-    assert _lent(scope, "stripes") > 2 * _lent(scope, "zebra")
-
-
-def _lent(scope: Scope, tag: str) -> float:
-    """What a memory is worth that has nothing but a tag in common with the one that answers."""
-    hit, tagged = (a_record(scope, words, tags=(tag,)) for words in ("a zebra", "it rains"))
-    return _found(hit, tagged, limit=30)[tagged.id]
-
-
-def test_no_walk_leaves_the_scope_or_brings_back_what_is_not_asked_for() -> None:
-    agent = a_scope()
-    ana, ben = user_of(agent, "ana"), user_of(agent, "ben")
-    hit = a_record(ana, "a zebra")
-    mine = a_record(ana, "stripes", derived_from=(hit.id,))
-    archived = a_record(ana, "old stripes", derived_from=(hit.id,), standing=Standing.ARCHIVED)
-    his = a_record(ben, "his stripes", derived_from=(hit.id,))
-    over_him = a_record(ana, "over him", metadata={"links": {"relates_to": [his.id]}})
-    seen = _found(hit, mine, archived, his, over_him, limit=3)
-    assert mine.id in seen
-    assert {archived.id, his.id, over_him.id}.isdisjoint(seen)
-    assert his.id in _found(hit, his, scope=agent, limit=3)
+async def _on_sqlite(story: Callable[[sqlite.SqliteStore], Awaitable[A]]) -> A:
+    store = await sqlite.open_store("sqlite://", space=SPACE)
+    try:
+        return await story(store)
+    finally:
+        await store.close()

@@ -14,6 +14,7 @@ from mcp.client.stdio import stdio_client
 
 from memorywire import Memory
 from memorywire.journal import ledger
+from memorywire.model.capabilities import Feature
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest, SpaceMismatch, StoreUnavailable
 from memorywire.model.query import Where
@@ -69,6 +70,22 @@ def test_memory_lives_in_another_memorywire_and_both_write_it_down(tmp_path: Pat
             "/v0/recall", {"agent_id": "ana", "query": "tea"}
         )
         assert [hit["content"] for hit in found.json["results"]] == ["Ana prefers green tea"]
+
+
+def test_a_graph_behind_an_address_tells_its_edges(tmp_path: Path):
+    with peer(f"graph://{tmp_path}/other.db") as other:
+        url = with_token(other, other.operator("front", role="admin"))
+
+        async def story() -> None:
+            async with Memory(agent_id="ana", stores=[url]) as memory:
+                assert (await memory.capabilities()).features >= {Feature.GRAPH}
+                plan = await memory.remember("We ship the release on Friday")
+                links = {"links": {"relates_to": [plan.id]}}
+                aside = await memory.remember("Elephants are grey animals", metadata=links)
+                assert [hit.id for hit in await memory.recall("release")] == [plan.id]
+                assert [hit.id for hit in await memory.recall("release", hops=1)] == [plan.id, aside.id]
+
+        asyncio.run(story())
 
 
 def test_a_router_owes_another_memorywire_what_it_missed(tmp_path: Path):

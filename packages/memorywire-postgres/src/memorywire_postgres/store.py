@@ -87,7 +87,7 @@ class PostgresStore:
 
     @property
     def features(self) -> frozenset[Feature]:
-        features = frozenset(Feature)
+        features = frozenset(Feature) - {Feature.GRAPH}
         return features if self._durable else features - {Feature.DURABLE}
 
     def applying(self, change: Change) -> Callable[[Connection], Awaitable[int]]:

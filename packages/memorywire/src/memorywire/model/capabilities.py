@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from memorywire.model.record import Json
+from memorywire.model.record import Json, MemoryType
 from memorywire.model.space import NO_SPACE, Space
 
 
@@ -22,6 +22,7 @@ class Feature(StrEnum):
     HARD_DELETE = "hard_delete"
     RECALL_TRACKING = "recall_tracking"
     DURABLE = "durable"
+    GRAPH = "graph"
 
 
 def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
@@ -32,6 +33,7 @@ def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
 class StoreCapabilities(Struct, frozen=True, kw_only=True):
     name: str
     features: frozenset[Feature]
+    types: tuple[MemoryType, ...] = tuple(MemoryType)
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):

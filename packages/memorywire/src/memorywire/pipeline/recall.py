@@ -33,6 +33,7 @@ from memorywire.model.record import RECALLABLE, Json, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
 from memorywire.pipeline.candidates import (
     MEASURED,
+    QuestionEmbedding,
     SearchResult,
     begin_embedding,
     has_untrusted,
@@ -40,6 +41,7 @@ from memorywire.pipeline.candidates import (
 )
 from memorywire.pipeline.context import Context, refuse_unreviewed, unsupported
 from memorywire.pipeline.fairness import Balanced, balance
+from memorywire.pipeline.links import add_neighbours, raise_linked
 from memorywire.pipeline.plan import entry_about
 from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.rules import Operation, Verdict
@@ -47,6 +49,7 @@ from memorywire.search.admit import Admission, admit, level
 from memorywire.search.dates import stretches
 from memorywire.search.duplicates import find_repeats, format_statement, group_lookalikes
 from memorywire.search.embed import Embedder
+from memorywire.search.links import has_links
 from memorywire.search.question import (
     asks_about_past,
     asks_for_reply,
@@ -56,7 +59,7 @@ from memorywire.search.question import (
     find_boilerplate,
     find_names,
 )
-from memorywire.search.rank import RECALLS, counts_recalls, follow, has_links, rank
+from memorywire.search.rank import RECALLS, counts_recalls, rank
 from memorywire.search.token_budget import pack
 from memorywire.stores.contract import RecallCounter, Tracker
 
@@ -281,12 +284,14 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
-    asked = await search_stores(query, embedding, wanted, request, context, enough=decisive)
+    asked = await _search(query, embedding, wanted, request, context, decisive)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
     balanced = await _balance(asked, query, request, context, admitting)
     asked, admission = balanced.asked, balanced.admission
     if request.hops:
-        admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
+        admission = replace(
+            admission, admitted=await raise_linked(admission.admitted, request, query, context)
+        )
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
     signals = {
         "aside": len(query.boilerplate),
@@ -341,6 +346,18 @@ async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tupl
     return signatures
 
 
+async def _search(
+    query: Query,
+    embedding: QuestionEmbedding,
+    limit: int,
+    request: Recall,
+    context: Context,
+    enough: Enough | None = None,
+) -> SearchResult:
+    asked = await search_stores(query, embedding, limit, request, context, enough=enough)
+    return await add_neighbours(asked, request, query, context) if request.hops else asked
+
+
 async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
     candidates = asked.candidates
@@ -364,7 +381,7 @@ async def _balance(
         asked,
         query,
         max(1, int(policy.source_share * request.k)),
-        lambda narrowed: search_stores(narrowed, begin_embedding(request, context), wanted, request, context),
+        lambda narrowed: _search(narrowed, begin_embedding(request, context), wanted, request, context),
         lambda one: _admit(one, request, context, admitting),
     )
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.edge import Edge
 from memorywire.model.errors import MemorywireError
 from memorywire.model.query import Enough, Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
@@ -153,6 +154,18 @@ class SupportsDeferredQuery(Protocol, metaclass=Ability):
         A `brief` question takes no time to complete, so a store that is as quick may answer on the caller's
         thread. Where no memory is demoted, and all or none are turns of sessions, the store may stop at
         `enough`; it may then leave out every signal but `rest`.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsEdges(Protocol, metaclass=Ability):
+    """A store that keeps the edges between its memories."""
+
+    async def edges(self, scope: Scope, ids: Sequence[str], besides: Collection[str] = ()) -> list[Edge]:
+        """Every edge that begins or ends at one of these current memories, by source, kind and target.
+
+        Two that share a name relate to each other, unless the name is among those in `besides`.
         """
         ...
 

@@ -73,7 +73,7 @@ class MemoryStore:
     """Keeps chains of versions in a dict; satisfies every ability but Ingester and SupportsReplicas."""
 
     name = "memory"
-    features = frozenset(Feature) - {Feature.DURABLE}
+    features = frozenset(Feature) - {Feature.DURABLE, Feature.GRAPH}
 
     def __init__(self, space: Space) -> None:
         self._space = space

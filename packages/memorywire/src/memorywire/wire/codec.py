@@ -475,7 +475,12 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
         "types": [kind.value for kind in MemoryType],
         "features": encode(sorted(capabilities.features)),
         "stores": [
-            {"name": store.name, "features": encode(sorted(store.features))} for store in capabilities.stores
+            {
+                "name": store.name,
+                "types": encode(store.types),
+                "features": encode(sorted(store.features)),
+            }
+            for store in capabilities.stores
         ],
         "embedding": _encode_fields(capabilities.space),
         "contracts": probe(capabilities),

@@ -6,8 +6,8 @@ edges of what is there, and the file can still be written as plain SQLite.
 
 import asyncio
 
+from memorywire.model.edge import Edge, Kind
 from memorywire.model.space import Space
-from memorywire.stores.graph.edges import Edge, Kind
 from memorywire.stores.graph.store import GraphStore
 from memorywire.stores.sqlite.location import locate
 

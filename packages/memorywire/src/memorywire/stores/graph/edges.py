@@ -1,17 +1,13 @@
-"""Edges as they follow from memories: what a version says, what ended it, whom two of them name.
-
-`metadata.links` says more: {"relates_to": [id, ...], "contradicts": [id, ...]}.
-"""
+"""Edges as they follow from memories: what a version says, what ended it, whom two of them name."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 
 import apsw
-from msgspec import Struct
 
 from memorywire.model.change import EndReason
+from memorywire.model.edge import Edge, Kind, find_edges
 from memorywire.model.record import Record, Scope
 from memorywire.search.text import STOP_WORDS, name_words
 from memorywire.stores.document import Document
@@ -19,47 +15,10 @@ from memorywire.stores.sqlite.rows import Bindings, Row, bind_scope, hash_term, 
 
 QUERIES = Document(__package__, "queries.sql")
 
-LINKS = "links"
-"""Where the metadata of a memory names others."""
-
 _RECORD, _END = "record", "end"
 _NAME = re.compile(r"\b[^\W\d_]\w+")
 
-
-class Kind(StrEnum):
-    """What one memory is to another, read from the source to the target."""
-
-    RELATES_TO = "relates_to"
-    CONTRADICTS = "contradicts"
-    SUPERSEDES = "supersedes"
-    DERIVED_FROM = "derived_from"
-
-
-class Edge(Struct, frozen=True, order=True):
-    source: str
-    kind: Kind
-    target: str
-
-
 _ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIVED_FROM}
-
-
-def find_edges(record: Record) -> Iterator[Edge]:
-    """The edges to other memories that the memory itself names."""
-    own_links = {
-        Kind.SUPERSEDES: record.supersedes,
-        Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),
-    }
-    for kind, targets in (*own_links.items(), *_read_links(record)):
-        yield from (Edge(record.id, kind, target) for target in targets if target != record.id)
-
-
-def _read_links(record: Record) -> Iterator[tuple[Kind, list[str]]]:
-    links = record.metadata.get(LINKS)
-    for kind in Kind:
-        targets = links.get(kind) if isinstance(links, Mapping) else None
-        if isinstance(targets, list):
-            yield kind, [target for target in targets if isinstance(target, str)]
 
 
 def find_names(record: Record) -> set[str]:
@@ -143,65 +102,8 @@ def _drop(db: apsw.Connection, name: Bindings) -> None:
         db.execute(QUERIES[query], name)
 
 
-EDGE_SHARE = 0.5
-"""How much of its evidence a memory lends over an explicit edge."""
-
-NAMESAKE_SHARE = 0.15
-"""How much is lent over a shared name: too little to be shown for that alone."""
-
 MAX_NAME_SHARE = 8
 """A name that a larger share of the memories has links none of them."""
-
-MAX_FRONT = 256
-"""How many memories one step looks at."""
-
-STEPS = 2
-"""How far a walk goes."""
-
-MIN_WORTH = 0.05
-"""A walk does not go on where a memory would get less evidence than this."""
-
-
-class Node(Struct, frozen=True):
-    """How many steps away a memory is, and the evidence that this gives it."""
-
-    distance: int
-    worth: float
-
-
-def walk(
-    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], query_names: Sequence[int]
-) -> dict[str, Node]:
-    """What is linked to the seeds inside the scope, with the best way to each.
-
-    Names among `asked` link nothing: every seed mentions whom the query names.
-    """
-    nodes = {id: Node(0, worth) for id, worth in seeds.items()}
-    front = set(seeds)
-    for distance in range(1, STEPS + 1):
-        better: dict[str, Node] = {}
-        starts = sorted(front, key=lambda id: (-nodes[id].worth, id))[:MAX_FRONT]
-        for start, end, share in _read_steps(db, scope, starts, query_names):
-            worth = nodes[start].worth * share
-            best = better.get(end) or nodes.get(end)
-            if worth >= MIN_WORTH and (best is None or worth > best.worth):
-                better[end] = Node(distance, worth)
-        nodes |= better
-        front = set(better)
-    return {id: node for id, node in nodes.items() if node.distance}
-
-
-def _read_steps(
-    db: apsw.Connection, scope: Scope, front: Sequence[str], query_names: Sequence[int]
-) -> Iterator[tuple[str, str, float]]:
-    starts = set(front)
-    for edge in read_edges(db, scope, front):
-        if edge.source in starts:
-            yield edge.source, edge.target, EDGE_SHARE
-        if edge.target in starts:
-            yield edge.target, edge.source, EDGE_SHARE
-    for start, end in read_namesakes(db, scope, front, query_names):
-        yield start, end, NAMESAKE_SHARE
 
 
 def read_edges(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge]:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.edge import Edge
 from memorywire.model.errors import (
     ApprovalPending,
     BudgetExceeded,
@@ -60,11 +61,13 @@ VERBS: Mapping[str, Verb] = {
     "changes": Verb((Scope, int), tuple[Change, ...]),
     "touch": Verb((Scope, _IDS, int), None),
     "recalls": Verb((_RECORDS,), tuple[int, ...]),
+    "edges": Verb((Scope, _IDS, _IDS), tuple[Edge, ...]),
 }
 
 HISTORIAN = ("history", "footprint", "committed", "changes")
 TRACKER = ("touch",)
 COUNTER = ("recalls",)
+GRAPH = ("edges",)
 
 
 _A_WHILE = 1

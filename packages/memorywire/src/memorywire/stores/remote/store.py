@@ -25,7 +25,7 @@ from memorywire.model.record import Record
 from memorywire.model.space import Space
 from memorywire.stores.contract import Store
 from memorywire.stores.remote.client import Link
-from memorywire.stores.remote.protocol import COUNTER, HISTORIAN, PATH, TRACKER, VERBS, About
+from memorywire.stores.remote.protocol import COUNTER, GRAPH, HISTORIAN, PATH, TRACKER, VERBS, About
 
 NAME = "remote"
 _EVERYWHERE = ("write", "get", "count", "search", "duplicate", "health")
@@ -65,7 +65,9 @@ async def open_remote(link: Link, space: Space) -> Store:
             field="embedder",
             fix="use the same embedder on both sides",
         )
-    abilities = [names for names in (HISTORIAN, TRACKER, COUNTER) if set(names) <= set(about.abilities)]
+    abilities = [
+        names for names in (HISTORIAN, TRACKER, COUNTER, GRAPH) if set(names) <= set(about.abilities)
+    ]
     verbs = (*_EVERYWHERE, *chain.from_iterable(abilities))
     kind = type("RemoteStore", (RemoteStore,), {verb: _build_verb(verb) for verb in verbs})
     return cast(Store, kind(link, about))

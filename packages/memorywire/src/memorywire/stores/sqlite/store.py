@@ -162,7 +162,7 @@ _MAX_IDS = 8
 
 _TURN_SECONDS = 0.002
 
-_ON_DISK = frozenset(Feature)
+_ON_DISK = frozenset(Feature) - {Feature.GRAPH}
 _IN_MEMORY = _ON_DISK - {Feature.DURABLE}
 
 

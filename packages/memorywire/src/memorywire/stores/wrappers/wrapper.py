@@ -10,6 +10,7 @@ from memorywire.stores.contract import (
     RemovesUsers,
     Store,
     SupportsChangeLog,
+    SupportsEdges,
     SupportsHistory,
     SupportsListing,
     SupportsTally,
@@ -18,7 +19,9 @@ from memorywire.stores.contract import (
 
 T = TypeVar("T")
 
-READS = frozenset({"get", "find", "count", "search", "duplicate", "history", "footprint", "committed"})
+READS = frozenset(
+    {"get", "find", "count", "search", "duplicate", "history", "footprint", "committed", "edges"}
+)
 """Verbs that can safely be asked twice and are quickly answered; pages of a log are not."""
 
 Call: TypeAlias = Callable[[], Awaitable[T]]
@@ -67,6 +70,7 @@ _VERBS: dict[type, tuple[str, ...]] = {
     object: ("get", "find", "count", "search", "duplicate", "health"),
     SupportsHistory: ("history", "footprint", "committed", "changes"),
     SupportsChangeLog: ("agents", "log", "origins", "known", "vectors"),
+    SupportsEdges: ("edges",),
     SupportsListing: ("owners", "newest"),
     SupportsTally: ("tally",),
     Tracker: ("touch",),
