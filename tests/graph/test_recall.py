@@ -50,6 +50,7 @@ def test_a_link_between_two_hits_raises_both_and_nothing_is_degraded(kind: str, 
 @pytest.mark.parametrize("hops", [0, 1])
 def test_a_neighbour_is_brought_in_only_when_hops_ask_for_it(hops: int) -> None:
     """Proves RC-20."""
+
     async def story(memory: Memory) -> Recalled:
         plan = await memory.remember(PLAN)
         await memory.remember(ASIDE, metadata=linked(plan.id))
@@ -87,6 +88,7 @@ def test_a_neighbour_that_is_less_trusted_than_the_hit_never_comes(
     hit: str, neighbour: str, comes: bool
 ) -> None:
     """Proves RC-21."""
+
     async def story(memory: Memory) -> Recalled:
         plan = await memory.remember(PLAN, trust=hit)
         await memory.remember(ASIDE, metadata=linked(plan.id), trust=neighbour)
