@@ -20,7 +20,7 @@ CALLS = (
 
 
 async def main() -> None:
-    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
+    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///./memory.db
         files = MemoryFiles(memory)
         for call in CALLS:
             print(await files.call(call))

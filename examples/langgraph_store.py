@@ -27,7 +27,7 @@ def listen(state: State, *, store: BaseStore) -> dict[str, str]:
 
 
 def main() -> None:
-    with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
+    with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///./memory.db
         graph = StateGraph(State)
         graph.add_node("listen", listen)
         graph.add_edge(START, "listen")

@@ -33,7 +33,7 @@ class CountingModel(Model):
 
 
 async def main() -> None:
-    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
+    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///./memory.db
         session = MemorywireSession(memory, "monday")
         agent = Agent(name="assistant", model=CountingModel())
         config = RunConfig(tracing_disabled=True)

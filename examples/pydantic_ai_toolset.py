@@ -28,7 +28,7 @@ def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 async def main() -> None:
-    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///memory.db
+    async with Memory("assistant", ["memory://"]) as memory:  # use a file to persist: sqlite:///./memory.db
         agent = Agent(FunctionModel(respond), toolsets=[memory_toolset(memory)])
         result = await agent.run("What does Ana drink?")
         print(result.output)

@@ -169,7 +169,7 @@ class Faces(RuleBasedStateMachine):
     @rule(target=memories, key=_KEYS, word=_WORDS, seconds=_SECONDS)
     def set(self, key: str, word: str, seconds: int | None) -> str:
         value = {"said": [self.fresh(word), None, 1.5]}
-        kept = self.run(self.memory.kv.set(key, value, ttl=seconds))
+        kept = self.run(self.memory.kv.set(key, value, ttl=seconds, index="all"))
         return self.keep(Kept(kept.id, value, "entry", key=key, ends=kept.expires_at))
 
     @rule(target=memories, word=_WORDS, seconds=_SECONDS)
@@ -227,7 +227,7 @@ class Faces(RuleBasedStateMachine):
         """A key keeps its value as it is or not at all."""
         before = self.run(self.memory.kv.get(key))
         with pytest.raises(SecretLeakage):
-            self.run(self.memory.kv.set(key, {"deep": [_TOKEN]}))
+            self.run(self.memory.kv.set(key, {"deep": [_TOKEN]}, index="all"))
         assert self.run(self.memory.kv.get(key)) == before
 
     @rule(
@@ -244,7 +244,7 @@ class Faces(RuleBasedStateMachine):
             receipt = self.run(self.memory.remember(text))
             held, kept = receipt.proposal_id, Kept(receipt.id, text, way)
         elif way == "entry":
-            receipt_ = self.run(self.memory.kv.set(key, text))
+            receipt_ = self.run(self.memory.kv.set(key, text, index="all"))
             assert receipt_.status is Status.STAGED
             held, kept = receipt_.proposal_id, Kept(receipt_.id, text, way, key=key, ends=receipt_.expires_at)
         else:
@@ -331,8 +331,10 @@ class Faces(RuleBasedStateMachine):
         async def every() -> list[MemoryItem]:
             return [item async for item in harness.all()]
 
-        items = {item.id: (item.content, item.status) for item in self.run(every())}
+        listed = self.run(every())
+        items = {one.id: (one.content, one.status) for one in listed if one.status is not Standing.SUPERSEDED}
         assert items == {one.id: _item(one) for one in self.world.alive(now)}
+        assert {one.id for one in listed if one.status is Standing.SUPERSEDED} == set(self.world.replaced)
         found = {one.item.id for one in self.run(harness.search("tea", k=100))}
         assert found == {one.id for one in self.world.shown(now)}
         for id in self.world.replaced:

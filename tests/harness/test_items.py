@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -192,6 +193,72 @@ def test_an_item_that_others_wrote_keeps_its_end_and_what_it_had_besides() -> No
     play(story)
 
 
+@pytest.mark.parametrize(
+    "moment",
+    ["2026-06-16T22:14:05Z", "2026-06-17T00:14:05+02:00", datetime(2026, 6, 16, 22, 14, 5, tzinfo=UTC)],
+)
+def test_an_item_takes_its_time_as_iso_8601_or_as_a_datetime(moment: str | datetime) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        written = replace(ITEM, created_at=moment)
+        id = await memory.harness.write(written)
+        item = await memory.harness.get(id)
+        assert item is not None
+        assert item.created_at == 1_781_648_045_000
+        await memory.harness.write(written)
+        assert (await memory.get(id)).version == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("relevancy", 1.5),
+        ("created_at", "in June"),
+        ("created_at", "2026-06-16T22:14:05"),
+        ("created_at", -1),
+        ("session", "x" * 300),
+        ("content", ""),
+    ],
+)
+def test_a_problem_of_an_item_names_the_field_of_the_item(name: str, value: object) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        with pytest.raises(InvalidRequest, match=name) as caught:
+            await memory.harness.write(MemoryItem(**{"content": "tea", name: value}))
+        assert caught.value.field == name
+        assert [item async for item in memory.harness.all()] == []
+
+    play(story)
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+def test_all_items_are_listed_also_the_superseded_ones_until_they_are_erased(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> list[dict[str | None, str]]:
+        harness, seen = memory.harness, []
+
+        async def look() -> None:
+            seen.append({item.id: item.status.value async for item in harness.all()})
+
+        await harness.write(MemoryItem(id="b", content="the office is in Porto"))
+        newer = await memory.remember("the office is in Lisbon", id="a", supersedes="b")
+        await harness.write(MemoryItem(id="c", content="tea is green"))
+        await harness.delete("c")
+        await look()
+        assert newer.change_id is not None
+        await memory.undo(newer.change_id)
+        await look()
+        await harness.write(MemoryItem(id="d", content="the office is in Faro", supersedes="b"))
+        await memory.forget(["b"], hard_delete=True)
+        await look()
+        return seen
+
+    assert play(story, [url]) == [
+        {"a": "active", "b": "superseded"},
+        {"b": "active"},
+        {"d": "active"},
+    ]
+
+
 def test_links_that_are_none_do_no_harm() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         for number, links in enumerate(("text", {"supersedes": 5}, {"supersedes": [1, "x"]})):
@@ -274,7 +341,7 @@ def test_rules_and_what_was_learned_route_a_search_behind_the_same_signature(tmp
     [
         (replace(ITEM, status=Status.SUPERSEDED), "status"),
         (replace(ITEM, backends=("nowhere",)), "backends"),
-        (replace(ITEM, relevancy=1.5), "confidence"),
+        (replace(ITEM, relevancy=1.5), "relevancy"),
         (replace(ITEM, content=""), "content"),
     ],
     ids=["superseded", "backends", "relevancy", "content"],

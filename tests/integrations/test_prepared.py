@@ -55,7 +55,7 @@ def test_circumstances_are_the_settings_and_what_was_typed() -> None:
     "stores",
     [
         ("postgres://host/db",),
-        ("sqlite:///a.db", "sqlite:///b.db"),
+        ("sqlite:////a.db", "sqlite:////b.db"),
         ("memory://",),
         ("sqlite:///./memory.db",),
     ],

@@ -31,6 +31,25 @@ def test_an_entry_without_a_vector_is_not_found_by_a_search(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", STORES)
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [({}, False), ({"index": "all"}, True), ({"embed": True}, True), ({"embed_text": "tea"}, True)],
+)
+def test_an_entry_is_found_by_a_recall_only_if_it_asks_for_that(
+    options: dict[str, Any], found: bool, url: str
+) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("drink", _TEA, **options)
+        answer = await memory.recall("green tea", min_relevance="off")
+        assert bool(answer.hits) is found
+        entry = await memory.kv.get("drink")
+        assert entry is not None
+        assert entry.value == _TEA
+
+    play(story, url, embedder="minilm")
+
+
+@pytest.mark.parametrize("url", STORES)
 def test_an_entry_outside_the_index_is_found_by_its_key_alone(url: str) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         await memory.kv.set("hidden", _TEA, index="none")
@@ -61,7 +80,7 @@ def test_an_entry_is_found_by_its_text_alone_if_it_asks_for_that(url: str) -> No
 def test_making_missing_vectors_leaves_what_is_outside_the_index() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         await memory.kv.set("hidden", _TEA, index="none")
-        await memory.kv.set("plain", _TEA, source="a-script")
+        await memory.kv.set("plain", _TEA, source="a-script", index="all")
         assert (await memory.kv.reembed()).entries == 1
         assert await _keys_found(memory, "green tea") == {"plain"}
         entry = await memory.kv.get("plain")

@@ -1,5 +1,6 @@
 """People add, edit, move, break, remove files; the store follows, and writes over nothing it cannot read."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from memorywire_testing.samples import (
     keep,
     revising,
 )
+from tests.cli.shell import Shell
 from tests.markdown.files import edit, sheets, with_store
 
 ANA = Scope(agent="assistant", user="ana")
@@ -237,3 +239,38 @@ def test_a_link_that_leads_out_of_the_folder_is_not_read(tmp_path: Path, tea: Re
     file.unlink()
     file.symlink_to(outside)
     assert _get(tmp_path, tea.id) == []
+
+
+def test_the_names_of_files_keep_their_underscores(tmp_path: Path) -> None:
+    record = a_record(Scope(agent="my_agent"), "tea", id="mem_8f2a1c", session_id="sess_2026/a")
+    with_store(tmp_path, lambda store: keep(store, record))
+    assert sheets(tmp_path) == [tmp_path / "memories/default/my_agent/sess_2026%2fa/mem_8f2a1c.md"]
+
+
+def test_a_folder_that_an_earlier_release_named_is_read_and_written_on(tmp_path: Path) -> None:
+    old, new = (a_record(Scope(agent="my_agent"), text, id=text) for text in ("tea", "coffee"))
+    with_store(tmp_path, lambda store: keep(store, old))
+    shutil.move(tmp_path / "memories/default/my_agent", tmp_path / "memories/default/my_5fagent")
+
+    async def story(store: MarkdownStore) -> set[object]:
+        await keep(store, new)
+        return {record.content for record in await store.get(old.scope, ["tea", "coffee"])}
+
+    assert with_store(tmp_path, story) == {"tea", "coffee"}
+    assert {file.parts[-3] for file in sheets(tmp_path)} == {"my_5fagent"}
+
+
+def test_the_doctor_names_files_outside_of_the_layout(tmp_path: Path, shell: Shell) -> None:
+    record = a_record(Scope(agent="agent"), "tea")
+    with_store(tmp_path, lambda store: keep(store, record))
+    for name in (
+        "notes.md",
+        "memories/loose.md",
+        "memories/default/loose.md",
+        "memories/default/agent/in.md",
+    ):
+        (tmp_path / name).write_text("tea", encoding="utf-8")
+    health = with_store(tmp_path, lambda store: store.health())
+    assert sorted(health["strays"]) == ["memories/default/loose.md", "memories/loose.md", "notes.md"]
+    seen = shell("doctor", "--json", "--store", f"markdown://{tmp_path}").json
+    assert [one["what"] for one in seen["findings"] if "notes.md is outside" in one["what"]]

@@ -41,7 +41,10 @@ def test_a_store_whose_server_does_not_wait_for_the_disk_is_not_called_durable(s
             return store.features
 
     assert Feature.DURABLE in run(features(server.url("careful")))
-    assert run(features(server.url("careful", **CARELESS))) == frozenset(Feature) - {Feature.DURABLE}
+    assert run(features(server.url("careful", **CARELESS))) == frozenset(Feature) - {
+        Feature.DURABLE,
+        Feature.GRAPH,
+    }
 
 
 def test_a_caller_who_gives_up_while_the_connection_breaks_is_not_served_again(shared: str) -> None:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
+from memorywire import Memory
 from memorywire.model.errors import (
     InvalidRequest,
     MemorywireError,
@@ -43,6 +44,18 @@ def test_many_may_open_a_schema_that_is_not_there_yet(schema: str) -> None:
 
     run(main())
     assert rows(schema, "SELECT count(*) FROM change") == [(8,)]
+
+
+def test_pgvector_is_another_name_of_the_scheme(schema: str) -> None:
+    async def story() -> tuple[int, tuple[str, ...]]:
+        url = schema.replace("postgresql://", "pgvector://")
+        async with Memory("agent", [url]) as memory:
+            await memory.remember("tea is green")
+            entries = await memory.audit_log()
+            return len(entries), (await memory.remember("tea is hot")).stores
+
+    entries, stores = run(story())
+    assert (entries, stores) == (1, ("postgresql",))
 
 
 def test_what_was_kept_is_there_when_it_is_opened_again(schema: str) -> None:

@@ -71,16 +71,29 @@ def test_the_engine_in_use_is_safe() -> None:
         ("sqlite:///var/lib/m%20y%23%3f.db", "/var/lib/m y#?.db", "full"),
         ("sqlite:///./m.db", f"{Path.cwd()}/m.db", "full"),
         ("sqlite:///~/m.db", f"{Path.home()}/m.db", "full"),
-        ("sqlite:///m.db?synchronous=normal", "/m.db", "normal"),
-        ("sqlite:///m.db?synchronous=full", "/m.db", "full"),
+        ("sqlite:////var/lib/m.db", "/var/lib/m.db", "full"),
+        ("sqlite:////m.db", "/m.db", "full"),
+        ("sqlite:////no/such/folder/m.db", "/no/such/folder/m.db", "full"),
+        ("sqlite:///var/m.db?synchronous=normal", "/var/m.db", "normal"),
+        ("sqlite:///var/m.db?synchronous=full", "/var/m.db", "full"),
     ],
 )
 def test_a_url_names_a_file(url: str, path: str, synchronous: str) -> None:
     assert locate(url) == Location(path=Path(path), synchronous=synchronous)
 
 
-def test_a_url_without_a_path_is_in_memory() -> None:
-    assert locate("sqlite://") == Location(path=None)
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
+def test_a_url_without_a_path_or_of_sqlites_own_name_is_in_memory(url: str) -> None:
+    assert locate(url) == Location(path=None)
+
+
+@pytest.mark.parametrize("path", ["/m.db", "/no-such-folder/m.db"])
+def test_a_relative_path_after_three_slashes_is_refused_with_both_spellings(path: str) -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        locate(f"sqlite://{path}")
+    assert refusal.value.field == "store"
+    assert f"sqlite:///.{path}" in str(refusal.value.fix)
+    assert f"sqlite:///{path}" in str(refusal.value.fix)
 
 
 @pytest.mark.parametrize(
@@ -89,12 +102,12 @@ def test_a_url_without_a_path_is_in_memory() -> None:
         "sqlite://host/m.db",
         "sqlite:///folder/",
         "sqlite:///",
-        "sqlite:///m.db#part",
-        "sqlite:///m%00.db",
-        "sqlite:///m.db?synchronous=off",
-        "sqlite:///m.db?journal=wal",
-        "sqlite:///m.db?synchronous=",
-        "sqlite:///m.db?synchronous=full&synchronous=normal",
+        "sqlite:///var/m.db#part",
+        "sqlite:///var/m%00.db",
+        "sqlite:///var/m.db?synchronous=off",
+        "sqlite:///var/m.db?journal=wal",
+        "sqlite:///var/m.db?synchronous=",
+        "sqlite:///var/m.db?synchronous=full&synchronous=normal",
         "postgresql:///m.db",
     ],
 )
@@ -357,7 +370,7 @@ def test_a_file_has_every_feature_and_every_ability(tmp_path: Path) -> None:
     async def main() -> None:
         async with opened(tmp_path / "m.db") as store:
             assert store.name == "sqlite"
-            assert store.features == frozenset(Feature)
+            assert store.features == frozenset(Feature) - {Feature.GRAPH}
             assert isinstance(store, SupportsHistory)
             assert isinstance(store, Tracker)
             assert isinstance(store, RecallCounter)

@@ -67,7 +67,7 @@ class Location(Struct, frozen=True, kw_only=True):
 def locate(url: str, *, schema: str = SCHEMA) -> Location:
     """Read a URL; what is not ours in it is libpq's. `schema` is the one meant when it names none."""
     parts = urlsplit(url)
-    if parts.scheme not in ("postgresql", "postgres") or parts.fragment:
+    if parts.scheme not in ("postgresql", "postgres", "pgvector") or parts.fragment:
         raise InvalidRequest(
             "the URL does not name a Postgres database",
             field="store",

@@ -371,7 +371,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": ("memorywire export memory.jsonl --with-ledger", "memorywire export notes --format markdown"),
     "import": ("memorywire import memory.jsonl --dry-run", "memorywire import conversations.json --agent me"),
     "import-lines": ("memorywire import-lines facts.txt --source handbook",),
-    "migrate": ("memorywire migrate sqlite:///old.db postgresql://me@db/memory --dry-run",),
+    "migrate": ("memorywire migrate sqlite:///./old.db postgresql://me@db/memory --dry-run",),
     "backup": ("memorywire backup backup.db",),
     "restore": ("memorywire restore backup.db --replace",),
     "doctor": ("memorywire doctor", "memorywire doctor --url http://127.0.0.1:8377"),

@@ -28,7 +28,7 @@ Answer = dict[str, Json]
 Render = Callable[[Answer], Iterable[str]]
 
 _READ_OPERATIONS = frozenset({"recall", "context", "profile", "get", "history", "changes"})
-_UNDOABLE = ("sqlite:", "graph:", "memory:", "postgresql:", "postgres:")
+_UNDOABLE = ("sqlite:", "graph:", "memory:", "postgresql:", "postgres:", "pgvector:")
 """Stores that can always undo. Of others the capabilities are asked before an undo is suggested."""
 
 _SCOPE = {

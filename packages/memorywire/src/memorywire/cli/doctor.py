@@ -246,6 +246,9 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
         what = f"{url}: {counted(store['debts'], 'change is', 'changes are')} not written yet"
         yield _finding(what, "see them with: memorywire debts")
     yield from _broken_findings(url, store.get("broken") or ())
+    for file in store.get("strays") or ():
+        what = f"{url}: {file} is outside of memories/TENANT/AGENT/ and is not read"
+        yield _finding(what, "move it there, or leave it where it is if it is no memory")
     if store.get("unsigned_entries"):  # writes do not fail because of them
         entries = counted(store["unsigned_entries"], "entry of the ledger is", "entries of the ledger are")
         yield _finding(f"{url}: {entries} not signed", "sign them: memorywire audit checkpoint")

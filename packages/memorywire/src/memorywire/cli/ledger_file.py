@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the engine is loaded by the command that runs, not to show 
 
 T = TypeVar("T")
 
-_POSTGRES = ("postgresql:", "postgres:")
+_POSTGRES = ("postgresql:", "postgres:", "pgvector:")
 
 
 class LocalLedger(Struct, frozen=True, kw_only=True):

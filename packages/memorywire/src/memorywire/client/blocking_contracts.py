@@ -165,7 +165,7 @@ class BlockingHarness:
         return self._run(self._inner.delete(id))
 
     def all(self) -> list[MemoryItem]:
-        """All active and blacklisted items, ordered by id."""
+        """All items, ordered by id, also the superseded ones where the store keeps history."""
         return self._run(_collect(self._inner))
 
 

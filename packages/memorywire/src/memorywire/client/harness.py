@@ -5,13 +5,19 @@ asks, is settled where the memory is opened; nothing here knows.
 """
 
 import math
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
+from itertools import chain
+from typing import cast, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
+from memorywire.client.arguments import check_argument, checks_arguments
+from memorywire.client.options import plain
 from memorywire.model.change import EndReason
 from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry
@@ -26,12 +32,13 @@ from memorywire.pipeline.remember import remember
 from memorywire.search.embed import Embedder
 from memorywire.search.rank import score_recency
 from memorywire.search.reference import cosine, floats
-from memorywire.stores.contract import SupportsHistory
+from memorywire.stores.contract import SupportsChangeLog, SupportsHistory, SupportsReplicas
 from memorywire.wire import validate
 
 MOST = 100
 
 _HEAVIEST = 1_000_000
+_PAGE = 500
 _LINKS = "links"
 _SUPERSEDES = "supersedes"
 _REPLACED = frozenset({EndReason.SUPERSEDED, EndReason.MERGED})
@@ -48,12 +55,13 @@ class Status(StrEnum):
 class MemoryItem(Struct, frozen=True, kw_only=True):
     """One memory. `created_at` is in epoch milliseconds; `relevancy` (0..1) is what it was worth then.
 
+    What is written may also have a datetime, or a time as text in ISO 8601, each with a time zone.
     `backends` are the stores that hold it, as far as it was read; what is written is written to all.
     """
 
     content: str
     id: str | None = None
-    created_at: int | None = None
+    created_at: int | datetime | str | None = None
     session: str | None = None
     relevancy: float = 1.0
     source: str | None = None
@@ -127,16 +135,19 @@ class Harness:
         self.ranking = ranking or Ranking()
         self._container = container
 
+    @checks_arguments
     def ranked(self, ranking: Ranking) -> "Harness":
         """Return the same items with other weights for searches."""
         return Harness(self._container, self.scope, ranking)
 
+    @checks_arguments
     async def write(self, item: MemoryItem) -> str:
         """Store the item, as a new version if its id exists and it differs; return its id.
 
         If an older item says the same, its id is returned.
         """
         context = await self._context("remember")
+        item = _read_item(item)
         _refuse_unfit(item, context)
         current = None if item.id is None else await self._current(item.id, context)
         is_blacklisted = item.status is Status.BLACKLISTED
@@ -153,6 +164,7 @@ class Harness:
             await archive(record, context)
         return id
 
+    @checks_arguments
     async def get(self, id: str) -> MemoryItem | None:
         """Return the item, also if it was superseded or blacklisted; None if it does not exist."""
         context = await self._context("get")
@@ -166,9 +178,9 @@ class Harness:
         if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
             return None
         (shown,) = await redact_records([versions[-1].record], self.scope, context)
-        last = _build_item(shown, await self._holders(id, context))
-        return replace(last, status=Status.SUPERSEDED)
+        return _build_superseded(shown, await self._holders(id, context))
 
+    @checks_arguments
     async def search(self, query: str, k: int = 8) -> list[Found]:
         """Return the active items nearest to the query, best first; newer items rank higher.
 
@@ -194,6 +206,7 @@ class Harness:
             for place, hit in enumerate(answer.hits)
         ]
 
+    @checks_arguments
     async def delete(self, id: str) -> None:
         """Delete the item; does nothing if it does not exist.
 
@@ -208,12 +221,36 @@ class Harness:
             )
 
     async def all(self) -> AsyncIterator[MemoryItem]:
-        """All active and blacklisted items, ordered by id."""
+        """All items, ordered by id, also the superseded ones where the store keeps history."""
         context = await self._context("list")
         where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
+        old = await self._list_superseded(context)
         async for record in context.all_matching(where):
+            while old and old[0].id < record.id:
+                yield _build_superseded(old.popleft(), context.names)
             (shown,) = await redact_records([record], self.scope, context)
             yield _build_item(shown, context.names)
+        for record in old:
+            yield _build_superseded(record, context.names)
+
+    async def _list_superseded(self, context: Context) -> deque[Record]:
+        """The last versions of the memories that others have replaced, ordered by id."""
+        store = context.store
+        stores = map(store.replica, store.replica_names) if isinstance(store, SupportsReplicas) else [store]
+        log = next((one for one in stores if isinstance(one, SupportsChangeLog)), None)
+        records: dict[str, Record] = {}
+        position = 0
+        while log is not None and (page := await log.log(self.scope, position, _PAGE)):
+            for version in chain.from_iterable(footprint.ended for footprint in page):
+                if version.record is not None and self.scope.covers(version.record.scope):
+                    records.pop(version.record.id, None)
+                    if version.reason in _REPLACED:
+                        records[version.record.id] = version.record
+            position = page[-1].sequence
+        for record in await store.get(self.scope, list(records)):
+            del records[record.id]
+        shown = await redact_records([records[id] for id in sorted(records)], self.scope, context)
+        return deque(shown)
 
     async def _context(self, operation: str) -> Context:
         context = await (await self._container()).context.serving(self.scope)
@@ -230,6 +267,29 @@ class Harness:
         return tuple(name for name in context.names if name not in late)
 
 
+def _read_item(item: MemoryItem) -> MemoryItem:
+    """The item with its values in one form; raises InvalidRequest for one of another type."""
+    for name, kind in get_type_hints(MemoryItem).items():
+        check_argument(name, getattr(item, name), kind)
+    return replace(
+        item,
+        created_at=_read_moment(item.created_at),
+        tags=tuple(item.tags),
+        backends=tuple(item.backends),
+        status=Status(item.status),
+    )
+
+
+def _read_moment(moment: int | datetime | str | None) -> Json:
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            fix = "write 2026-06-16T22:14:05Z, or epoch milliseconds"
+            raise InvalidRequest("created_at is no time", field="created_at", fix=fix) from None
+    return plain("created_at", moment)
+
+
 def _refuse_unfit(item: MemoryItem, context: Context) -> None:
     if item.status is Status.SUPERSEDED:
         raise InvalidRequest(
@@ -240,7 +300,22 @@ def _refuse_unfit(item: MemoryItem, context: Context) -> None:
         raise InvalidRequest(
             f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(context.names)}"
         )
-    validate.check("remember", _build_payload(item))
+    try:
+        validate.check("remember", _build_payload(item))
+    except InvalidRequest as error:
+        raise _in_words_of_items(error) from None
+
+
+_WIRE = {"confidence": "relevancy", "occurred_at": "created_at", "session_id": "session"}
+"""What an item calls these fields of the wire."""
+
+
+def _in_words_of_items(error: InvalidRequest) -> InvalidRequest:
+    name, _, rest = (error.field or "").partition(".")
+    if name not in _WIRE:
+        return error
+    field = f"{_WIRE[name]}.{rest}" if rest else _WIRE[name]
+    return InvalidRequest(error.detail.replace(name, _WIRE[name], 1), field=field)
 
 
 def _build_payload(item: MemoryItem) -> dict[str, Json]:
@@ -278,7 +353,9 @@ def _build_request(item: MemoryItem, current: Record | None, scope: Scope) -> Re
         source=item.source,
         expires_at=None if current is None else current.expires_at,
         id=item.id,
-        occurred_at=item.created_at if current is None or is_new_time else current.occurred_at,
+        occurred_at=cast(
+            "int | None", item.created_at if current is None or is_new_time else current.occurred_at
+        ),
         tags=item.tags,
         session_id=item.session,
         supersedes=() if again else replaces,
@@ -320,3 +397,7 @@ def _build_item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
         status=Status.BLACKLISTED if is_archived else Status.ACTIVE,
         supersedes=_find_superseded(record),
     )
+
+
+def _build_superseded(record: Record, backends: tuple[str, ...]) -> MemoryItem:
+    return replace(_build_item(record, backends), status=Status.SUPERSEDED)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
+from memorywire.client.arguments import checks_arguments
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import (
     DEDUP_THRESHOLD,
@@ -29,20 +30,21 @@ from memorywire.model.kv import (
 from memorywire.model.record import Json
 from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeights
 from memorywire.pipeline import kv
-from memorywire.wire import strict
+from memorywire.wire import strict, validate
 from memorywire.wire.codec import encode
-from memorywire.wire.validate import check_query
 
 E = TypeVar("E", bound=StrEnum)
 Result: TypeAlias = Kept | MemorywireError
 
 _PAGE_MOST = 1_000
+_AS_IN_A_RECALL = ("rank", "dedup", "min_relevance")
 
 
 class SetOptions(TypedDict, total=False):
     """`ttl` is in seconds. `embed_text` is an additional text by which an embedded entry is found.
 
-    `index` says what a search looks at: `all` of the entry, only the `text` in `embed_text`, or `none`. With
+    `index` says what a search and a recall look at: `all` of the entry, only the `text` in `embed_text`, or
+    `none`. By default that is all of an entry with `embed` or `embed_text`, and nothing of any other. With
     `redact` a secret is replaced by a marker instead of refused.
     """
 
@@ -91,19 +93,23 @@ class KeyValue:
         self._scope = owner.scope
         self._last: kv.Keys | None = None
 
+    @checks_arguments
     def of(self, kind: str, id: str) -> "KeyValue":
         """Return the entries of an `agent`, of a `user` (for all agents), or of the `tenant`."""
         return KeyValue(self._container, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
 
+    @checks_arguments
     def area(self, prefix: str, limits: Limits) -> "KeyValue":
         """Return the keys that begin with `prefix`, with their own limits and quota."""
         return KeyValue(self._container, self.owner, limits, user=self.user, area=prefix)
 
+    @checks_arguments
     async def get(self, key: str) -> Entry | None:
         """Return the entry, or None if it does not exist or has expired."""
         _check_key(key)
         return await kv.entry(await self._keys(), key)
 
+    @checks_arguments
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
         """Store the value under the key, as a new version of the entry.
 
@@ -111,6 +117,7 @@ class KeyValue:
         """
         return await kv.keep(await self._keys(), setting(key, value, **options))
 
+    @checks_arguments
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
         """Store many values and return a receipt or an error for each."""
         entries: list[Setting | MemorywireError] = []
@@ -123,34 +130,37 @@ class KeyValue:
         receipts = iter(await self.keep_each(settings) if settings else ())
         return [next(receipts) if isinstance(one, Setting) else one for one in entries]
 
+    @checks_arguments
     async def keep_each(self, settings: "list[Setting]") -> list[Result]:
         """As `set_many`, with options for each entry."""
         return await kv.keep_each(await self._keys(), settings)
 
+    @checks_arguments
     async def incr(self, key: str, by: float = 1) -> Kept:
         """Add to the number under the key; the `value` of the receipt is the sum."""
         _check_key(key)
-        strict.check(by)
-        if isinstance(by, bool) or not isinstance(by, int | float):
-            raise InvalidRequest(f"by is a number, not {type(by).__name__}", field="by")
         return await kv.add(await self._keys(), key, by)
 
+    @checks_arguments
     async def delete(self, key: str) -> Deleted:
         """Delete the entry. It stays in the history until it is erased."""
         _check_key(key)
         return await kv.delete(await self._keys(), key)
 
+    @checks_arguments
     async def touch(self, key: str) -> Entry | None:
         """Restart the time to live of an entry and return it, or None if it does not exist."""
         _check_key(key)
         return await kv.touch(await self._keys(), key)
 
+    @checks_arguments
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         """Return a page of entries, ordered by key."""
         if not 0 < limit <= _PAGE_MOST:
             raise InvalidRequest(f"limit is 1 to {_PAGE_MOST}", field="limit")
         return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
 
+    @checks_arguments
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
         """Return the entries nearest to the query, best first.
 
@@ -216,7 +226,7 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
         )
     rest: dict[str, Any] = dict(options)
     text = rest.pop("embed_text", None)
-    name = rest.pop("index", Indexing.ALL)
+    name = rest.pop("index", Indexing.ALL if rest.get("embed") or text else Indexing.NONE)
     index = _choose(Indexing, name, "index", f"unknown index {name!r}")
     if index is Indexing.TEXT and not text:
         raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
@@ -231,25 +241,19 @@ def _check_key(key: object) -> None:
 
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
-    """Build the search from its options."""
-    check_query(query)
+    """Build the search from its options; what a recall would refuse of them is refused as there."""
     rest: dict[str, Any] = dict(options)
+    as_recall = {name: rest[name] for name in _AS_IN_A_RECALL if rest.get(name) is not None}
+    validate.check("recall", {"agent_id": "agent", "query": query, **as_recall})
     rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
-    # NaN would become a score that JSON cannot represent.
-    strict.check([rest, dict(rank or {}), dict(dedup or {})])
-    if "top_k" in rest:
-        rest["top_k"] = int(rest["top_k"])
     return Search(
         query=query,
         rank=None if rank is None else RankWeights(**rank),
-        dedup=None if dedup is None else _build_dedup(**dedup),
+        dedup=None
+        if dedup is None
+        else Dedup(**{"threshold": DEDUP_THRESHOLD, **dedup, "mode": DedupMode(dedup["mode"])}),
         **rest,
     )
-
-
-def _build_dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
-    kind = _choose(DedupMode, mode, "dedup.mode", "there is no such mode")
-    return Dedup(mode=kind, threshold=threshold)
 
 
 def entry_document(entry: Entry) -> dict[str, Json]:

@@ -6,6 +6,7 @@ from typing import Any, TypedDict, Unpack, get_args
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
+from memorywire.client.arguments import checks_arguments
 from memorywire.client.options import ScopeOption, default_scope
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED
@@ -15,10 +16,10 @@ from memorywire.model.record import END_OF_CALENDAR, Json, Scope
 from memorywire.model.requests import MinRelevance, Owners
 from memorywire.model.text import CONTENT_CHARS_MAX
 from memorywire.pipeline.layer import Asked, find_facts
-from memorywire.wire import strict
+from memorywire.wire import strict, validate
 from memorywire.wire.codec import decode_owners, encode
 from memorywire.wire.filters import check_moment
-from memorywire.wire.validate import check_query, is_blank
+from memorywire.wire.validate import is_blank
 
 MOST_TURNS = 1_000
 MOST_ROLE_CHARS = 64
@@ -62,6 +63,7 @@ class Layer:
         self.scope = scope
         self._container = container
 
+    @checks_arguments
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
         """Add messages, each with `role` and `content` and optionally `name` and `at`.
 
@@ -73,6 +75,7 @@ class Layer:
         container = await self._container()
         return await container.reader.add(scope, conversation(messages, **rest), container.context)
 
+    @checks_arguments
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
         """Return the state of added messages; raises NotFound for an event of another agent or user."""
         scope, _ = self._whose(options, ScopeOption.__optional_keys__)
@@ -81,6 +84,7 @@ class Layer:
             raise NotFound("there is no such event", field="event_id")
         return event
 
+    @checks_arguments
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """Return what answers the question, best first.
 
@@ -163,9 +167,10 @@ def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None
 
 def asked(scope: Scope, query: str, /, **options: Unpack[QuestionOptions]) -> Asked:
     """A question that can be asked."""
-    check_query(query)
     rest: dict[str, Any] = dict(options)
-    rest["top_k"] = int(rest.get("top_k", DEFAULT_FACTS))
+    level = {name: rest[name] for name in ("min_relevance",) if rest.get(name) is not None}
+    validate.check("recall", {"agent_id": "agent", "query": query, **level})
+    rest.setdefault("top_k", DEFAULT_FACTS)
     if not 0 < rest["top_k"] <= MOST_FACTS:
         raise InvalidRequest(f"top_k is 1 to {MOST_FACTS}", field="top_k")
     named = rest.pop("sources", tuple(Kind))

@@ -29,6 +29,7 @@ from memorywire.app import (
 )
 from memorywire.app.dispatch import dispatch
 from memorywire.app.settings import write_policy
+from memorywire.client.arguments import checks_arguments
 from memorywire.client.bulk import Result, remember_each
 from memorywire.client.options import (
     ContextOptions,
@@ -215,6 +216,7 @@ class Memory(Overseeing):
         fields = {"type": "semantic", **options}
         return await self._ask(Remembered, "remember", self._payload(fields, content=content))
 
+    @checks_arguments
     async def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, on_progress: Callable[[int], None] | None = None
     ) -> list[Result]:
@@ -348,6 +350,7 @@ class Memory(Overseeing):
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""
         return await redeliver((await self._open()).context, all_of_them=True)
 
+    @checks_arguments
     async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> OutboxEntry:
         """Give up the delivery of a change to a store; the ledger records who did it and why.
 
@@ -355,6 +358,7 @@ class Memory(Overseeing):
         """
         return await write_off(change_id, why, (await self._open()).context, store=store)
 
+    @checks_arguments
     async def dream(self, *, dry_run: bool = False, **options: Unpack[ScopeOption]) -> "Dreamed":
         """Consolidate the memories once: the run with its steps and proposals, and the rules of the session.
 
@@ -366,6 +370,7 @@ class Memory(Overseeing):
         container = replace(await self._open(), consolidation=self._consolidation)
         return await consolidate(self._scope(**options), container, dry_run=dry_run)
 
+    @checks_arguments
     async def promote(
         self, *, window: int | None = None, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Promotion":
@@ -392,12 +397,14 @@ class Memory(Overseeing):
         if work is not None:
             await work.__aexit__(None, None, None)
 
+    @checks_arguments
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Search the memories for secrets and instructions; the report has kinds and places, no values."""
         from memorywire.pipeline.scan import scan
 
         return await scan(self._scope(**options), await self._context())
 
+    @checks_arguments
     async def clear(
         self, ids: str | Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
     ) -> "tuple[Cleared, ...]":
@@ -407,6 +414,7 @@ class Memory(Overseeing):
         each = [ids] if isinstance(ids, str) else ids
         return await clear(self._scope(**options), each, await self._context(), hold=hold)
 
+    @checks_arguments
     async def recover(
         self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Recovered":
@@ -469,6 +477,7 @@ class Memory(Overseeing):
 
         return Harness(self._open, self._scope())
 
+    @checks_arguments
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
         """Yield the events of this agent from now on, or after event `after`, without content.
 
@@ -480,6 +489,7 @@ class Memory(Overseeing):
             if event.agent == self.agent_id and self.user_id in (None, event.user):
                 yield event
 
+    @checks_arguments
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         """Run an operation of the wire format: JSON in, JSON out, as over HTTP and MCP."""
         container = await self._open()
@@ -579,7 +589,7 @@ def _read_stores(stores: str | Sequence[str | Store]) -> tuple[Sequence[str | St
             raise InvalidRequest(
                 f"a store is a URL or a Store, not {type(one).__name__}",
                 field="stores",
-                fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one here",
+                fix="for a file write sqlite:////folder/memory.db, or sqlite:///./memory.db for one here",
             )
     embedders = filter(None, (getattr(one, "store_embedder", None) for one in each))
     return [getattr(one, "store_url", one) for one in each], next(embedders, None)

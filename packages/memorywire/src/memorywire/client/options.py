@@ -29,7 +29,7 @@ HelpedName = Literal["useful", "wrong", "outdated"]
 VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar", "reopen"]
 FilterJson = Mapping[str, Any]
 
-_MOMENTS = frozenset({"expires_at", "occurred_at", "as_of", "since", "until"})
+_MOMENTS = frozenset({"created_at", "expires_at", "occurred_at", "as_of", "since", "until"})
 
 
 class ScopeOption(TypedDict, total=False):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from memorywire.app.container import Container
+from memorywire.client.arguments import checks_arguments
 from memorywire.client.options import (
     AuditOptions,
     DecideOptions,
@@ -70,6 +71,7 @@ class Overseeing(ABC):
         """
         return await self._ask(Reviewed, "proposal", self._reach(options, proposal_id=proposal_id))
 
+    @checks_arguments
     async def decide(
         self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
     ) -> Decided:
@@ -100,6 +102,7 @@ class Overseeing(ABC):
         payload = {name: value for name, value in fields.items() if value is not None}
         return await self._ask(Erased, "erase", payload)
 
+    @checks_arguments
     async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
         """Return everything of a user as a bundle: of all agents of the tenant, or of one.
 
@@ -142,6 +145,7 @@ class Overseeing(ABC):
         """Return the policy in force, all editions of its rules, and the suggested rules."""
         return await self._ask(RuleBook, "rules", {})
 
+    @checks_arguments
     async def set_rules(
         self, rules: Sequence[Mapping[str, Any]], *, if_edition: int | None = None
     ) -> RuleBook:
@@ -164,6 +168,7 @@ class Overseeing(ABC):
         """Undo, as one change, everything that a learned rule let pass, and switch the rule off."""
         return await self._ask(Reverted, "revert_rule", {"name": name})
 
+    @checks_arguments
     async def audit_log(
         self,
         *,
@@ -191,6 +196,7 @@ class Overseeing(ABC):
             found = await journal.find_entries_about(self.tenant, subject)
         return tuple(row.said for row in found)
 
+    @checks_arguments
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """Check that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
 
@@ -220,6 +226,7 @@ class Overseeing(ABC):
         await self.audit_checkpoint()
         return str(_signer(await self._ledger()).verifier())
 
+    @checks_arguments
     async def verify_hit(self, hit: Hit | Mapping[str, Any], key: str | None = None) -> bool:
         """Return whether the ledger signed exactly this hit of a recall with `sign=True`.
 
@@ -229,6 +236,7 @@ class Overseeing(ABC):
 
         return verify_hit(hit, await self.audit_key() if key is None else key)
 
+    @checks_arguments
     async def audit_export(
         self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
     ) -> int:

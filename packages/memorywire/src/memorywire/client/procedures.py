@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack, cast
 
 from msgspec import Struct
 
+from memorywire.client.arguments import checks_arguments
 from memorywire.client.options import RememberOptions, ScopeOption
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.change import Version
@@ -77,10 +78,12 @@ class _Walk:
         """The definition as it was written, with the state it is in now."""
         return {**(object_of(self._record.content) or {}), "current": self.state}
 
+    @checks_arguments
     def allowed(self, /, **facts: bool) -> list[str]:
         """The triggers that would succeed now; every fact they ask for must be given."""
         return allowed(self.definition, facts)
 
+    @checks_arguments
     def trigger(self, trigger: str, /, **facts: bool) -> str:
         """Take one step and give the new state; nothing is written before `save`."""
         self.definition = step(self.definition, trigger, facts)

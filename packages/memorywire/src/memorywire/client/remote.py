@@ -33,7 +33,6 @@ from memorywire.model.errors import (
 from memorywire.model.kv import (
     Deleted,
     Entry,
-    Indexing,
     Kept,
     Limits,
     Listing,
@@ -256,7 +255,7 @@ def _document(setting: Setting) -> dict[str, Json]:
         "embed_text": setting.text,
         "source": setting.source,
         "if_version": setting.if_version,
-        "index": None if setting.index is Indexing.ALL else setting.index.value,
+        "index": setting.index.value,
         "redact": setting.redact or None,
     }
     return {"key": setting.key, "value": setting.value, **drop_missing(options)}

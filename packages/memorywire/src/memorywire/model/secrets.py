@@ -14,8 +14,8 @@ from memorywire.model.errors import InvalidRequest
 MASK = "***"
 
 _NAMES_USER = frozenset(
-    "postgres postgresql shards+postgresql mysql mariadb redis rediss mongodb mongodb+srv neo4j bolt "
-    "clickhouse amqp amqps ssh sftp ftp smtp".split()
+    "pgvector postgres postgresql shards+postgresql mysql mariadb redis rediss mongodb mongodb+srv neo4j "
+    "bolt clickhouse amqp amqps ssh sftp ftp smtp".split()
 )
 """Schemes whose user is a name. In all others a user without a password is a token."""
 

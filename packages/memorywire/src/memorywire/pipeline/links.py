@@ -31,7 +31,7 @@ async def raise_linked(
 
 
 async def add_neighbours(
-    asked: SearchResult, request: Recall, query: Query, context: Context
+    answer: SearchResult, request: Recall, query: Query, context: Context
 ) -> SearchResult:
     """The candidates with what is linked to the best of them.
 
@@ -39,20 +39,20 @@ async def add_neighbours(
     store that invents edges brings nothing in.
     """
     keeper, name = _find_trusted_keeper(context)
-    seeds = [] if asked.fused is not None else choose_seeds(asked.candidates)
+    seeds = [] if answer.fused is not None else choose_seeds(answer.candidates)
     if keeper is None or not seeds:
-        return asked
+        return answer
     start = [hit.record for hit in seeds]
     records, links = await _read_links(start, request.hops, query, [keeper], context)
-    trust = {**links.trust, **{hit.record.id: hit.record.trust for hit in asked.candidates}}
+    trust = {**links.trust, **{hit.record.id: hit.record.trust for hit in answer.candidates}}
     neighbours = [record for record in records if query.where.matches(record)]
-    candidates = lend(asked.candidates, neighbours, Links(links.edges, trust), request.hops)
-    if asked.returned_by is None:
-        return replace(asked, candidates=candidates)
+    candidates = lend(answer.candidates, neighbours, Links(links.edges, trust), request.hops)
+    if answer.returned_by is None:
+        return replace(answer, candidates=candidates)
     return replace(
-        asked,
+        answer,
         candidates=candidates,
-        returned_by={hit.record.id: (name,) for hit in candidates} | dict(asked.returned_by),
+        returned_by={hit.record.id: (name,) for hit in candidates} | dict(answer.returned_by),
     )
 
 
@@ -81,7 +81,7 @@ async def _read_links(
     The past has only the edges that its memories state. A store that cannot tell its edges has none.
     """
     scope, besides = query.where.scope, name_words(query.text)
-    known = {record.id: record for record in hits}
+    records = {record.id: record for record in hits}
     edges: set[Edge] = set(link_names(hits, query.names))
     front = list(hits)
     for _ in range(hops):
@@ -92,8 +92,8 @@ async def _read_links(
         for store in stores:
             with suppress(StoreError):
                 edges.update(await store.edges(scope, ids, besides))
-        ends = {id for edge in edges for id in (edge.source, edge.target)} - known.keys()
+        ends = {id for edge in edges for id in (edge.source, edge.target)} - records.keys()
         front = await context.store.get(scope, sorted(ends)[:MAX_FRONT]) if ends else []
-        known |= {record.id: record for record in front}
-    trust = {id: record.trust for id, record in known.items()}
-    return list(known.values()), Links(frozenset(edges), trust)
+        records |= {record.id: record for record in front}
+    trust = {id: record.trust for id, record in records.items()}
+    return list(records.values()), Links(frozenset(edges), trust)

@@ -48,29 +48,29 @@ class Links(Struct, frozen=True):
     def measure(self, gainer: Record, lenders: Iterable[str], hops: int) -> Iterator[tuple[int, set[str]]]:
         """The lenders that the memory may gain from, with their distances, the nearest first."""
         level = _LEVELS.index(gainer.trust)
-        allowed = {id for id in lenders if id != gainer.id and self._level(id) <= level}
+        sources = {id for id in lenders if id != gainer.id and self._level(id) <= level}
         paths: dict[str, set[str]] = {}
         for edge in self.edges:
             tellers = (edge.source, edge.target) if edge.by_name else (edge.source,)
             if all(teller in self.trust and self._level(teller) >= level for teller in tellers):
                 paths.setdefault(edge.source, set()).add(edge.target)
                 paths.setdefault(edge.target, set()).add(edge.source)
-        visited = front = {gainer.id}
+        behind = front = {gainer.id}
         for distance in range(1, hops + 1):
-            front = {other for one in front for other in paths.get(one, ())} - visited
-            visited = visited | front
-            if front & allowed:
-                yield distance, front & allowed
+            front = {other for one in front for other in paths.get(one, ())} - behind
+            behind = behind | front
+            if front & sources:
+                yield distance, front & sources
 
     def _level(self, id: str) -> int:
         return _LEVELS.index(self.trust[id])
 
 
-def link_names(records: Sequence[Record], named: Collection[str]) -> Iterator[Edge]:
-    """Edges between memories that give the same name, except the names in `named`."""
+def link_names(records: Sequence[Record], besides: Collection[str]) -> Iterator[Edge]:
+    """Edges between memories that give the same name, except the names in `besides`."""
     sharing: dict[str, list[str]] = {}
     for record in records:
-        for name in set(find_names(record.words)) - set(named):
+        for name in set(find_names(record.words)) - set(besides):
             sharing.setdefault(name, []).append(record.id)
     for ids in sharing.values():
         if len(ids) <= CROWD:
@@ -87,18 +87,18 @@ def lend(candidates: Sequence[Scored], neighbours: Sequence[Record], links: Link
 
     A memory that is linked to a strong hit gets half of its evidence for each step, if it has less.
     """
-    told = Links(frozenset(edge for edge in links.edges if not edge.by_name), links.trust)
+    explicit = Links(frozenset(edge for edge in links.edges if not edge.by_name), links.trust)
     seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in choose_seeds(candidates)}
-    known = {hit.record.id for hit in candidates}
-    bare = [Scored(record=one, score=0.0, signals={}) for one in neighbours if one.id not in known]
-    lent = [_borrow(hit, seeds, told, hops) for hit in (*candidates, *bare)]
-    results = [hit for hit in lent if hit.record.id in known or HOPS in hit.signals]
+    ids = {hit.record.id for hit in candidates}
+    bare = [Scored(record=one, score=0.0, signals={}) for one in neighbours if one.id not in ids]
+    hits = [_borrow(hit, seeds, explicit, hops) for hit in (*candidates, *bare)]
+    results = [hit for hit in hits if hit.record.id in ids or HOPS in hit.signals]
     return sorted(results, key=lambda hit: (-hit.score, hit.record.id))
 
 
-def _borrow(hit: Scored, seeds: Mapping[str, float], told: Links, hops: int) -> Scored:
-    found = told.measure(hit.record, seeds, hops)
-    worths = [(max(seeds[id] for id in ids) * SHARE**distance, distance) for distance, ids in found]
+def _borrow(hit: Scored, seeds: Mapping[str, float], explicit: Links, hops: int) -> Scored:
+    steps = explicit.measure(hit.record, seeds, hops)
+    worths = [(max(seeds[id] for id in ids) * SHARE**distance, distance) for distance, ids in steps]
     if not worths:
         return hit
     worth, distance = max(worths)

@@ -28,7 +28,7 @@ ADAPTED = frozenset(
     ("chroma", "cognee", "graphiti", "langgraph", "letta", "mem0", "mem9", "memos", "sqlite-vec", "zep")
 )
 """Schemes of the package memorywire-adapters, named here so that an error can say what to install."""
-POSTGRES = frozenset(("postgres", "postgresql", "shards+postgresql"))
+POSTGRES = frozenset(("pgvector", "postgres", "postgresql", "shards+postgresql"))
 """Schemes of the package memorywire-postgres, likewise."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
@@ -71,7 +71,7 @@ def _scheme(url: str) -> str:
         raise InvalidRequest(
             "the store is not a URL: it does not begin with a scheme",
             field="store",
-            fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one right here",
+            fix="for a file write sqlite:////folder/memory.db, or sqlite:///./memory.db for one right here",
         )
     return match.group(1)
 

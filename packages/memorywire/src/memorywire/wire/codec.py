@@ -197,7 +197,7 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
     try:
         convert(payload, _PLAIN[operation])
         is_usual = KEYED not in payload.get("metadata", ())
-    except (KeyError, ValidationError):
+    except (KeyError, ValidationError, UnicodeEncodeError):
         is_usual = False
     if is_usual:
         strict.check(payload)

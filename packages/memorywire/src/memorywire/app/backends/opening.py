@@ -37,7 +37,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Of an answer; a backend that sends more is not read further."""
 
 
-POSTGRES = frozenset({"postgres", "postgresql"})
+POSTGRES = frozenset({"pgvector", "postgres", "postgresql"})
 _NEAR = frozenset(
     {"schema", "pool", "prepare", "notify", "stale", "sslmode", "channel_binding", "require_auth"}
     | {"connect_timeout", "application_name", "target_session_attrs"}

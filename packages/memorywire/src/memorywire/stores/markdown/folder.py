@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +21,12 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 
 _OWN = ".memorywire"
 _NO_SESSION = "no-session"
+_MEMORIES = "memories"
+_DEPTH = 3
+"""The folders above every file: `memories`, the tenant and the agent."""
+
+_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST = 100
 
 
 def fingerprint(content: bytes) -> str:
@@ -43,13 +51,26 @@ class Folder:
 
     def build_path(self, record: Record) -> str:
         """Where this memory is to lie, from the root."""
-        session = spelled(record.session_id or "") or _NO_SESSION
-        return f"{_agent_folder(record.scope)}/{session}/{spelled(record.id)}.md"
+        session = _spell(record.session_id or "") or _NO_SESSION
+        return f"{self._find_agent(record.scope)}/{session}/{_spell(record.id)}.md"
+
+    def _find_agent(self, scope: Scope) -> str:
+        """The folder of the agent; one of an earlier release keeps its name."""
+        earlier = f"{_MEMORIES}/{spelled(scope.tenant)}/{spelled(scope.agent)}"
+        if (self._root / earlier).exists():
+            return earlier
+        return f"{_MEMORIES}/{_spell(scope.tenant)}/{_spell(scope.agent)}"
+
+    def list_strays(self, limit: int = 20) -> list[str]:
+        """Files that belong to no agent, because they lie outside of the layout; the first of them."""
+        paths = (path.relative_to(self._root) for path in _walk_markdown(self._root))
+        strays = (path for path in paths if path.parts[0] != _MEMORIES or len(path.parts) <= _DEPTH)
+        return [path.as_posix() for path in islice(strays, limit)]
 
     def list_files(self, scope: Scope) -> dict[str, Stamp]:
         """Every file of the agent, from the root, as it is now."""
         stamps = {}
-        for path in sorted(_walk_markdown(self._root / _agent_folder(scope))):
+        for path in sorted(_walk_markdown(self._root / self._find_agent(scope))):
             with suppress(FileNotFoundError):  # gone since it was listed
                 stamps[path.relative_to(self._root).as_posix()] = _stamp(path)
         return stamps
@@ -105,8 +126,12 @@ class Folder:
                 flush_folder(parent)
 
 
-def _agent_folder(scope: Scope) -> str:
-    return f"memories/{spelled(scope.tenant)}/{spelled(scope.agent)}"
+def _spell(name: str) -> str:
+    """The name as that of a file: readable where it is plain, always unambiguous, never too long."""
+    plain = _STRANGE.sub(lambda sign: "".join(f"%{byte:02x}" for byte in sign.group().encode()), name)
+    if len(plain) <= _LONGEST:
+        return plain
+    return f"{plain[:40]}~{fingerprint(name.encode())}"
 
 
 def _walk_markdown(folder: Path) -> Iterator[Path]:

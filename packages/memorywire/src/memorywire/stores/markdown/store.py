@@ -379,6 +379,7 @@ class MarkdownStore:
             "ok": True,
             "records": sum(len(one.memories) for one in agents),
             "broken": [{"file": place, "detail": detail} for place, detail in broken],
+            "strays": await self._run_locked(self._folder.list_strays),
         }
 
     async def close(self) -> None:

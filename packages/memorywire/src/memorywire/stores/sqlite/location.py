@@ -45,11 +45,26 @@ def locate(url: str) -> Location:
 
 
 def _path(path: str) -> Path | None:
-    if not path:
+    if not path or path == "/:memory:":
         return None
+    if path.startswith("//"):  # four slashes, as SQLAlchemy writes an absolute path
+        path = path[1:]
+    elif _is_relative(path):
+        raise InvalidRequest(
+            f"three slashes begin an absolute path, and {path} would be in the root folder",
+            field="store",
+            fix=f"write sqlite:///.{path} for a file below the current folder, or sqlite:///{path} if it is"
+            " absolute",
+        )
     if path.endswith("/") or "\0" in path:
         raise InvalidRequest("the URL names no file", field="store", fix=_FIX)
     return path_of(path)
+
+
+def _is_relative(path: str) -> bool:
+    """Whether a path is meant to be relative: its first part is the file, or a folder that does not exist."""
+    first, *rest = path[1:].split("/")
+    return first not in ("~", ".", "..") and not (rest and Path("/", first).exists())
 
 
 def _options(query: str) -> dict[str, str]:
