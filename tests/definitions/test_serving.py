@@ -13,6 +13,7 @@ from memorywire.app import Rules
 from memorywire.app.backends import name_of
 from memorywire.journal.acts import Act
 from memorywire.model.answers import Status
+from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Forbidden, StoreUnavailable
 from memorywire.model.proposal import OutboxEntry
@@ -387,3 +388,20 @@ async def _owe(memory: Memory, content: str) -> None:
 async def _serving(memory: Memory) -> Context:
     container = await memory._open()
     return await container.context.serving(Scope(tenant=memory.tenant, agent=memory.agent_id))
+
+
+def test_the_capabilities_of_a_bound_agent_are_those_of_its_backend(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with CliContext(f"sqlite://{tmp_path}/memory.db", Rules()) as cli:
+            bot, other = await cli.tenant("t"), await cli.tenant("t", "other")
+            await cli.bind(bot, {"name": "graph", "url": "graph://", "tenancy": _PREFIX})
+            assert Feature.GRAPH in (await bot.capabilities()).features
+            assert Feature.GRAPH not in (await other.capabilities()).features
+            for agent, has_edges in (("bot", True), ("other", False)):
+                answer = await other.call("capabilities", {"agent_id": agent})
+                assert ("graph" in answer["features"]) is has_edges
+                assert answer["contracts"]["memory_layer"] is True
+            whole = await bot.call("capabilities", {})
+            assert "graph" not in whole["features"]
+
+    asyncio.run(main())

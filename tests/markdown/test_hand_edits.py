@@ -272,5 +272,7 @@ def test_the_doctor_names_files_outside_of_the_layout(tmp_path: Path, shell: She
         (tmp_path / name).write_text("tea", encoding="utf-8")
     health = with_store(tmp_path, lambda store: store.health())
     assert sorted(health["strays"]) == ["memories/default/loose.md", "memories/loose.md", "notes.md"]
-    seen = shell("doctor", "--json", "--store", f"markdown://{tmp_path}").json
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.md").write_text("tea", encoding="utf-8")
+    seen = shell("doctor", "--json", "--store", f"markdown://{tmp_path}/other").json
     assert [one["what"] for one in seen["findings"] if "notes.md is outside" in one["what"]]

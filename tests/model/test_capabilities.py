@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import (
     DIMENSIONS,
@@ -18,7 +19,7 @@ from memorywire.model.capabilities import (
     openwop_memory,
     probe,
 )
-from memorywire.model.space import Space
+from memorywire.model.space import NO_SPACE, Space
 
 _FULL = Host(compacts=True, attributes=True, consolidates=True, execution_model=2)
 
@@ -35,6 +36,8 @@ def _dimensions(wired: Capabilities, host: Host) -> tuple[str, ...]:
 
 def test_the_probe_tells_what_is_wired() -> None:
     assert probe(_wired()) == {"kv": True, "vector_search": True, "stats": True, "memory_layer": True}
+    blind = probe(replace(_wired(Feature.VECTOR), space=NO_SPACE))
+    assert blind == {"kv": True, "vector_search": False, "stats": False, "memory_layer": False}
     poor = probe(_wired(Feature.VECTOR, extracts=False))
     assert poor == {"kv": True, "vector_search": False, "stats": False, "memory_layer": False}
 

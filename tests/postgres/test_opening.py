@@ -55,7 +55,7 @@ def test_pgvector_is_another_name_of_the_scheme(schema: str) -> None:
             return len(entries), (await memory.remember("tea is hot")).stores
 
     entries, stores = run(story())
-    assert (entries, stores) == (1, ("postgresql",))
+    assert (entries, stores) == (1, ("postgres",))
 
 
 def test_what_was_kept_is_there_when_it_is_opened_again(schema: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
+from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import StoreError
 
 from .schemas import faults
@@ -63,3 +64,25 @@ def test_a_store_that_cannot_answer_gives_a_problem_and_no_receipt(tmp_path: Pat
     with pytest.raises(StoreError) as caught:
         asyncio.run(_told(f"sqlite:///{tmp_path}/in_the_way/memories.db", ("remember", FACT)))
     assert faults("problem", caught.value.problem()) == []
+
+
+def test_a_change_that_no_store_could_take_is_deferred_and_delivered_later(tmp_path: Path) -> None:
+    """Proves RP-5."""
+    journal = f"sqlite://{tmp_path}/journal.db"
+
+    async def remember() -> Remembered:
+        away = ["http://127.0.0.1:9#a", "http://127.0.0.1:9/other#b"]
+        async with Memory("agent", away, journal=journal) as memory:
+            return await memory.remember("the vault opens at nine")
+
+    async def deliver(id: str) -> object:
+        back = [f"sqlite://{tmp_path}/a.db#a", f"sqlite://{tmp_path}/b.db#b"]
+        async with Memory("agent", back, journal=journal) as memory:
+            assert await memory.pay_debts()
+            assert await memory.debts() == ()
+            return (await memory.get(id)).content
+
+    receipt = asyncio.run(remember())
+    assert (receipt.status, receipt.stores, receipt.degraded) == (Status.DEFERRED, (), ("a", "b"))
+    assert all(outcome.error for outcome in receipt.outcomes)
+    assert asyncio.run(deliver(receipt.id)) == "the vault opens at nine"

@@ -19,6 +19,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import IdMint
+from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.pipeline import context as pipeline_context
 from memorywire.pipeline.context import (
@@ -130,14 +131,23 @@ class Container(Struct, frozen=True, kw_only=True):
     @property
     def capabilities(self) -> Capabilities:
         """What this house can do, derived from what is wired."""
-        store, space = self.context.store, self.context.embedder.space
+        return self._describe(self.context.store, self.context.names)
+
+    async def capabilities_of(self, scope: Scope) -> Capabilities:
+        """What it can do for an agent, whose memories may be in a backend."""
+        store = (await self.context.serving(scope)).store
+        names = self.context.names if store is self.context.store else (store.name,)
+        return self._describe(store, names)
+
+    def _describe(self, store: Store, names: Sequence[str]) -> Capabilities:
+        space = self.context.embedder.space
         each = [store]
         if isinstance(store, SupportsReplicas):
             each = [store.replica(name) for name in store.replica_names]
         return Capabilities(
             stores=tuple(
                 StoreCapabilities(name=name, features=working(one.features, space))
-                for name, one in zip(self.context.names, each, strict=True)
+                for name, one in zip(names, each, strict=True)
             ),
             space=space,
             overseen=self.context.governance is not None,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from memorywire.app.container import Container
 from memorywire.model.answers import Answer, ContextBlock, Profile
 from memorywire.model.capabilities import Capabilities
-from memorywire.model.record import Json
+from memorywire.model.record import Json, Scope
 from memorywire.model.requests import (
     BuildContext,
     Changes,
@@ -46,7 +46,7 @@ async def dispatch(
     if definition is None or definition.oversight or definition.request is None:
         validate.check(operation, payload)
     if operation == "capabilities":
-        return container.capabilities
+        return await _find_capabilities(payload, container, tenant)
     context = replace(container.context, operation=operation)
     if definition is not None and definition.oversight:
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
@@ -57,6 +57,13 @@ async def dispatch(
     if "filter" in payload and (notes := doubts(payload["filter"])):
         answer = replace(answer, notes=notes)
     return answer
+
+
+async def _find_capabilities(payload: Mapping[str, Json], container: Container, tenant: str) -> Capabilities:
+    if "agent_id" not in payload:
+        return container.capabilities
+    user = payload.get("user_id")
+    return await container.capabilities_of(Scope(tenant=tenant, agent=payload["agent_id"], user=user))
 
 
 def perform(request: Request, context: Context) -> Awaitable[Answer]:

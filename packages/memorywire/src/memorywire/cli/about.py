@@ -10,10 +10,10 @@ from memorywire.model.capabilities import DIMENSIONS
 
 
 @click.command("capabilities")
-@without_scope
 def capabilities_command(cli: CliContext) -> None:
-    """Show what the stores and the embedder can do."""
-    cli.show(cli.memory().call("capabilities", {}), _render_capabilities)
+    """Show what the stores of the agent and the embedder can do."""
+    payload = {"agent_id": cli.settings.agent}
+    cli.show(cli.memory().call("capabilities", payload), _render_capabilities)
 
 
 def _render_capabilities(answer: Answer) -> Iterator[str]:

@@ -436,7 +436,7 @@ class Memory(Overseeing):
 
     async def capabilities(self) -> Capabilities:
         """Return the stores, features and limits of this memory."""
-        return (await self._open()).capabilities
+        return await (await self._open()).capabilities_of(self._scope())
 
     async def health(self) -> dict[str, Json]:
         """Check every store and return its state."""

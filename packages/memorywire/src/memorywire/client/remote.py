@@ -345,7 +345,7 @@ class Client(Memory):
 
     async def capabilities(self) -> Capabilities:
         """What is wired at the server."""
-        return await self._ask(Capabilities, "capabilities", {})
+        return await self._ask(Capabilities, "capabilities", {"agent_id": self.agent_id})
 
     async def owed(self) -> list[dict[str, Json]]:
         """What stores of the server have still to write, without what it says; takes the right to review."""

@@ -117,10 +117,12 @@ def host_over(capabilities: Capabilities) -> Host:
 def probe(capabilities: Capabilities) -> dict[str, bool]:
     """The answer to the capability probe of the key-value and message layer contracts.
 
-    What is false here is refused by every transport. `stats` describe vectors, by provider and model.
+    What is false here is refused by every transport. `stats` describe vectors, by provider and model; without
+    an embedder nothing is remembered or recalled, so there is no layer.
     """
     vectors = Feature.VECTOR in capabilities.features
-    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": capabilities.extracts}
+    layer = capabilities.extracts and capabilities.space != NO_SPACE
+    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": layer}
 
 
 def openwop(capabilities: Capabilities) -> dict[str, Json]:
