@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -140,3 +140,12 @@ def test_of_several_stores_only_the_one_whose_word_is_true_brings_neighbours_in(
     answer, by_ranks = played(story, stores)
     assert (ASIDE in contents(answer)) is comes
     assert contents(by_ranks) == [PLAN]
+
+
+def test_a_graph_declares_itself_and_the_types_it_keeps() -> None:
+    async def story(memory: Memory) -> dict[str, Any]:
+        return await memory.call("capabilities", {})
+
+    (graph,), (plain,) = (played(story, [url])["stores"] for url in ("graph://", "sqlite://"))
+    assert set(graph["features"]) - set(plain["features"]) == {"graph"}
+    assert graph["types"] == ["semantic", "episodic", "procedural", "emotional"]
