@@ -64,7 +64,9 @@ def _path(path: str) -> Path | None:
 def _is_relative(path: str) -> bool:
     """Whether a path is meant to be relative: its first part is the file, or a folder that does not exist."""
     first, *rest = path[1:].split("/")
-    return first not in ("~", ".", "..") and not (rest and Path("/", first).exists())
+    if path_of(path).drive or first in ("~", ".", ".."):
+        return False
+    return not (rest and Path("/", first).exists())
 
 
 def _options(query: str) -> dict[str, str]:
