@@ -85,11 +85,9 @@ def check_argument(name: str, value: Any, annotation: Any) -> None:
         raise InvalidRequest(
             f"{field} has the wrong type: {reason[0].lower()}{reason[1:]}", field=field
         ) from None
-    leaves = [
-        one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, _LEAVES)
-    ]
     try:
-        strict.check(leaves)
+        if isinstance(value, _LEAVES):
+            strict.check(value)
     except InvalidRequest as error:
         raise InvalidRequest(f"{name}: {error.detail}", field=name, fix=error.fix) from None
 
