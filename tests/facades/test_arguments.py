@@ -89,6 +89,7 @@ GOOD: dict[str, Any] = {
     "event_id": "one",
     "item": MemoryItem(content="Ana likes tea"),
     "ranking": Ranking(),
+    "hit": {"id": "one"},
     "trigger": "boil",
     "facts": {},
     "path": "/tmp/nothing/of/the/kind",
