@@ -380,6 +380,7 @@ class Memory(Overseeing):
         container = replace(await self._open(), consolidation=self._consolidation)
         return await promote(self._scope(**options), container, window=window, dry_run=dry_run)
 
+    @checks_arguments
     async def start_consolidation(
         self, *, every: float = 60.0, window: int | None = None
     ) -> "BackgroundWork":
