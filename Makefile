@@ -76,7 +76,7 @@ openapi-clients: $(VENV)/.dev  ## generate clients from /openapi.json, check the
 	@$(PY) tools/openapi_clients.py --markdown docs/results/openapi-clients-2026-11-17.md
 
 typescript: $(VENV)/.dev  ## check and test the TypeScript client on a real server (needs npm)
-	@cd clients/typescript && npm ci --no-audit --no-fund && npm run --silent generate -- --check \
+	@cd clients/typescript && npm install --no-audit --no-fund && npm run --silent generate -- --check \
 		&& npm run --silent check && npm test
 	@$(PY) -m pytest tests/typescript
 

@@ -51,7 +51,7 @@ class Bridge:
 @pytest.fixture(scope="module")
 def bridge() -> Iterator[tuple[Bridge, HandClock]]:
     if not (CLIENT / "node_modules").exists():
-        subprocess.run(("npm", "ci", "--no-audit", "--no-fund"), cwd=CLIENT, check=True)
+        subprocess.run(("npm", "install", "--no-audit", "--no-fund"), cwd=CLIENT, check=True)
     subprocess.run(("npm", "run", "--silent", "build"), cwd=CLIENT, check=True)
     clock = HandClock(0)
     with serving(clock=clock) as server:
