@@ -46,16 +46,17 @@ def test_arguments_that_are_out_of_bounds_are_refused(library: CDLL, case: str) 
     weights = create_string_buffer(64)
     vectors = (c_char * (4 * 384 * 4))()
     given = (weights, weights, numbers.buffer_info()[0], places.buffer_info()[0])
-    library.minilm_embed.argtypes = (c_char_p, c_char_p, c_void_p, c_void_p, c_int, c_int, c_int, c_void_p)
+    pointers = (c_char_p, c_char_p, c_void_p, c_void_p)
+    library.minilm_embed.argtypes = (*pointers, c_int, c_int, c_int, c_void_p, c_void_p, c_void_p)
     library.minilm_begin.argtypes = (c_char_p, c_char_p, c_void_p, c_void_p, c_int, c_int, c_int)
     library.minilm_begin.restype = c_void_p
-    assert library.minilm_embed(*given, texts, level, 1, vectors) == -1
+    assert library.minilm_embed(*given, texts, level, 1, vectors, None, None) == -1
     assert library.minilm_begin(*given, texts, level, 2) is None
 
 
 def test_missing_arrays_are_refused(library: CDLL) -> None:
     places = array("i", [0, 1])
-    library.minilm_embed.argtypes = (c_void_p,) * 4 + (c_int,) * 3 + (c_void_p,)
-    assert library.minilm_embed(None, None, None, places.buffer_info()[0], 1, 0, 1, None) == -1
-    library.minilm_finish.argtypes, library.minilm_finish.restype = (c_void_p, c_void_p), None
-    library.minilm_finish(None, None)
+    library.minilm_embed.argtypes = (c_void_p,) * 4 + (c_int,) * 3 + (c_void_p,) * 3
+    assert library.minilm_embed(None, None, None, places.buffer_info()[0], 1, 0, 1, None, None, None) == -1
+    library.minilm_finish.argtypes, library.minilm_finish.restype = (c_void_p,) * 4, None
+    library.minilm_finish(None, None, None, None)

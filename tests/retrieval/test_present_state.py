@@ -46,7 +46,7 @@ def test_a_new_value_that_tells_of_no_change_comes_first_and_marks_the_old_one(u
         "I cycle to the office along the canal, about forty minutes.",
         "The printer is out of toner.",
     )
-    answers = remember_and_ask(url, facts, "how do I get to work?", min_relevance="off")
+    answers = remember_and_ask(url, facts, "how do I commute to work?", min_relevance="off")
     (first, newer), (second, older), *_ = answers
     assert (first, second) == (facts[2], facts[0])
     assert newer["newest"] == 1

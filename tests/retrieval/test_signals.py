@@ -51,6 +51,7 @@ def test_every_signal_that_is_shown_is_told_of(url):
             ("what did Mel buy two weeks ago?", {}),
             ("could you tell me which boat Caro bought in the harbour?", {}),
             ("why did Ben want a boat?", {}),
+            ("what did you recommend for the boat?", {}),
             ("where is the boat?", {"rank": {"frequency": 1}, "hops": 2}),
             ("where is the boat?", {"fusion": "legs"}),
         ]:

@@ -202,6 +202,7 @@ WHOLE_FILE = {
     *("owners", "sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swap", "reembed_done"),
     *("reword_total", "reword_next", "examined_versions", "examined_changes", "misplaced_versions"),
     *("damaged_recall", "unchecked_rows", "remove_user_from_versions"),
+    *("without_tokens", "count_without_tokens", "examined_tokens"),
 }
 """Queries whose business is the whole file: its agents, its health, new vectors or words for all of it, and
 the erasure of a person."""

@@ -39,7 +39,7 @@ def test_a_sound_file_says_what_it_holds(tmp_path: Path) -> None:
                 "path": str(tmp_path / "m.db"),
                 "journal_mode": "wal",
                 "synchronous": "full",
-                "user_version": 4,
+                "user_version": 5,
                 "integrity": "ok",
                 "records": 11,
                 "versions": 12,

@@ -32,6 +32,9 @@
 
 enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18, MOST_TEXTS = 1024 };
 
+/* A token's direction is kept in so many numbers of one byte. */
+enum { TOKEN = 64, TOKEN_STEPS = 127 };
+
 enum { PLAIN_LEVEL, AVX2_LEVEL, VNNI_LEVEL };
 
 typedef struct {
@@ -259,6 +262,36 @@ static void pool(const float *rows, int count, float *vector) {
     for (int i = 0; i < HIDDEN; i += LANES) *at(vector + i) *= shrink;
 }
 
+/* The directions of rows, reduced by the `head` to TOKEN bytes each. Sums go from the first input to
+ * the last, whatever the instruction set, so that portable.py gets the same bits. */
+INLINE void project(const float *rows, int count, const float *head, int8_t *tokens) {
+    for (int token = 0; token < count; token++, rows += HIDDEN, tokens += TOKEN) {
+        Floats outputs[TOKEN / LANES] = {0}, squares = {0};
+        for (int i = 0; i < HIDDEN; i++) {
+            const float *line = head + i * TOKEN;
+            UNROLL for (int out = 0; out < TOKEN / LANES; out++)
+                outputs[out] += *at(line + out * LANES) * rows[i];
+        }
+        UNROLL for (int out = 0; out < TOKEN / LANES; out++) squares += outputs[out] * outputs[out];
+        float length = sqrtf(total(&squares)), rate = length > 0 ? TOKEN_STEPS / length : 0;
+        for (int out = 0; out < TOKEN / LANES; out++) {
+            Floats steps = outputs[out] * rate;
+            round_whole(&steps);
+            for (int lane = 0; lane < LANES; lane++) tokens[out * LANES + lane] = (int8_t)steps[lane];
+        }
+    }
+}
+
+static void plain_project(const float *rows, int count, const float *head, int8_t *tokens) {
+    project(rows, count, head, tokens);
+}
+
+#if defined(__x86_64__)
+AVX2 static void avx2_project(const float *rows, int count, const float *head, int8_t *tokens) {
+    project(rows, count, head, tokens);
+}
+#endif
+
 static void encode(const Stages *stages, int called) {
     if (called)
         lead_to_the_end();
@@ -334,6 +367,7 @@ static void share_memory(Call *call, float *memory) {
 typedef struct {
     Call call;
     Memory *memory;
+    int level;
 } Job;
 
 /* Whether a call stays inside its arrays: every text has 1 to POSITIONS tokens, and every token is
@@ -353,8 +387,9 @@ static int is_sound(const char *table, const char *layers, const int32_t *ids,
 }
 
 static int prepare(Job *job, const char *table, const char *layers, const int32_t *ids,
-                   const int32_t *starts, int texts) {
+                   const int32_t *starts, int texts, int level) {
     Call *call = &job->call;
+    job->level = level;
     *call = (Call){.ids = ids, .starts = starts, .texts = texts, .count = starts[texts]};
     size_t for_each = 2 * HIDDEN + INNER + INNER / sizeof(float) + 2;
     job->memory = take_memory(2 * LANE_FLOATS + call->count * for_each);
@@ -365,8 +400,16 @@ static int prepare(Job *job, const char *table, const char *layers, const int32_
     return 1;
 }
 
-static void conclude(Job *job, float *vectors) {
+static void conclude(Job *job, float *vectors, const float *head, int8_t *tokens) {
     const Call *call = &job->call;
+    if (head && tokens) {
+#if defined(__x86_64__)
+        if (job->level >= AVX2_LEVEL)
+            avx2_project(call->rows, call->count, head, tokens);
+        else
+#endif
+            plain_project(call->rows, call->count, head, tokens);
+    }
     for (int text = 0; text < call->texts; text++) {
         int start = call->starts[text];
         pool(call->rows + start * HIDDEN, call->starts[text + 1] - start, vectors + text * HIDDEN);
@@ -374,18 +417,19 @@ static void conclude(Job *job, float *vectors) {
     leave_memory(job->memory);
 }
 
-/* Writes 384 numbers for each text. `table` is where the tokens' vectors begin in a weights file,
+/* Writes 384 numbers for each text, and with a `head` TOKEN bytes for each token. `table` is where the tokens' vectors begin in a weights file,
  * and `layers` where the layers do; the tokens of a text, 1 to 256, are `ids` from its start to the
  * next. With two or more `processors` a helper may take part. Returns 0 when there is no memory,
  * and -1, doing nothing, for arguments that are out of bounds. */
 int minilm_embed(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
-                 int texts, int level, int processors, float *vectors) {
+                 int texts, int level, int processors, float *vectors, const float *head,
+                 int8_t *tokens) {
     if (!vectors || !is_sound(table, layers, ids, starts, texts, level)) return -1;
     Job job;
-    if (!prepare(&job, table, layers, ids, starts, texts)) return 0;
+    if (!prepare(&job, table, layers, ids, starts, texts, level)) return 0;
     Stages stages = {LEVELS[level], count_pieces, &job.call, 0, STAGES};
     encode(&stages, call_helper(&stages, CALLER, processors));
-    conclude(&job, vectors);
+    conclude(&job, vectors, head, tokens);
     return 1;
 }
 
@@ -396,7 +440,7 @@ void *minilm_begin(const char *table, const char *layers, const int32_t *ids, co
                    int texts, int level, int processors) {
     if (!is_sound(table, layers, ids, starts, texts, level)) return NULL;
     Job *job = malloc(sizeof(Job));
-    if (!job || !prepare(job, table, layers, ids, starts, texts)) {
+    if (!job || !prepare(job, table, layers, ids, starts, texts, level)) {
         free(job);
         return NULL;
     }
@@ -408,11 +452,11 @@ void *minilm_begin(const char *table, const char *layers, const int32_t *ids, co
     return NULL;
 }
 
-void minilm_finish(void *begun, float *vectors) {
+void minilm_finish(void *begun, float *vectors, const float *head, int8_t *tokens) {
     Job *job = begun;
     if (!job || !vectors) return;
     lead_to_the_end();
     let_helper_go(1);
-    conclude(job, vectors);
+    conclude(job, vectors, head, tokens);
     free(job);
 }

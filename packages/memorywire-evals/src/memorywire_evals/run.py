@@ -20,6 +20,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.space import Space
 from memorywire.search.embed import Embedder, open_embedder
+from memorywire.search.relevance import read_tokens
 from memorywire_evals.cases import Case, Dataset, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import Bench, examine
@@ -40,6 +41,7 @@ from memorywire_evals.results import (
 from memorywire_evals.sets import Kind
 from memorywire_evals.summary import summarise, timing
 from memorywire_evals.tables import targets
+from memorywire_minilm import Reading
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
@@ -55,6 +57,7 @@ class CachedEmbedder:
 
     def __init__(self, inner: Embedder, path: Path | None = None) -> None:
         self._inner = inner
+        self._form = "\0tokens" if getattr(inner, "gives_tokens", False) else ""
         self._lock = Lock()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,10 +97,16 @@ class CachedEmbedder:
         self.misses += len(missing)
         if missing:
             vectors = await self._inner.embed(list(missing.values()))
-            fresh = dict(zip(missing, vectors, strict=True))
+            values = [vector + (read_tokens(vector) or b"") for vector in vectors]
+            fresh = dict(zip(missing, values, strict=True))
             await asyncio.to_thread(self._write, fresh)
             known |= fresh
-        return [known[key] for key in keys]
+        return [self._build_reading(text, known[key]) for text, key in zip(texts, keys, strict=True)]
+
+    def _build_reading(self, text: str, value: bytes) -> bytes:
+        """The vector that begins the value, with the tokens that follow it."""
+        size = 4 * self.space.dimension
+        return Reading.of(text, value[:size], value[size:]) if len(value) > size else value
 
     async def close(self) -> None:
         """Leaves everything as it is."""
@@ -108,7 +117,7 @@ class CachedEmbedder:
         await self._inner.close()
 
     def _key(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self.space}\0{text}".encode(), digest_size=16).digest()
+        return hashlib.blake2b(f"{self.space}{self._form}\0{text}".encode(), digest_size=16).digest()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._lock:

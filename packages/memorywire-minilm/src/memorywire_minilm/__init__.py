@@ -1,5 +1,6 @@
 """The sentence embedder all-MiniLM-L6-v2 in 8 bits, offline and without a framework."""
 
+from memorywire_minilm.layout import TOKEN, TOKEN_STEPS
 from memorywire_minilm.model import (
     DIMENSION,
     MODEL,
@@ -7,6 +8,7 @@ from memorywire_minilm.model import (
     KernelUnavailable,
     Model,
     ModelDamaged,
+    Reading,
     kernels,
     load,
     verify,
@@ -16,9 +18,12 @@ __all__ = [
     "DIMENSION",
     "MODEL",
     "REVISION",
+    "TOKEN",
+    "TOKEN_STEPS",
     "KernelUnavailable",
     "Model",
     "ModelDamaged",
+    "Reading",
     "kernels",
     "load",
     "verify",

@@ -14,6 +14,8 @@ INNER = 1_536
 LAYERS = 6
 TASK_LAYER = 4  # the first layer that differs when a text is read as a task
 HEADS = 12
+TOKEN = 64  # bytes that keep the direction of a token
+TOKEN_STEPS = 127
 
 # A kernel reads 16 output channels of 4 inputs each as one 64-byte line.
 CHANNELS = 16
@@ -30,6 +32,14 @@ MATRICES = {
     "inner": (INNER, HIDDEN),
     "outer": (HIDDEN, INNER),
 }
+
+
+class Encoding(NamedTuple):
+    """What a kernel makes of a text: 384 float32 of length one, little-endian, and `TOKEN` signed bytes for
+    each token, of which `TOKEN_STEPS` stand for length one."""
+
+    vector: bytes
+    tokens: bytes
 
 
 class Section(NamedTuple):

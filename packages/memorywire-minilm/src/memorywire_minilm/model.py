@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from hashlib import file_digest
 from itertools import compress
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import Protocol
 
-from memorywire_minilm.layout import HEADER, POSITIONS, file_size, task_offset
+from memorywire_minilm.layout import HEADER, HIDDEN, POSITIONS, TOKEN, Encoding, file_size, task_offset
 from memorywire_minilm.native import NativeKernel, find_library, levels, processors
 from memorywire_minilm.tokenizer import Tokenizer
 from memorywire_minilm.vocabulary import Vocabulary
@@ -26,10 +27,12 @@ WEIGHTS = DATA / "weights.bin"
 VOCABULARY = DATA / "vocab.txt"
 TABLE = DATA / "vocab.bin"
 TASKS = DATA / "tasks.bin"
+HEAD = DATA / "tokens.bin"
 DIGESTS = {
     WEIGHTS: "f7391fa2f6e45ae351ed86a893414c8088bb2055f6a58c0eaa3b4a732ea88eae",
     VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     TABLE: "5729391a7fcb34b718c6f84cfc73232ca940fa28d05a532fe91ef2a6fab47166",
+    HEAD: "9d062210bd967007e6274023c4ed35a26c3080d3b298d19917eabff4981e9637",
     TASKS: "8b111e5d8c2148e19756982a3b421204ca9eb04fa21b0b2b89c1bf4c1b0ef461",
 }
 
@@ -49,11 +52,33 @@ class Kernel(Protocol):
     def name(self) -> str:
         """What the kernel is called in `kernels`."""
 
-    def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """A vector for each row: 384 float32 of length one, little-endian."""
+    def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
+        """The vector of each row, and the directions of its tokens."""
 
-    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[bytes]]:
-        """What gives these vectors when it is called, once; they may be made meanwhile."""
+    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
+        """What gives these encodings when it is called, once; they may be made meanwhile."""
+
+
+class Reading(bytes):
+    """The vector of a text, 384 float32 of length one, which also has the directions of its tokens.
+
+    `tokens` are `TOKEN` signed bytes each. They are empty for a text that the model mostly cannot read, and
+    where they were not asked for.
+    """
+
+    tokens: bytes
+    text: str
+
+    @classmethod
+    def of(cls, text: str, vector: bytes, tokens: bytes) -> Reading:
+        reading = cls(vector)
+        reading.tokens, reading.text = tokens, text
+        return reading
+
+    @property
+    def words(self) -> list[str]:
+        """The word that each token is of, folded to lower case."""
+        return load_tokenizer().words(self.text)[: len(self.tokens) // TOKEN]
 
 
 class Model:
@@ -68,51 +93,59 @@ class Model:
         """The name of the kernel in use."""
         return self._kernel.name
 
-    def embed(self, texts: Sequence[str]) -> list[bytes]:
+    def embed(self, texts: Sequence[str]) -> list[Reading]:
         """A vector for each text: 384 float32 of length one, little-endian.
 
         A vector depends on its text alone, of which the first 256 tokens count, and is the same
         to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
         another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
-        rows, readable = self._read(texts)
-        return _fill_unreadable(readable, self._kernel.embed(rows))
+        rows = [self._tokenizer.encode(text) for text in texts]
+        readable = [*map(self._tokenizer.is_readable, rows)]
+        return _read(texts, readable, self._kernel.embed([*compress(rows, readable)]))
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[Reading]]:
         """What gives the vectors of `embed` when it is called, once.
 
         Those of a text or two are made meanwhile, where the machine has a second processor.
         """
-        rows, readable = self._read(texts)
-        finish = self._kernel.begin(rows)
-        return lambda: _fill_unreadable(readable, finish())
-
-    def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
-        """The rows of the texts that the model can read, and which of the texts these are."""
         rows = [self._tokenizer.encode(text) for text in texts]
-        readable = [self._tokenizer.is_readable(row) for row in rows]
-        return list(compress(rows, readable)), readable
+        readable = [*map(self._tokenizer.is_readable, rows)]
+        finish = self._kernel.begin([*compress(rows, readable)])
+        return lambda: _read(texts, readable, finish())
 
 
-def _fill_unreadable(readable: Sequence[bool], vectors: Iterable[bytes]) -> list[bytes]:
-    """The vectors of the readable texts, with zero vectors for the others in between."""
-    remaining = iter(vectors)
-    return [next(remaining) if is_readable else bytes(4 * DIMENSION) for is_readable in readable]
+def _read(texts: Sequence[str], readable: Sequence[bool], encodings: Iterable[Encoding]) -> list[Reading]:
+    """The readings of the readable texts, with zero vectors for the others in between."""
+    remaining, unread = iter(encodings), Encoding(bytes(4 * DIMENSION), b"")
+    return [
+        Reading.of(text, *(next(remaining) if is_readable else unread))
+        for text, is_readable in zip(texts, readable, strict=True)
+    ]
 
 
-def load(kernel: str | None = None, *, threads: int | None = None, tasks: bool = False) -> Model:
+def load(
+    kernel: str | None = None, *, threads: int | None = None, tasks: bool = False, tokens: bool = True
+) -> Model:
     """The model, ready to embed; `kernel` names one of `kernels()` instead of the best.
 
     With `tasks` it reads a text as a task: its vector lies near the vectors that the plain model gives to
-    what helps with the task. Texts to be found are always embedded by the plain model.
+    what helps with the task. Texts to be found are always embedded by the plain model. Tasks are compared as
+    a whole: they have no tokens, nor has anything without `tokens`.
 
     When few texts are embedded by a compiled kernel, and a processor is free, a second thread takes part;
     with `threads` 1 it never does.
 
     Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
     """
-    tokenizer = Tokenizer(load_vocabulary(), POSITIONS)
-    return Model(tokenizer, open_kernel(kernel or kernels()[0], threads, tasks=tasks))
+    name, has_tokens = kernel or kernels()[0], tokens and not tasks
+    return Model(load_tokenizer(), open_kernel(name, threads, tasks=tasks, tokens=has_tokens))
+
+
+@cache
+def load_tokenizer() -> Tokenizer:
+    """The tokenizer of all models; raises as `load_vocabulary`."""
+    return Tokenizer(load_vocabulary(), POSITIONS)
 
 
 def kernels() -> tuple[str, ...]:
@@ -141,19 +174,31 @@ def load_vocabulary() -> Vocabulary:
         raise ModelDamaged(f"{VOCABULARY.name} and {TABLE.name} cannot be read: {error}") from error
 
 
-def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False) -> Kernel:
+def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False, tokens: bool = True) -> Kernel:
     """The kernel of this name, with the weights mapped into memory."""
     weights = map_task_weights() if tasks else map_weights()
+    head = read_head() if tokens else None
     library = find_library()
     if library and name in levels(library):
         most = processors()
-        return NativeKernel(library, name, weights, min(threads or most, most))
+        return NativeKernel(library, name, weights, head, min(threads or most, most))
     if name != "numpy":
         raise KernelUnavailable(f"kernel {name!r} cannot run here, only {', '.join(kernels())}")
     # Imported here, so that the C kernel needs no numpy.
     from memorywire_minilm.portable import PortableKernel
 
-    return PortableKernel(memoryview(weights))
+    return PortableKernel(memoryview(weights), head)
+
+
+def read_head() -> bytes:
+    """The matrix that reduces the state of a token to its direction: float32, a line for each input."""
+    try:
+        head = HEAD.read_bytes()
+    except OSError as error:
+        raise ModelDamaged(f"{HEAD.name} cannot be read: {error}") from error
+    if len(head) != 4 * HIDDEN * TOKEN:
+        raise ModelDamaged(f"{HEAD.name} is not a head of this version")
+    return head
 
 
 def map_weights() -> mmap:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import CDLL, addressof, c_char, c_int, c_void_p
 from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 
-from memorywire_minilm.layout import HEADER, HIDDEN, layers_offset
+from memorywire_minilm.layout import HEADER, HIDDEN, TOKEN, Encoding, layers_offset
 
 # In the order of the kernel's levels.
 LEVELS = ("c", "avx2", "avx512-vnni")
@@ -30,66 +30,95 @@ LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 class NativeKernel:
     """Embeds rows of token ids in C, leaving other threads of Python free to run."""
 
-    def __init__(self, library: CDLL, name: str, weights: mmap, threads: int) -> None:
-        """`weights` is a whole weights file, mapped so that it may be written to."""
+    def __init__(self, library: CDLL, name: str, weights: mmap, head: bytes | None, threads: int) -> None:
+        """`weights` is a whole weights file, mapped so that it may be written to. Without a `head` texts
+        have no tokens."""
         self.name = name
         self._level = LEVELS.index(name)
         self._threads = threads
         self._table = c_char.from_buffer(weights, len(HEADER))
         self._layers = in_large_pages(weights) or c_char.from_buffer(weights, layers_offset())
         self._weights = (addressof(self._table), addressof(self._layers))
+        self._head = None if head is None else array("f", head)
         self._embed, self._begin = library.minilm_embed, library.minilm_begin
-        self._embed.argtypes = (c_void_p,) * 4 + (c_int,) * 3 + (c_void_p,)
+        self._embed.argtypes = (c_void_p,) * 4 + (c_int,) * 3 + (c_void_p,) * 3
         self._begin.argtypes, self._begin.restype = (c_void_p,) * 4 + (c_int,) * 3, c_void_p
         self._finish = library.minilm_finish
-        self._finish.argtypes, self._finish.restype = (c_void_p, c_void_p), None
+        self._finish.argtypes, self._finish.restype = (c_void_p,) * 4, None
 
-    def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """A vector for each row: 384 float32 of length one, little-endian."""
-        threads = self._threads if len(rows) <= TOGETHER else 1
-        return [
-            vector
-            for first in range(0, len(rows), TOGETHER)
-            for vector in self._vectors(rows[first : first + TOGETHER], threads)
-        ]
+    def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
+        """The vector of each row, and the directions of its tokens."""
+        return [encoding for part in self._parts(rows) for encoding in part.encodings()]
 
-    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[bytes]]:
-        """The vectors to come: of few rows a second thread makes what it can until they are asked for."""
+    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
+        """What is to come: of few rows a second thread makes what it can until they are asked for."""
         if not 0 < len(rows) <= TOGETHER or self._threads < 2:
             return partial(self.embed, rows)
-        ids, places = _in_a_row(rows)
-        given = (*self._weights, _address(ids), _address(places), len(rows), self._level, self._threads)
+        output = _Output(rows, self._head)
+        given = (*self._weights, *output.inputs, len(rows), self._level, self._threads)
         job = self._begin(*given)
-        return partial(self.embed, rows) if job is None else _Begun(self._finish, job, ids, places)
+        return partial(self.embed, rows) if job is None else _Begun(self._finish, job, output)
 
-    def _vectors(self, rows: Sequence[Sequence[int]], threads: int) -> list[bytes]:
-        ids, places = _in_a_row(rows)
-        vectors = _room_for(rows)
-        given = (*self._weights, _address(ids), _address(places), len(rows), self._level, threads)
-        done = self._embed(*given, _address(vectors))
-        if done < 0:
-            raise ValueError("a row has no token, more than 256, or one that is not in the vocabulary")
-        if not done:
-            raise MemoryError(f"no memory to embed {len(ids)} tokens")
-        return _apart(vectors)
+    def _parts(self, rows: Sequence[Sequence[int]]) -> Iterator[_Output]:
+        threads = self._threads if len(rows) <= TOGETHER else 1
+        for first in range(0, len(rows), TOGETHER):
+            output = _Output(rows[first : first + TOGETHER], self._head)
+            given = (*self._weights, *output.inputs, output.count, self._level, threads)
+            done = self._embed(*given, *output.targets)
+            if done < 0:
+                raise ValueError("a row has no token, more than 256, or one that is not in the vocabulary")
+            if not done:
+                raise MemoryError(f"no memory to embed {len(output.ids)} tokens")
+            yield output
+
+
+class _Output:
+    """The rows of one call, and the memory for what it makes of them; without a `head` only vectors."""
+
+    def __init__(self, rows: Sequence[Sequence[int]], head: array[float] | None) -> None:
+        self.count = len(rows)
+        self.ids, self._starts = _in_a_row(rows)
+        self._head = head
+        self._vectors = array("f", bytes(VECTOR * len(rows)))
+        self._tokens = array("b", bytes(0 if head is None else TOKEN * len(self.ids)))
+
+    @property
+    def inputs(self) -> tuple[int, int]:
+        return _address(self.ids), _address(self._starts)
+
+    @property
+    def targets(self) -> tuple[int, int | None, int | None]:
+        vectors = _address(self._vectors)
+        if self._head is None:
+            return vectors, None, None
+        return vectors, _address(self._head), _address(self._tokens)
+
+    def encodings(self) -> list[Encoding]:
+        """Without the marks that open and close each text."""
+        vectors, tokens, starts = self._vectors.tobytes(), self._tokens.tobytes(), self._starts
+        return [
+            Encoding(
+                vectors[VECTOR * text : VECTOR * (text + 1)],
+                tokens[TOKEN * (starts[text] + 1) : TOKEN * (starts[text + 1] - 1)],
+            )
+            for text in range(self.count)
+        ]
 
 
 class _Begun:
     """Rows that a second thread is at work on; it must be finished, if need be for nobody."""
 
-    def __init__(
-        self, finish: Callable[[int | None, int], None], job: int, ids: array[int], places: array[int]
-    ) -> None:
+    def __init__(self, finish: Callable[..., None], job: int, output: _Output) -> None:
         self._finish = finish
         self._job: int | None = job
-        self._read = (ids, places)  # while it is at work
+        self._output = output  # its rows are read while it is at work
 
-    def __call__(self) -> list[bytes]:
-        """The vectors; to be called once."""
-        vectors = _room_for(self._read[1][1:])
+    def __call__(self) -> list[Encoding]:
+        """The vectors and tokens; to be called once."""
         job, self._job = self._job, None
-        self._finish(job, _address(vectors))
-        return _apart(vectors)
+        vectors, head, tokens = self._output.targets
+        self._finish(job, vectors, head, tokens)
+        return self._output.encodings()
 
     def __del__(self) -> None:
         if self._job is not None:
@@ -103,15 +132,6 @@ def _in_a_row(rows: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
         ids.extend(row)
         places.append(len(ids))
     return ids, places
-
-
-def _room_for(texts: Sequence[object]) -> array[float]:
-    return array("f", bytes(VECTOR * len(texts)))
-
-
-def _apart(vectors: array[float]) -> list[bytes]:
-    whole = vectors.tobytes()
-    return [whole[start : start + VECTOR] for start in range(0, len(whole), VECTOR)]
 
 
 def _address(numbers: array[int] | array[float]) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire_minilm.layout import HEADS, HIDDEN, LAYERS, sections
+from memorywire_minilm.layout import HEADS, HIDDEN, LAYERS, TOKEN, TOKEN_STEPS, Encoding, sections
 
 Floats = NDArray[np.float32]
 
@@ -104,8 +104,10 @@ class PortableKernel:
 
     name = "numpy"
 
-    def __init__(self, weights: memoryview) -> None:
-        """`weights` is a whole weights file, as `layout` describes it."""
+    def __init__(self, weights: memoryview, head: bytes | None) -> None:
+        """`weights` is a whole weights file, as `layout` describes it. Without a `head` texts have no
+        tokens."""
+        self._head = None if head is None else np.frombuffer(head, "<f4").reshape(HIDDEN, TOKEN)
         arrays = {
             section.name: np.frombuffer(
                 weights[section.offset : section.offset + section.size], section.type
@@ -118,28 +120,47 @@ class PortableKernel:
         self._norm = Norm(arrays, "norm")
         self._layers = [Layer(arrays, index) for index in range(LAYERS)]
 
-    def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """A vector for each row: 384 float32 of length one, little-endian."""
-        return [self._vector(row) for row in rows]
+    def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
+        """The vector of each row, and the directions of its tokens."""
+        encoded, head = map(self.encode, rows), self._head
+        return [
+            Encoding(pool(states), b"" if head is None else project(states[1:-1], head)) for states in encoded
+        ]
 
-    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[bytes]]:
-        """What gives these vectors when it is called: not before, for nobody else makes them."""
+    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
+        """What embeds these rows when it is called: not before, for nobody else does it."""
         return lambda: self.embed(rows)
 
-    def _vector(self, ids: Sequence[int]) -> bytes:
+    def encode(self, ids: Sequence[int]) -> Floats:
+        """The state of each token after the last layer."""
         chosen = np.asarray(ids, np.intp)
         words = self._words[chosen] * self._scale[chosen, None]
         rows = self._norm(words + self._positions[: len(chosen)])
         for layer in self._layers:
             rows = layer(rows)
-        pooled = rows.sum(axis=0, keepdims=True)
-        unit: Floats = pooled * (ONE / np.sqrt(total(pooled * pooled)))
-        return unit.astype("<f4").tobytes()
+        return rows
+
+
+def pool(rows: Floats) -> bytes:
+    """The direction of the sum of a text's rows."""
+    pooled = rows.sum(axis=0, keepdims=True)
+    unit: Floats = pooled * (ONE / np.sqrt(total(pooled * pooled)))
+    return unit.astype("<f4").tobytes()
+
+
+def project(rows: Floats, head: Floats) -> bytes:
+    """The directions of rows in `TOKEN` bytes each; sums go from the first input to the last, as in C."""
+    outputs = np.zeros((len(rows), TOKEN), np.float32)
+    for column, line in zip(rows.T, head, strict=True):
+        outputs += column[:, None] * line
+    lengths = np.sqrt(total(outputs * outputs))
+    rates = np.divide(np.float32(TOKEN_STEPS), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.rint(outputs * rates).astype(np.int8).tobytes()
 
 
 def total(rows: Floats) -> Floats:
     """The sum of each row, added up in the order of the C kernel: 8 lanes, then across."""
-    lanes = rows.reshape(len(rows), -1, LANES).sum(axis=1)
+    lanes = rows.reshape(len(rows), rows.shape[1] // LANES, LANES).sum(axis=1)
     across: Floats = np.add.accumulate(lanes, axis=1)[:, -1:]
     return across
 

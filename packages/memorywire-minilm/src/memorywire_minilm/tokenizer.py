@@ -107,6 +107,16 @@ class Tokenizer:
         ids.append(self._last)
         return ids
 
+    def words(self, text: str) -> list[str]:
+        """The word that each id of `text` belongs to, in order, without those that open and close it."""
+        words: list[str] = []
+        for index, part in enumerate(SPECIAL.split(text) if "[" in text else (text,)):
+            split = (part,) if index % 2 else self._words(part)
+            words += [word for word in split for _ in (range(1) if index % 2 else self._pieces(word))]
+            if len(words) >= self._limit:
+                break
+        return words[: self._limit - 2]
+
     def _extend(self, ids: list[int], part: str) -> None:
         for word in self._words(part):
             ids += self._pieces(word)

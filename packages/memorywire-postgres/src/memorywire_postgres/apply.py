@@ -206,7 +206,7 @@ class _Draft:
         if head is None or not 1 <= like <= head.number:
             raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
         own = self._new_rows.get((row["id"], like))
-        return {} if own is None else {"vector": own["vector"], "like": own["like"]}
+        return {} if own is None else {name: own[name] for name in ("vector", "tokens", "like")}
 
     def _refuse_repetition(self, record: Record, digest: str) -> None:
         others = [(id, self._statements.get(id)) for id in self._ids_by_digest[digest] - {record.id}]

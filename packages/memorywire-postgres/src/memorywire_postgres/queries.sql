@@ -42,20 +42,24 @@ WITH given AS MATERIALIZED (
   SELECT * FROM json_to_recordset(%(versions)s::json) AS one (
     began bigint, ended bigint, reason text, "into" text, number integer, length integer, created_at bigint,
     occurred_at bigint, expires_at bigint, confidence float8, machine_said boolean, structured boolean,
-    "user" text, id text, type text, standing text, session text, digest text, vector text, "like" integer,
+    "user" text, id text, type text, standing text, session text, digest text, vector text, tokens text, "like" integer,
     terms bigint[], counts integer[], facts jsonb, body text, content text
   )
 ),
 begun AS (
   INSERT INTO version (
     began, ended, reason, into_id, number, length, created_at, occurred_at, expires_at, confidence,
-    machine_said, structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms, counts,
-    facts, body, content
+    machine_said, structured, tenant, agent, user_id, id, type, standing, session, digest, vector, tokens, terms,
+    counts, facts, body, content
   )
   SELECT began, ended, reason, "into", number, length, created_at, occurred_at, expires_at, confidence,
     machine_said, structured, %(tenant)s, %(agent)s, "user", id, type, standing, session, decode(digest, 'hex'),
     CASE WHEN "like" IS NULL THEN vector::halfvec ELSE (
       SELECT old.vector FROM version AS old
+      WHERE old.tenant = %(tenant)s AND old.id = given.id AND old.number = given."like"
+    ) END,
+    CASE WHEN "like" IS NULL THEN decode(tokens, 'base64') ELSE (
+      SELECT old.tokens FROM version AS old
       WHERE old.tenant = %(tenant)s AND old.id = given.id AND old.number = given."like"
     ) END,
     terms, counts, facts, body, content
@@ -83,7 +87,7 @@ UPDATE version SET
   reason = 'erased', into_id = NULL, type = NULL, standing = NULL, confidence = NULL, created_at = NULL,
   occurred_at = NULL, expires_at = NULL, session = NULL, digest = NULL, length = NULL, machine_said = NULL,
   structured = NULL, facts = NULL, body = NULL, content = NULL, vector = NULL, terms = NULL,
-  counts = NULL, vector_next = NULL
+  counts = NULL, vector_next = NULL, tokens = NULL, tokens_next = NULL
 WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 
 -- name: erase_recalls
@@ -192,6 +196,21 @@ WHERE version.tenant = %(tenant)s AND version.id = ANY(%(ids)s) AND version.numb
 
 -- name: owners_of_changes
 SELECT id, agent FROM change WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
+
+-- name: tokens_at
+SELECT position, tokens FROM version
+WHERE tenant = %(tenant)s AND position = ANY(%(positions)s) AND tokens IS NOT NULL;
+
+-- name: without_tokens
+SELECT {record} FROM version
+WHERE tenant = %(tenant)s AND (id, number) > (%(id)s, %(number)s)
+  AND content IS NOT NULL AND vector IS NOT NULL AND tokens IS NULL
+ORDER BY id, number LIMIT %(limit)s;
+
+-- name: keep_tokens
+UPDATE version SET tokens = made.tokens
+FROM unnest(%(positions)s::bigint[], %(tokens)s::bytea[]) AS made (position, tokens)
+WHERE version.position = made.position AND version.content IS NOT NULL;
 
 -- name: vectors_of
 SELECT version.vector::text
@@ -308,13 +327,13 @@ ALTER TABLE version NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE version FORCE ROW LEVEL SECURITY;
 
 -- name: reembed_clear
-ALTER TABLE version DROP COLUMN vector_next;
+ALTER TABLE version DROP COLUMN vector_next, DROP COLUMN tokens_next;
 
 -- name: reembed_begin
-ALTER TABLE version ADD COLUMN vector_next halfvec({dimension});
+ALTER TABLE version ADD COLUMN vector_next halfvec({dimension}), ADD COLUMN tokens_next bytea;
 
 -- name: reembed_room
-ALTER TABLE version ADD COLUMN vector_next halfvec;
+ALTER TABLE version ADD COLUMN vector_next halfvec, ADD COLUMN tokens_next bytea;
 
 -- name: reembed_inline
 ALTER TABLE version ALTER COLUMN vector_next SET STORAGE PLAIN;
@@ -347,8 +366,8 @@ WHERE position > %(reach)s AND content IS NOT NULL AND vector IS NOT NULL AND ve
 ORDER BY position LIMIT %(limit)s;
 
 -- name: reembed_keep
-UPDATE version SET vector_next = made.vector::halfvec
-FROM unnest(%(positions)s::bigint[], %(vectors)s::text[]) AS made (position, vector)
+UPDATE version SET vector_next = made.vector::halfvec, tokens_next = made.tokens
+FROM unnest(%(positions)s::bigint[], %(vectors)s::text[], %(tokens)s::bytea[]) AS made (position, vector, tokens)
 WHERE version.position = made.position AND version.content IS NOT NULL;
 
 -- name: reembed_drop_index
@@ -359,8 +378,9 @@ CREATE INDEX CONCURRENTLY version_nearest_next ON version USING hnsw (vector_nex
 WHERE ended IS NULL;
 
 -- name: reembed_swap
-ALTER TABLE version DROP COLUMN vector;
+ALTER TABLE version DROP COLUMN vector, DROP COLUMN tokens;
 ALTER TABLE version RENAME COLUMN vector_next TO vector;
+ALTER TABLE version RENAME COLUMN tokens_next TO tokens;
 ALTER INDEX IF EXISTS version_nearest_next RENAME TO version_nearest;
 
 -- name: reembed_meta

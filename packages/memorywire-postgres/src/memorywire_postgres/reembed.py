@@ -15,6 +15,7 @@ from psycopg import sql
 
 from memorywire.model.errors import NotFound, StoreBusy
 from memorywire.model.space import Space
+from memorywire.search.relevance import read_tokens
 from memorywire_postgres.database import (
     Connection,
     Row,
@@ -41,7 +42,8 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
     """Bring the schema into `space`; gives how many versions got new vectors.
 
     `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
-    In the space that it has already, it gives up what was begun for another one.
+    In the space that it has already, it gives up what was begun for another one, and only adds the tokens
+    that versions of earlier releases lack.
     """
     location = locate(url)
     with map_errors(location):
@@ -51,16 +53,16 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
             state = await state_of(db, location)
             if state is None:
                 raise NotFound(f"there are no memories at {location}", field="store")
-            if space_of(state) == space and "reembedding" not in state:
-                return 0
             if await is_pooled(db):
                 raise refuse_pooler(location, "reembed")
             await migrate(location, space_of(state))
             await _lock_schema(db, location)
+            reembedding = _Reembedding(db, space, embed, on_progress)
             if space_of(state) == space:
-                await _discard_progress(db)
-                return 0
-            return await _Reembedding(db, space, embed, on_progress).work()
+                if "reembedding" in state:
+                    await _discard_progress(db)
+                return await reembedding.add_tokens()
+            return await reembedding.work()
 
 
 async def _lock_schema(db: Connection, location: Location) -> None:
@@ -109,6 +111,29 @@ class _Reembedding:
                 await self._write(newer, vectors)
         return self._done
 
+    async def add_tokens(self) -> int:
+        """Give tokens to the versions without, which earlier releases wrote; how many got some."""
+        async with self._as_owner():
+            tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
+        query, count = QUERIES["without_tokens"].format(record=RECORD), 0
+        for tenant in tenants:
+            bindings = {"tenant": tenant, "id": "", "number": 0, "limit": _BATCH}
+            while True:
+                async with self._as_tenant(tenant):
+                    batch = await fetch(self._db, query, bindings)
+                if not batch:
+                    break
+                tokens = [*map(read_tokens, await self._embed_rows(batch))]
+                if not count and not any(tokens):
+                    return 0  # the embedder has none
+                count += len(tokens) - tokens.count(None)
+                self._on_progress(count, count)  # a dry run ends here
+                async with self._as_tenant(tenant):
+                    new = {"positions": [row[_POSITION] for row in batch], "tokens": tokens}
+                    await self._db.execute(QUERIES["keep_tokens"], new)
+                bindings |= {"id": batch[-1][_ID], "number": batch[-1][_NUMBER]}
+        return count
+
     async def _prepare(self) -> None:
         """Add an empty column of the right dimension, unless an earlier sitting left one."""
         if (str(self._space),) in await fetch(self._db, QUERIES["reembedding_to"]):
@@ -149,6 +174,7 @@ class _Reembedding:
         bindings = {
             "positions": [row[_POSITION] for row in batch],
             "vectors": [format_vector(vector, self._space) for vector in vectors],
+            "tokens": [*map(read_tokens, vectors)],
         }
         await self._db.execute(QUERIES["reembed_keep"], bindings)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,7 @@ from memorywire.model.kv import saying
 from memorywire.model.query import FIELDS
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
+from memorywire.search.relevance import read_tokens
 from memorywire.search.text import read_hidden_terms, terms
 from memorywire.stores.document import Document
 from memorywire_postgres.database import Row
@@ -111,6 +113,7 @@ def build_version_row(put: Put, space: Space) -> dict[str, Any]:
         "content": dumps(record.content) if is_object else encode_text(str(record.content)),
         "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
         "vector": None if put.vector is None else format_vector(put.vector, space),
+        "tokens": None if (tokens := read_tokens(put.vector)) is None else b64encode(tokens).decode(),
         "like": put.like if put.vector is None else None,
     }
     return _within_64_bits(row | derive_columns(record))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memorywire.index import (
     ENTRY,
+    SMALL_INDEX,
     AgentIndex,
     Batch,
     Float16Vectors,
@@ -185,6 +186,7 @@ class PostgresIndex(AgentIndex):
         super().__init__(dimension)
         self._tenant, self._agent = tenant, agent
         self._exact: Float16Vectors = Float16Vectors(dimension)
+        self.missing: list[int] = []  # the positions whose tokens the last ranking would have needed
 
     def key(self, term: str) -> int:
         return hash_term(self._tenant, self._agent, term)
@@ -194,6 +196,27 @@ class PostgresIndex(AgentIndex):
 
     def vectors(self, source: Source, rows: Rows) -> Vectors:
         return self._exact.at(rows)
+
+    def read_tokens(self, source: Source, positions: Sequence[int]) -> Mapping[int, bytes]:
+        """None: they are read in between, and the rows are ranked again."""
+        return {}
+
+    def tokens(self, source: Source, rows: Sequence[int]) -> list[bytes | None]:
+        """Those that were learnt; the positions of the others are `missing` then."""
+        positions = self.positions[rows].tolist()
+        self.missing = [position for position in positions if position not in self._token_cache]
+        return [*map(self._token_cache.get, positions)]
+
+    def expect_words(self, *, compared: bool) -> None:
+        super().expect_words(compared=compared)
+        self.missing = []
+
+    def learn_tokens(self, positions: Sequence[int], tokens: Mapping[int, bytes]) -> None:
+        """Take the tokens of the versions at these positions; a position that is left out has none."""
+        if len(self._token_cache) + len(positions) > 2 * SMALL_INDEX:
+            self._clear_tokens()
+        self._learn_tokens(positions, tokens)
+        self.missing = []
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add versions, in columns of INDEXED."""
@@ -265,6 +288,15 @@ class Searcher(Struct, frozen=True, kw_only=True):
         with self.indexes.take(where.scope.tenant, where.scope.agent) as index:
             index_head = index.head
             ranking = rank(None, index, _select(index, where, matches), query, limit)
+            missing = index.missing
+        if missing:
+            request = (QUERIES["tokens_at"], {"tenant": tenant, "positions": missing})
+            [tokens] = await database.at_once(tenant, [request], settings)
+            with self.indexes.take(where.scope.tenant, where.scope.agent) as index:
+                if index.head != index_head:
+                    return None
+                index.learn_tokens(missing, _read_tokens(tokens))
+                ranking = rank(None, index, _select(index, where, matches), query, limit)
         newest = (QUERIES["agent_now"], bind_scope(where.scope))
         records = records_at(where.scope.tenant, [hit.position for hit in ranking])
         state, rows = await database.at_once(tenant, [newest, records], settings)
@@ -314,7 +346,15 @@ class Searcher(Struct, frozen=True, kw_only=True):
             with self.indexes.take(*name) as index:
                 index_head = index.head
                 if index_head >= head:
-                    return rank(db, index, _select(index, where, matches), query, limit)
+                    ranking = rank(db, index, _select(index, where, matches), query, limit)
+                    if not index.missing:
+                        return ranking
+                missing = index.missing
+            if missing:
+                tokens = await self._fetch_tokens(db, where.scope.tenant, missing)
+                with self.indexes.take(*name) as index:
+                    index.learn_tokens(missing, tokens)
+                continue
             removals, additions = await _read_changes(db, where.scope, index_head, head)
             with self.indexes.take(*name) as index:
                 if index.head == index_head:  # else another search has moved it meanwhile
@@ -337,7 +377,21 @@ class Searcher(Struct, frozen=True, kw_only=True):
         bindings = {"tenant": encode_text(scope.tenant), "positions": list(chosen)}
         index = PostgresIndex(scope.tenant, scope.agent, self.space.dimension)
         index.add(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), bindings))
-        return rank(db, index, Selection.of_all(len(index)), query, limit, statistics)
+        ranking = rank(db, index, Selection.of_all(len(index)), query, limit, statistics)
+        if index.missing:
+            index.learn_tokens(index.missing, await self._fetch_tokens(db, scope.tenant, index.missing))
+            ranking = rank(db, index, Selection.of_all(len(index)), query, limit, statistics)
+        return ranking
+
+    async def _fetch_tokens(
+        self, db: Connection, tenant: str, positions: Sequence[int]
+    ) -> Mapping[int, bytes]:
+        bindings = {"tenant": encode_text(tenant), "positions": list(positions)}
+        return _read_tokens(await fetch(db, QUERIES["tokens_at"], bindings))
+
+
+def _read_tokens(rows: Iterable[Row]) -> Mapping[int, bytes]:
+    return {int(position): bytes(tokens) for position, tokens in rows}
 
 
 async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> tuple[list[int], list[Row]]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memorywire.index.agent_index import AgentIndex, Source
+    from memorywire.index.agent_index import SMALL_INDEX, AgentIndex, Source
     from memorywire.index.arrays import Rows, Selection
     from memorywire.index.batch import ENTRY, Batch
     from memorywire.index.cache import IndexCache, needs_rows
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRY",
+    "SMALL_INDEX",
     "AgentIndex",
     "Batch",
     "Float16Vectors",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(("AgentIndex", "Source"), "agent_index"),
+    **dict.fromkeys(("SMALL_INDEX", "AgentIndex", "Source"), "agent_index"),
     **dict.fromkeys(("Rows", "Selection"), "arrays"),
     **dict.fromkeys(("ENTRY", "Batch"), "batch"),
     **dict.fromkeys(("IndexCache", "needs_rows"), "cache"),

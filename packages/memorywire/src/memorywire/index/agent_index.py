@@ -30,6 +30,7 @@ SMALL_INDEX = 1024
 
 _BATCH = 4096
 _MAX_TOMBSTONES = 1024  # and at most half of the rows, before the arrays are compacted
+_FEW_TOKENS = 32  # rows of which a search on the event loop's thread may read the tokens
 _MAX_USER_ROWS, _MAX_USER_SELECTIONS = 2048, 8
 
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
@@ -58,6 +59,9 @@ class AgentIndex(ABC):
         self._standings: set[int] = set()
         self._exact: ExactVectors | None = ExactVectors(dimension)
         self._vector_cache = VectorCache(dimension, 2 * SMALL_INDEX)
+        self._token_cache: dict[int, bytes | None] = {}  # by position; all of a small index
+        self._token_bytes = 0
+        self._compares_words = True  # as the last query did
         self.quantized = QuantizedVectors(dimension)
         self.sessions = Sessions()
         self._columns = (
@@ -92,6 +96,35 @@ class AgentIndex(ABC):
     def vectors(self, source: Source, rows: Rows) -> Vectors:
         """The ids and exact vectors of these rows (ascending), as the caller's snapshot has them."""
 
+    @abstractmethod
+    def read_tokens(self, source: Source, positions: Sequence[int]) -> Mapping[int, bytes]:
+        """The tokens of the versions at these positions; those without any are left out."""
+
+    def tokens(self, source: Source, rows: Sequence[int]) -> list[bytes | None]:
+        """The tokens of these rows, which recent searches may have read."""
+        positions, cache = self.positions[rows].tolist(), self._token_cache
+        missing = [position for position in positions if position not in cache]
+        if missing and self._exact is not None:
+            missing = [position for position in self.positions.tolist() if position not in cache]
+        elif len(cache) + len(missing) > 2 * SMALL_INDEX:
+            self._clear_tokens()
+            missing = positions
+        if missing:
+            self._learn_tokens(missing, self.read_tokens(source, missing))
+        return [*map(cache.__getitem__, positions)]
+
+    def _learn_tokens(self, positions: Sequence[int], tokens: Mapping[int, bytes]) -> None:
+        self._token_cache.update(zip(positions, map(tokens.get, positions), strict=True))
+        self._token_bytes += sum(map(len, tokens.values()))
+
+    def _clear_tokens(self) -> None:
+        self._token_cache.clear()
+        self._token_bytes = 0
+
+    def expect_words(self, *, compared: bool) -> None:
+        """Note whether searches compare words, for which tokens have to be read."""
+        self._compares_words = compared
+
     def __len__(self) -> int:
         return len(self._position)
 
@@ -109,7 +142,8 @@ class AgentIndex(ABC):
     def nbytes(self) -> int:
         parts = (*self._columns, self._of_user, self.postings, self.sessions)
         exact = self._vector_cache if self._exact is None else self._exact
-        return sum(part.nbytes for part in (*parts, exact, *self._user_selections.values()))
+        arrays = sum(part.nbytes for part in (*parts, exact, *self._user_selections.values()))
+        return arrays + self._token_bytes
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -174,7 +208,9 @@ class AgentIndex(ABC):
     def is_in_memory(self, where: Where) -> bool:
         """Whether a search of the present has few rows to look at, and all of them in memory."""
         if self.is_small:
-            return True
+            return not self._compares_words or len(self) - len(self._token_cache) <= _FEW_TOKENS
+        if self._compares_words:
+            return False
         rows = self.select(where).rows
         if rows is None or len(rows) > SMALL_SELECTION:
             return False
@@ -267,6 +303,8 @@ class AgentIndex(ABC):
         self._current.values[ended] = False
         self.quantized.clear(ended)
         self._vector_cache.clear()
+        for position in positions:
+            self._token_cache.pop(position, None)
         if self._exact is not None:
             self._exact.clear(ended)
         self._tombstones += len(ended)

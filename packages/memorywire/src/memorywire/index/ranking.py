@@ -15,7 +15,9 @@ memories in the same order with the same scores (`tests/stores/test_contract.py`
 3. Evidence. The exact vectors of the candidates and of their neighbours in sessions are read, and their
    weights computed in double precision (`_compute_evidence`), with the operations of the reference in the
    same order: float addition is not associative, and scores are compared to the last digit.
-4. Ties. Among the TOP best, newer facts and fuller or newer sessions pass the older ones by TIE_MARGIN
+4. Words. The best TOP, or as many as are asked for, earn what the query's words find in them one by one
+   (`search/relevance.py`); only their tokens are read.
+5. Ties. Among the TOP best, newer facts and fuller or newer sessions pass the older ones by TIE_MARGIN
    (`ties.py`). Most queries have no such pair, which `_may_contend` finds out from the text shares alone.
 
 What a query needs before its vectors are known (1 and, for a small selection, the reading of rows) happens in
@@ -30,7 +32,6 @@ hence user indexes).
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress, takewhile
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,9 @@ from memorywire.index.arrays import (
 )
 from memorywire.index.postings import match_terms
 from memorywire.index.sessions import TOTAL_LENT
-from memorywire.index.ties import FewFacts, Terms, break_ties
+from memorywire.index.ties import Candidate, FewFacts, Terms, break_ties, build_candidates, sort
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query, asks_only_whose
-from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.search.admit import PASSED, compute_own_level
 from memorywire.search.relevance import (
     AGO,
@@ -79,8 +79,11 @@ from memorywire.search.relevance import (
     TOP,
     B,
     brevity,
+    evidence_of_words,
     idf,
+    match_words,
     relevance,
+    weigh_words,
 )
 from memorywire.search.text import (
     ASKED,
@@ -129,36 +132,6 @@ class _Candidates(Struct, frozen=True):
     text: Floats
 
 
-class Candidate(Struct):
-    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
-
-    index: int
-    offset: int
-    row: int
-    id: str
-    weight: float
-    cosine: float
-    borrowed: float = 0.0
-    own: float = 0.0  # the evidence that is not borrowed, where some is
-    demoted: bool = False
-    newest: bool = False
-    older_state: bool = False
-    revised: float = 0.0  # the chance that a newer candidate is its new value
-    fuller: bool = False
-    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
-
-    @property
-    def score(self) -> float:
-        if self._score[0] != self.weight:
-            factor = DEMOTED_FACTOR if self.demoted else 1.0
-            self._score = (self.weight, relevance(self.weight) * factor)
-        return self._score[1]
-
-    @property
-    def sort_key(self) -> tuple[float, float, str]:
-        return -self.score, -self.weight, self.id
-
-
 def rank(
     source: Source,
     index: AgentIndex,
@@ -179,17 +152,22 @@ def rank(
     if not selection.size or limit < 1:
         return []
     ranking = _Ranking(source, index, selection, query, statistics)
-    ranking.compare(complete() if complete else query)
+    completed = complete() if complete else query
+    index.expect_words(compared=completed.tokens is not None)
+    ranking.compare(completed)
     # Where turns borrow, some of the first may not be admitted, and others come in for them.
     count = limit if enough is None or index.sessions else min(limit, enough.most)
     candidates, contested = ranking.find_best(count)
+    if ranking.match_words(candidates):
+        sort(candidates)
+        contested = ranking.may_contend(candidates[:TOP])
     top = candidates[:TOP]
     if contested:
         ranking.break_ties(top)
         if any(candidate.newest or candidate.fuller for candidate in top):
-            _sort(top)
+            sort(top)
     if ranking.prefer_same_wording(top):
-        _sort(top)
+        sort(top)
     ranked = (top + candidates[TOP:])[:count]
     if enough is None:
         signals = ranking.explain(ranked)
@@ -247,6 +225,7 @@ class _Ranking:
         is_named = len(self._speakers) > 0
         self._vector = _to_floats(query.nameless if query.nameless and is_named else query.vector)
         self._nameless = None if is_named else _to_floats(query.nameless)
+        self._tokens = query.tokens
 
     def _score_text(self, query: Query, statistics: Statistics | None) -> tuple[Floats, Offsets]:
         """The share of the query's term weight that each selected row earns; and the offsets of rows whose
@@ -255,7 +234,7 @@ class _Ranking:
         total = lengths.sum() if self._selection.is_whole else lengths[self._selection.mask].sum()
         average = float(total) / self._selection.size or 1.0
         average = self._average = statistics.average if statistics else average
-        words = query_terms(query.text)
+        words = self._words = query_terms(query.text)
         self._earns = np.array([word not in query.boilerplate for word in words], bool)
         keys = [self._index.key(word) for word in words]
         names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
@@ -309,16 +288,30 @@ class _Ranking:
         if demoted is not None or rows[-1] >= self._index.sorted_prefix:
             kinds = (None,) if demoted is None else (~demoted, demoted)
             first = np.concatenate([find_largest(weights, kind, count, 0.0) for kind in kinds])
-            best = _build_candidates(self._vectors.ids, columns, first)
-            _sort(best)
-            top = best[:TOP]
-            return best, self._may_contend([one.offset for one in top], [one.row for one in top])
+            best = build_candidates(self._vectors.ids, columns, first)
+            sort(best)
+            return best, self.may_contend(best[:TOP])
         order = (-weights).argsort(kind="stable")[:count]  # rows are in order of id, so ties are too
         ahead = order[:TOP]
         contested = not self._uncontested and self._may_contend(offsets[ahead], rows[ahead])
-        return _build_candidates(
-            self._vectors.ids, columns, order[: count if contested else limit]
+        return build_candidates(
+            self._vectors.ids, columns, order[: count if contested or self._tokens else limit]
         ), contested
+
+    def match_words(self, candidates: Sequence[Candidate]) -> bool:
+        """Add what the words of the query find, one by one, in these candidates; whether there is any."""
+        if self._tokens is None:
+            return False
+        weights = zip(self._words, self._weights, self._earns, strict=True)
+        term_weights = {word: weight for word, weight, earns in weights if earns}
+        tokens = self._index.tokens(self._source, [candidate.row for candidate in candidates])
+        matches = match_words(self._tokens, weigh_words(self._tokens.words, term_weights), tokens)
+        for candidate, match in zip(candidates, matches, strict=True):
+            if match is not None:
+                candidate.words = match
+                candidate.weight += evidence_of_words(match)
+                candidate.own += evidence_of_words(match)
+        return any(match is not None for match in matches)
 
     def _collect(self, offsets: Offsets) -> _Candidates:
         around = self._neighbours.around(offsets) if self._neighbours else []
@@ -395,6 +388,8 @@ class _Ranking:
         for own, candidate in zip(signals, candidates, strict=True):
             if candidate.borrowed:
                 own |= {"neighbours": candidate.borrowed, "own": relevance(candidate.own)}
+            if candidate.words is not None:
+                own["words"] = candidate.words
             if candidate.revised:
                 own["revised"] = candidate.revised
         return signals
@@ -533,8 +528,11 @@ class _Ranking:
             candidate.weight = max(candidate.weight, least + EXACT_MARGIN)
         return bool(is_exact.any())
 
-    def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
+    def may_contend(self, top: Sequence[Candidate]) -> bool:
         """Whether one of these could pass another; mostly none contains enough of the terms."""
+        return self._may_contend([one.offset for one in top], [one.row for one in top])
+
+    def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
         has_newer = self._are_few and int(np.argmax(self._index.moments[rows])) > 0
         may_change = in_session or has_newer or has_repeats(self._states_of(rows))
@@ -566,34 +564,6 @@ class _Ranking:
         norms = K1 * (1 - B + B * lengths / self._average)
         covers: Mask = share * (1 + norms) >= TERMS_COVERED - _SLACK
         return covers
-
-
-def _sort(candidates: list[Candidate]) -> None:
-    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
-    if any(candidate.demoted for candidate in candidates):
-        candidates.sort(key=lambda candidate: candidate.sort_key)
-        return
-    candidates.sort(key=attrgetter("id"))
-    candidates.sort(key=attrgetter("weight"), reverse=True)
-
-
-def _build_candidates(
-    ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
-) -> list[Candidate]:
-    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
-    numbers = which.tolist()
-    *required, borrowed, own, demoted = [
-        None if column is None else column[which].tolist() for column in columns
-    ]
-    index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
-    candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
-    if borrowed is not None and own is not None:
-        for candidate, lent, alone in zip(candidates, borrowed, own, strict=True):
-            candidate.borrowed, candidate.own = lent, alone
-    if demoted is not None:
-        for candidate, is_demoted in zip(candidates, demoted, strict=True):
-            candidate.demoted = is_demoted
-    return candidates
 
 
 def _to_floats(vector: bytes | None) -> NDArray[np.float32] | None:

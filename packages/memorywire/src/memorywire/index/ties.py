@@ -1,4 +1,4 @@
-"""Breaks near ties: among facts the newer wins; of two sessions the fuller, then the newer.
+"""Candidates, and near ties among them: of facts the newer wins, of two sessions the fuller, then the newer.
 
 Does with arrays what `search/reference.py` does in plain Python. `sessions` has the number of the session of
 each candidate, `states` that of the state it gives, -1 for none. `read_vectors` is called only when
@@ -10,12 +10,14 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import compress
-from typing import Protocol, TypeAlias
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.search.relevance import (
     ALIKE,
     CENTRE,
@@ -32,6 +34,7 @@ from memorywire.search.relevance import (
     SHORT,
     TERMS_COVERED,
     TIE_MARGIN,
+    relevance,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -40,19 +43,63 @@ Mask: TypeAlias = NDArray[np.bool_]
 Coverage: TypeAlias = Callable[[int], float]
 
 
-class TopCandidate(Protocol):
-    """One of the best candidates, which are ordered by `sort_key`."""
+class Candidate(Struct):
+    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
 
+    index: int
+    offset: int
+    row: int
     id: str
     weight: float
-    demoted: bool
-    newest: bool
-    older_state: bool
-    revised: float
-    fuller: bool
+    cosine: float
+    borrowed: float = 0.0
+    own: float = 0.0  # the evidence that is not borrowed, where some is
+    demoted: bool = False
+    newest: bool = False
+    older_state: bool = False
+    words: float | None = None  # how well the query's words are answered one by one
+    revised: float = 0.0  # the chance that a newer candidate is its new value
+    fuller: bool = False
+    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
 
     @property
-    def sort_key(self) -> tuple[float, float, str]: ...
+    def score(self) -> float:
+        if self._score[0] != self.weight:
+            factor = DEMOTED_FACTOR if self.demoted else 1.0
+            self._score = (self.weight, relevance(self.weight) * factor)
+        return self._score[1]
+
+    @property
+    def sort_key(self) -> tuple[float, float, str]:
+        return -self.score, -self.weight, self.id
+
+
+def sort(candidates: list[Candidate]) -> None:
+    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
+    if any(candidate.demoted for candidate in candidates):
+        candidates.sort(key=lambda candidate: candidate.sort_key)
+        return
+    candidates.sort(key=attrgetter("id"))
+    candidates.sort(key=attrgetter("weight"), reverse=True)
+
+
+def build_candidates(
+    ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
+) -> list[Candidate]:
+    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
+    numbers = which.tolist()
+    *required, borrowed, own, demoted = [
+        None if column is None else column[which].tolist() for column in columns
+    ]
+    index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
+    candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
+    if borrowed is not None and own is not None:
+        for candidate, lent, alone in zip(candidates, borrowed, own, strict=True):
+            candidate.borrowed, candidate.own = lent, alone
+    if demoted is not None:
+        for candidate, is_demoted in zip(candidates, demoted, strict=True):
+            candidate.demoted = is_demoted
+    return candidates
 
 
 class Terms(Struct, frozen=True):
@@ -73,7 +120,7 @@ class FewFacts(Struct, frozen=True):
 
 
 def break_ties(
-    top: Sequence[TopCandidate],
+    top: Sequence[Candidate],
     *,
     moments: Ints,
     read_vectors: Callable[[], Floats],
@@ -116,7 +163,7 @@ def _multiply_pairs(vectors: Floats) -> Floats:
 
 
 def _prefer_newest_states(
-    top: Sequence[TopCandidate], moments: Ints, states: NDArray[np.int32], in_time: Mask, *, settled: bool
+    top: Sequence[Candidate], moments: Ints, states: NDArray[np.int32], in_time: Mask, *, settled: bool
 ) -> None:
     """Let the newest candidate of each state pass the older ones, and mark those."""
     for state in {*states.tolist()} - {-1}:
@@ -133,7 +180,7 @@ def _prefer_newest_states(
 
 
 def _prefer_new_value(
-    top: Sequence[TopCandidate],
+    top: Sequence[Candidate],
     facts: Mask,
     moments: Ints,
     few: FewFacts,
@@ -192,7 +239,7 @@ def _measure_pairs(
     return rows
 
 
-def _is_passed(first: TopCandidate, raised: Sequence[TopCandidate]) -> bool:
+def _is_passed(first: Candidate, raised: Sequence[Candidate]) -> bool:
     """Whether one of those that were raised is before this one, the first of the others."""
     likely = raised if first.demoted else [one for one in raised if one.weight >= first.weight]
     return any(one.sort_key < first.sort_key for one in likely)
@@ -216,9 +263,7 @@ def _compare_to(older: int, products: Floats, indexes: Ints) -> Floats:
     return np.round(cosines, DIGITS)
 
 
-def _prefer_fuller_session(
-    first: TopCandidate, second: TopCandidate, measure_excess: Callable[[], float]
-) -> None:
+def _prefer_fuller_session(first: Candidate, second: Candidate, measure_excess: Callable[[], float]) -> None:
     """Let the second leader pass the first if its session covers enough more of the query."""
     if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
         return
@@ -227,7 +272,7 @@ def _prefer_fuller_session(
         second.fuller = True
 
 
-def _find_leaders(top: Sequence[TopCandidate], sessions: Ints) -> list[int]:
+def _find_leaders(top: Sequence[Candidate], sessions: Ints) -> list[int]:
     """The indexes of the best turns of the two best sessions, best first; empty if there are no two."""
     if (sessions < 0).all():
         return []
@@ -238,11 +283,11 @@ def _find_leaders(top: Sequence[TopCandidate], sessions: Ints) -> list[int]:
     return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
 
 
-def _weights(top: Sequence[TopCandidate]) -> Floats:
+def _weights(top: Sequence[Candidate]) -> Floats:
     return np.array([candidate.weight for candidate in top], np.float64)
 
 
-def _raise_weights(top: Sequence[TopCandidate], weights: Floats) -> None:
+def _raise_weights(top: Sequence[Candidate], weights: Floats) -> None:
     for candidate, weight in zip(top, weights.tolist(), strict=True):
         if weight > candidate.weight:
             candidate.weight = weight

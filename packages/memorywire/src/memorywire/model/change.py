@@ -30,9 +30,10 @@ class Base(StrEnum):
 class Put(Struct, frozen=True, kw_only=True, gc=False):
     """A version to begin. Its number is one more than the base's, else the write conflicts.
 
-    Its vector is given, or copied from version `like` of the same id whose text is the same, or
-    absent; with `bare` it stays absent, otherwise the pipeline embeds the text. `unique` refuses the put
-    (Duplicate) while another live, unexpired record of exactly the same scope says the same (`kv.saying`).
+    Its vector, which may have tokens beside it (`search.relevance`), is given, or copied from version `like`
+    of the same id whose text is the same, or absent; with `bare` it stays absent, otherwise the pipeline
+    embeds the text. `unique` refuses the put (Duplicate) while another live, unexpired record of exactly
+    the same scope says the same (`kv.saying`).
     """
 
     record: Record

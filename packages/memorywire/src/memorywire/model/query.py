@@ -245,6 +245,13 @@ DAMAGED_VECTORS = "damaged_vectors"
 """The signal with the number of damaged vectors that a store skipped."""
 
 
+class QueryTokens(Struct, frozen=True):
+    """The words of a query as the embedder reads them: the word of each token, and the tokens' directions."""
+
+    words: tuple[str, ...]
+    matrix: bytes
+
+
 class Query(Struct, frozen=True, kw_only=True):
     """Words and their vector (float32, little endian), inside a `Where`.
 
@@ -254,6 +261,7 @@ class Query(Struct, frozen=True, kw_only=True):
     `ago` says that the times are relative to now.
     `settled` says that the question is about the past, so newer memories do not replace older ones.
     `replies` says that it asks for what an assistant said.
+    `tokens` are there if the embedder compares word by word.
     """
 
     where: Where
@@ -266,6 +274,7 @@ class Query(Struct, frozen=True, kw_only=True):
     ago: bool = False
     settled: bool = False
     replies: bool = False
+    tokens: QueryTokens | None = None
 
 
 class Scored(Struct, frozen=True, kw_only=True):

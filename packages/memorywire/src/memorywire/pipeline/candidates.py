@@ -22,7 +22,7 @@ from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.question import remove_names
 from memorywire.search.reference import cosine, floats
-from memorywire.search.relevance import evidence, relevance
+from memorywire.search.relevance import evidence, read_query_tokens, relevance
 from memorywire.stores.contract import FallsBack, Found, Store, SupportsDeferredQuery, SupportsReplicas
 
 ELSEWHERE = "of another scope"
@@ -223,7 +223,8 @@ class QuestionEmbedding:
         if self._new is not None:
             nameless = vectors[1]
             self._cache.learn(self._new, nameless)
-        return replace(question, vector=vectors[0], nameless=nameless)
+        tokens = read_query_tokens(vectors[0])
+        return replace(question, vector=vectors[0], nameless=nameless, tokens=tokens)
 
 
 _LEAST = 20

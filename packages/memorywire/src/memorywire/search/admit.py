@@ -27,7 +27,7 @@ SPREAD = 0.09
 """The mean cosine of a question and a fact that has nothing to do with it, and its deviation. The largest of
 n such cosines is about CHANCE + SPREAD * sqrt(2 log n)."""
 
-TURN = 0.15
+TURN = 0.25
 """The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
 
 OWN = 0.7

@@ -16,7 +16,9 @@ The steps, each in the order in which the array ranker repeats it:
 3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
    Where a session begins or ends, the turn on the one side lends for both.
 4. Length and questions. Long texts and turns that only ask count less.
-5. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
+5. Words. The best TOP (or as many as are asked for) earn what the query's words find in
+   them (`match_words`).
+6. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
    labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
    (`relevance.NEW_VALUE`). Of the two best sessions the one that covers more of the query passes, then the
    newer one, unless the question is about something settled. What is worded as the query passes all.
@@ -68,10 +70,13 @@ from memorywire.search.relevance import (
     Fact,
     brevity,
     evidence,
+    evidence_of_words,
     find_new_value,
     idf,
+    match_words,
     relevance,
     saturation,
+    weigh_words,
 )
 from memorywire.search.text import (
     ASKED,
@@ -92,6 +97,7 @@ class Candidate(Struct, frozen=True):
     record: Record
     vector: Vector | None
     terms: Counter[str]
+    tokens: bytes | None = None
 
 
 class _Terms(Struct, frozen=True):
@@ -159,10 +165,16 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     _lend_to_neighbours(entries)
     for entry in entries:
         factor = entry.signals.get("brevity", 1.0) * (1 - ASKING * entry.asks)
-        if "neighbours" in entry.signals:
-            entry.signals["own"] = relevance(entry.own * factor)
+        entry.own *= factor
         entry.weight *= factor
     entries.sort(key=lambda entry: entry.sort_key)
+    best = entries[: max(limit, TOP)]
+    _match_words(best, query, terms)
+    for entry in entries:
+        if "neighbours" in entry.signals:
+            entry.signals["own"] = relevance(entry.own)
+    best.sort(key=lambda entry: entry.sort_key)
+    entries[: len(best)] = best
     top = entries[:TOP]
     _supersede_facts(top, terms)
     _prefer_newest_states(top, settled=query.settled)
@@ -241,6 +253,19 @@ def _build_entries(
             signals["exact"] = 1.0
         entries.append(_Entry(candidate, signals, own, own, hidden.get(CHANGED, 0)))
     return entries
+
+
+def _match_words(best: Sequence[_Entry], query: Query, terms: _Terms) -> None:
+    """Add what the words of the query find, one by one, in the best candidates."""
+    if query.tokens is None:
+        return
+    weights = weigh_words(query.tokens.words, terms.weights)
+    matches = match_words(query.tokens, weights, [entry.candidate.tokens for entry in best])
+    for entry, match in zip(best, matches, strict=True):
+        if match is not None:
+            entry.signals["words"] = match
+            entry.weight += evidence_of_words(match)
+            entry.own += evidence_of_words(match)
 
 
 def _compare_nameless(entries: Sequence[_Entry], nameless: Vector) -> None:

@@ -19,6 +19,7 @@ from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.search.reference import Candidate, floats, rank
+from memorywire.search.relevance import read_tokens
 from memorywire.search.text import terms
 
 
@@ -30,6 +31,7 @@ class _Link(Struct, frozen=True, kw_only=True):
     digest: str | None
     vector: tuple[float, ...] | None
     terms: Counter[str]
+    tokens: bytes | None = None
 
     @property
     def live(self) -> bool:
@@ -120,7 +122,8 @@ class MemoryStore:
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         candidates = [
-            Candidate(record, link.vector, link.terms) for record, link in self._matching(query.where)
+            Candidate(record, link.vector, link.terms, link.tokens)
+            for record, link in self._matching(query.where)
         ]
         vector = None if query.vector is None else floats(query.vector)
         return rank(candidates, vector, query, limit)
@@ -293,6 +296,7 @@ class _Draft:
             digest=saying(record),
             vector=vector,
             terms=terms(record.text),
+            tokens=chain[put.like - 1].tokens if put.like and put.vector is None else read_tokens(put.vector),
         )
         self.chains[record.scope.tenant, record.id] = (*chain, link)
 
@@ -334,7 +338,7 @@ class _Draft:
     def _scrub(self, link: _Link) -> _Link:
         last = self._end_link(link, EndReason.ERASED, None) if link.live else link
         version = replace(last.version, record=None, reason=EndReason.ERASED, into=None)
-        return replace(last, version=version, digest=None, vector=None, terms=Counter())
+        return replace(last, version=version, digest=None, vector=None, terms=Counter(), tokens=None)
 
     def _end_link(self, link: _Link, reason: EndReason, into: str | None) -> _Link:
         version = replace(

@@ -37,10 +37,12 @@ class MiniLmEmbedder:
     who ask are shared out evenly among the threads.
     """
 
-    def __init__(self, threads: int | None = None, *, reads_tasks: bool = False) -> None:
-        """Of `threads`, or of as many as the machine has processors, up to four."""
+    def __init__(self, threads: int | None = None, *, reads_tasks: bool = False, tokens: bool = True) -> None:
+        """Of `threads`, or of as many as the machine has processors, up to four. Without `tokens` texts are
+        compared as a whole, and not word by word as well."""
         self.space = SPACE
         self._reads_tasks = reads_tasks
+        self.gives_tokens = tokens and not reads_tasks
         self._tasks: MiniLmEmbedder | None = None
         self._model: memorywire_minilm.Model | None = None
         self._pool: ThreadPool | None = None
@@ -66,15 +68,18 @@ class MiniLmEmbedder:
         """As `embed`, on this thread."""
         with self._loading:
             if self._model is None:
-                self._model = _open_model(self._threads, self._reads_tasks)
+                self._model = _open_model(self._threads, self._reads_tasks, self.gives_tokens)
             model = self._model
-        return model.embed(texts)
+        return [*model.embed(texts)]
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         """A function that gives the vectors; on a machine with a second processor they are made meanwhile."""
         model = self._model
         # Nobody who only begins should have to wait until it is loaded.
-        return partial(self.embed_here, texts) if model is None else model.begin(texts)
+        if model is None:
+            return partial(self.embed_here, texts)
+        finish = model.begin(texts)
+        return lambda: [*finish()]
 
     @property
     def tasks(self) -> "MiniLmEmbedder":
@@ -91,9 +96,9 @@ class MiniLmEmbedder:
             await asyncio.to_thread(thread_pool.dismiss)
 
 
-def _open_model(threads: int, reads_tasks: bool) -> memorywire_minilm.Model:
+def _open_model(threads: int, reads_tasks: bool, has_tokens: bool) -> memorywire_minilm.Model:
     try:
-        return memorywire_minilm.load(threads=threads, tasks=reads_tasks)
+        return memorywire_minilm.load(threads=threads, tasks=reads_tasks, tokens=has_tokens)
     except memorywire_minilm.ModelDamaged as error:
         raise EmbedderFailed(
             f"the built-in model cannot be loaded: {error}",
@@ -250,7 +255,7 @@ def _tell(request: _Asked, answer: list[bytes] | MemorywireError) -> None:
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
 MOST_THREADS = 64
-FIX = 'use "minilm", "minilm?threads=1", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
+FIX = 'use "minilm", "minilm?threads=1", "minilm?tokens=off", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
 
 
 def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedder:
@@ -261,7 +266,7 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     if url == "minilm":
         return MiniLmEmbedder()
     if url.startswith("minilm?"):
-        return MiniLmEmbedder(_threads(url.removeprefix("minilm?")))
+        return _open_minilm(url.removeprefix("minilm?"))
     if url == "none":
         return NoEmbedder()
     parts = _split(url)
@@ -285,11 +290,13 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     )
 
 
-def _threads(query: str) -> int:
-    number = query.removeprefix("threads=")
-    if number == query or not _counts(number, MOST_THREADS):
-        raise _unknown(f"minilm takes threads=N, 1 to {MOST_THREADS}, and nothing else")
-    return int(number)
+def _open_minilm(query: str) -> MiniLmEmbedder:
+    options = dict(part.partition("=")[::2] for part in query.split("&"))
+    threads, tokens = options.get("threads", "1"), options.get("tokens", "on")
+    known = options.keys() <= {"threads", "tokens"} and len(options) == query.count("&") + 1
+    if not known or not _counts(threads, MOST_THREADS) or tokens not in ("on", "off"):
+        raise _unknown(f"minilm takes threads=N, 1 to {MOST_THREADS}, tokens=on or off, and nothing else")
+    return MiniLmEmbedder(int(threads) if "threads" in options else None, tokens=tokens == "on")
 
 
 def _counts(text: str, most: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import TypeAlias
+from zlib import crc32
 
 import apsw
 from msgspec import Struct
@@ -12,6 +13,7 @@ from memorywire.model.codec import write_json
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
+from memorywire.search.relevance import read_tokens
 from memorywire.stores.sqlite.connection import Savepoint, Work
 from memorywire.stores.sqlite.file import request_scrub
 from memorywire.stores.sqlite.rows import (
@@ -91,9 +93,11 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         same = (scope.tenant, scope.agent, version[_DIGEST], scope.user, change.at)
         db.execute(QUERIES["begin_chain"], (*version, sequence, put.unique, *same))
         if db.changes():
+            _keep_tokens(db, put)
             return  # in one statement, as nearly every put; the rest is for finding out why not
     elif is_next_version(change, put) and _replace_live(db, sequence, put):
         db.execute(QUERIES["begin_version"], (*version, sequence))
+        _keep_tokens(db, put)
         return
     _refuse_wrong_base(db, change, put)
     if put.unique:
@@ -109,6 +113,17 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         previous = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, previous)
     db.execute(QUERIES["begin_version"], (*version, sequence))
+    _keep_tokens(db, put)
+
+
+def _keep_tokens(db: apsw.Connection, put: Put) -> None:
+    """Keep the tokens of the version that was begun just now."""
+    position, tokens = db.last_insert_rowid(), read_tokens(put.vector)
+    if tokens is not None:
+        db.execute(QUERIES["keep_tokens"], (position, tokens, crc32(tokens)))
+    elif put.vector is None and put.like is not None:
+        name = {"tenant": put.record.scope.tenant, "id": put.record.id, "number": put.like}
+        db.execute(QUERIES["copy_tokens"], name | {"position": position})
 
 
 def is_brief(change: Change) -> bool:
@@ -169,6 +184,7 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     name: Bindings = {"tenant": change.scope.tenant, "id": id}
     db.execute(QUERIES["erase_packs"], name | {"agent": change.scope.agent})
     db.execute(QUERIES["erase_versions"], name | {"seq": sequence})
+    db.execute(QUERIES["erase_tokens"], name)
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
@@ -218,7 +234,8 @@ class Group(Struct, frozen=True):
     """Changes as columns of rows; each change begins one version and does nothing else.
 
     `replaced` are the versions that end: the index of the change, and the version that must be live. `said`
-    is JSON with the words that no other live memory may say, if that has to be checked.
+    is JSON with the words that no other live memory may say, if that has to be checked. `tokens` are those of
+    the versions that have any, by index.
     """
 
     count: int
@@ -226,6 +243,7 @@ class Group(Struct, frozen=True):
     versions: Columns
     replaced: Sequence[tuple[int, Row]]
     said: str | None
+    tokens: Sequence[tuple[int, bytes]]
 
 
 def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
@@ -253,6 +271,7 @@ def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
         versions=versions,
         replaced=[(at, _previous_row(change)) for at, change in enumerate(changes) if _replaces(change)],
         said=contents,
+        tokens=[(at, tokens) for at, one in enumerate(changes) if (tokens := read_tokens(one.put[0].vector))],
     )
 
 
@@ -278,6 +297,8 @@ def apply_group(db: apsw.Connection, group: Group) -> GroupResult:
         if db.total_changes() - before != len(group.replaced):
             raise GroupRefused
     db.executemany(QUERIES["begin_versions"], zip(positions, sequences, *group.versions, strict=True))
+    rows = [(positions[at], tokens, crc32(tokens)) for at, tokens in group.tokens]
+    db.executemany(QUERIES["keep_tokens"], rows)
     return [*sequences]
 
 

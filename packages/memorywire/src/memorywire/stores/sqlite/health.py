@@ -9,6 +9,7 @@ from contextlib import closing
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
+from zlib import crc32
 
 import apsw
 
@@ -136,6 +137,9 @@ def _other_problems(db: apsw.Connection) -> Iterator[str]:
     for row in db.execute(QUERIES["examined_changes"]):
         if checksum_row(row[: len(CHANGE)]) != row[-1]:
             yield f"change {row[0]} does not match its checksum"
+    for id, number, tokens, checksum in db.execute(QUERIES["examined_tokens"]):
+        if crc32(tokens) != checksum:
+            yield f"version {number} of {id}: its tokens do not match their checksum"
     for (sequence,) in db.execute(QUERIES["misplaced_versions"]):
         yield f"commit {sequence} does not have the versions that it says"
     for (id,) in db.execute(QUERIES["damaged_recall"]):

@@ -107,6 +107,21 @@ UPDATE version SET
   terms = NULL, checksum = NULL, vector_checksum = NULL
 WHERE tenant = :tenant AND id = :id;
 
+-- name: keep_tokens
+INSERT INTO version_tokens (position, tokens, checksum) VALUES (?, ?, ?);
+
+-- name: keep_new_tokens
+INSERT OR IGNORE INTO version_tokens (position, tokens, checksum) VALUES (?, ?, ?);
+
+-- name: copy_tokens
+INSERT INTO version_tokens (position, tokens, checksum)
+SELECT :position, tokens, version_tokens.checksum FROM version CROSS JOIN version_tokens ON version_tokens.position = version.position
+WHERE tenant = :tenant AND id = :id AND number = :number;
+
+-- name: erase_tokens
+DELETE FROM version_tokens
+WHERE position IN (SELECT position FROM version WHERE tenant = :tenant AND id = :id);
+
 -- name: erase_recall
 DELETE FROM recall WHERE tenant = :tenant AND id = :id;
 
@@ -334,6 +349,9 @@ ORDER BY position;
 SELECT version.id FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value
 ORDER BY wanted.key;
 
+-- name: tokens_at
+SELECT position, tokens FROM json_each(:positions) AS wanted CROSS JOIN version_tokens ON version_tokens.position = wanted.value;
+
 -- name: vectors_at
 SELECT position, version.id, vector
 FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value;
@@ -472,11 +490,32 @@ WHERE record.position > :after AND record.content IS NOT NULL
 ORDER BY record.position LIMIT :limit;
 
 -- name: reembed_keep
-INSERT OR REPLACE INTO reembed (space, position, vector, checksum) VALUES (?, ?, ?, ?);
+INSERT OR REPLACE INTO reembed (space, position, vector, checksum, tokens) VALUES (?, ?, ?, ?, ?);
 
 -- name: reembed_swap
 UPDATE version SET vector = reembed.vector, vector_checksum = reembed.checksum FROM reembed
 WHERE reembed.space = :space AND reembed.position = version.position AND version.content IS NOT NULL;
+
+-- name: reembed_tokens
+SELECT position, tokens FROM reembed WHERE space = :space AND tokens IS NOT NULL;
+
+-- name: drop_tokens
+DELETE FROM version_tokens;
+
+-- Versions that have a vector and no tokens, because an earlier release wrote them.
+-- name: without_tokens
+SELECT record.* FROM record CROSS JOIN version ON version.position = record.position
+WHERE record.position > :after AND record.content IS NOT NULL AND version.vector IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM version_tokens AS kept WHERE kept.position = record.position)
+ORDER BY record.position LIMIT :limit;
+
+-- name: count_without_tokens
+SELECT count(*) FROM version
+WHERE content IS NOT NULL AND vector IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM version_tokens AS kept WHERE kept.position = version.position);
+
+-- name: examined_tokens
+SELECT id, number, tokens, version_tokens.checksum FROM version_tokens JOIN version USING (position);
 
 -- name: reembed_meta
 INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);

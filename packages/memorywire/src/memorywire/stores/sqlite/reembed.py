@@ -7,6 +7,7 @@ what they write gets a new vector too. After the swap they are refused until the
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
+from zlib import crc32
 
 import apsw
 import numpy as np
@@ -15,6 +16,7 @@ from msgspec.structs import asdict
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
 from memorywire.model.space import Space
+from memorywire.search.relevance import read_tokens
 from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, writing
 from memorywire.stores.sqlite.location import Location, locate
@@ -32,7 +34,8 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
     """Bring the file into `space`; gives how many versions got new vectors.
 
     `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
-    In the space that it has already, it gives up what was begun for another one.
+    In the space that it has already, it gives up what was begun for another one, and only adds the tokens
+    that versions of earlier releases lack.
     """
     location = locate(url)
     if location.path is None or not location.path.exists():
@@ -44,10 +47,39 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
             if read_space(db) in (None, space):
                 with writing(db, RetryPolicy()):
                     db.execute(QUERIES["reembed_done"])
-                return 0
+                return await _add_tokens(db, embed, on_progress)
             return await _Reembedding(db, space).work(embed, on_progress)
         finally:
             db.close()
+
+
+async def _add_tokens(db: apsw.Connection, embed: Embed, on_progress: Progress) -> int:
+    """Give tokens to the versions without; how many got some."""
+    total = int(db.execute(QUERIES["count_without_tokens"]).get)
+    after = progress = count = 0
+    while total:
+        rows = await asyncio.to_thread(_read_without_tokens, db, after)
+        if not rows:
+            break
+        vectors = await embed([record.meaning for _, record in rows])
+        pairs = zip(rows, map(read_tokens, vectors), strict=True)
+        added = [(position, tokens, crc32(tokens)) for (position, _), tokens in pairs if tokens]
+        if not added and not count:
+            return 0  # the embedder has none
+        after, progress, count = rows[-1][0], progress + len(rows), count + len(added)
+        on_progress(progress, max(progress, total))  # a dry run ends here
+        await asyncio.to_thread(_keep_tokens, db, added)
+    return count
+
+
+def _read_without_tokens(db: apsw.Connection, after: int) -> list[tuple[int, Record]]:
+    rows = db.execute(QUERIES["without_tokens"], {"after": after, "limit": _BATCH}).fetchall()
+    return [(read_position(row), read_record(row)) for row in rows]
+
+
+def _keep_tokens(db: apsw.Connection, rows: Sequence[tuple[int, bytes, int]]) -> None:
+    with writing(db, RetryPolicy()):
+        db.executemany(QUERIES["keep_new_tokens"], rows)
 
 
 class _Reembedding:
@@ -86,8 +118,8 @@ class _Reembedding:
     def _write(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
         halves = [np.frombuffer(vector, "<f4").astype("<f2").tobytes() for vector in vectors]
         rows = [
-            (str(self._space), position, half, checksum_vector(half))
-            for position, half in zip(positions, halves, strict=True)
+            (str(self._space), position, half, checksum_vector(half), read_tokens(vector))
+            for position, half, vector in zip(positions, halves, vectors, strict=True)
         ]
         with writing(self._db, self._retry_policy):
             self._db.executemany(QUERIES["reembed_keep"], rows)
@@ -98,6 +130,10 @@ class _Reembedding:
             if self._read_next(after):
                 return False
             self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
+            self._db.execute(QUERIES["drop_tokens"])
+            tokens = self._db.execute(QUERIES["reembed_tokens"], {"space": str(self._space)}).fetchall()
+            rows = [(position, blob, crc32(blob)) for position, blob in tokens if isinstance(blob, bytes)]
+            self._db.executemany(QUERIES["keep_tokens"], rows)
             settings = [(key, str(value)) for key, value in asdict(self._space).items()]
             settings.append(("reembedded", str(self._space)))
             self._db.executemany(QUERIES["reembed_meta"], settings)

@@ -1,7 +1,7 @@
 """Answers a query from the agent's index and the file, as of one moment."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -45,6 +45,9 @@ class SqliteIndex(AgentIndex):
         return self._vector_cache.at(
             rows, lambda some: _read_vectors(source, self.positions[some].tolist(), self.quantized.dimension)
         )
+
+    def read_tokens(self, source: apsw.Connection, positions: Sequence[int]) -> Mapping[int, bytes]:
+        return dict(source.execute(QUERIES["tokens_at"], {"positions": json.dumps(positions)}))
 
     def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
         """Show exactly the versions that are current in the caller's snapshot.
