@@ -76,7 +76,7 @@ def test_a_change_that_no_store_could_take_is_deferred_and_delivered_later(tmp_p
             return await memory.remember("the vault opens at nine")
 
     async def deliver(id: str) -> object:
-        back = [f"sqlite://{tmp_path}/a.db#a", f"sqlite://{tmp_path}/b.db#b"]
+        back = [f"markdown://{tmp_path}/a#a", f"markdown://{tmp_path}/b#b"]
         async with Memory("agent", back, journal=journal) as memory:
             assert await memory.pay_debts()
             assert await memory.debts() == ()

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -412,8 +412,8 @@ class Memory(Overseeing):
         """Remove secrets from memories by new versions: as proposals, or at once with `hold=False`."""
         from memorywire.pipeline.scan import clear
 
-        each = [ids] if isinstance(ids, str) else ids
-        return await clear(self._scope(**options), each, await self._context(), hold=hold)
+        scope, context = self._scope(**options), await self._context()
+        return await clear(scope, [ids] if isinstance(ids, str) else ids, context, hold=hold)
 
     @checks_arguments
     async def recover(
@@ -493,9 +493,8 @@ class Memory(Overseeing):
     @checks_arguments
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         """Run an operation of the wire format: JSON in, JSON out, as over HTTP and MCP."""
-        container = await self._open()
-        answer: dict[str, Json] = encode(await dispatch(operation, payload, container, tenant=self.tenant))
-        return answer
+        answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
+        return cast(dict[str, Json], encode(answer))
 
     async def close(self) -> None:
         """Flush and close the store. A second call, or one in a forked process, does nothing."""
