@@ -360,6 +360,7 @@ def own(check: Callable[[World, str], None]) -> Case:
 TURN = json.dumps({"role": "user", "content": "I like tea"}).encode()
 
 CASES: dict[str, Case] = {
+    "capabilities": own(check_nothing_changed("capabilities", "--json")),
     "remember": own(check_written("remember", "a new memory")),
     "import-lines": own(check_written("import-lines", "%lines.txt")),
     "layer add": own(check_written("layer", "add", "--verbatim", stdin=TURN)),
@@ -396,6 +397,7 @@ CASES: dict[str, Case] = {
     "procedure history": names("procedure", "history", "@procedure"),
     "procedure trigger": names("procedure", "trigger", "@procedure", "go"),
     "dream": own(check_dream),
+    "dream promote": own(check_nothing_changed("dream", "promote", "--dry-run", "--json")),
     "dream runs": own(lambda world, option: _no_runs(world, option)),
     "dream show": names("dream", "show", "@run"),
     "dream undo": names("dream", "undo", "@run"),
@@ -452,7 +454,7 @@ def _no_shared_changes(world: World, option: str) -> None:
 
 def _scanned(world: World, option: str) -> None:
     words = ("--json", *(() if option == "agent" else ("--agent", "a")), *narrowed(option))
-    listed = world.shell("list", "--all", *words).json["total"]
+    listed = world.shell("list", "--all", "--include-archived", *words).json["total"]
     assert world.shell("scan", *words).json["memories"] == listed
 
 

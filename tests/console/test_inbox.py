@@ -384,7 +384,7 @@ def test_the_inbox_counts_the_reviewers_who_approved(stage: Stage, browser: Brow
     stage.call("set_rules", rules=[rule])
     stage.server.client.remember("The invoice is paid")
     with visiting(browser) as visit:
-        page = visit.open(stage.url)
+        page = visit.open(f"{stage.url}/inbox")
         expect(page.locator(".item")).to_contain_text("0 of 2")
         page.keyboard.press("a")
         _note(page, "1 of 2 people have.")

@@ -166,7 +166,7 @@ def test_entries_are_found_by_meaning_and_told_apart(place: Place) -> None:
         await memory.kv.set("a", "Ana prefers green tea to coffee", embed=True)
         await memory.kv.set("b", "Ana prefers green tea to coffee.", embed=True)
         await memory.kv.set("db", {"engine": "pg"}, embed=True, embed_text="The staging database is Postgres")
-        await memory.kv.set("bare", "nobody embeds this")
+        await memory.kv.set("bare", "nobody embeds this", index="all")
         await memory.remember("A memory about the staging database")
         (best,) = await memory.kv.search("which database is on staging?", top_k=1)
         assert (best.entry.key, best.entry.value) == ("db", {"engine": "pg"})

@@ -92,7 +92,7 @@ def test_not_yours_is_answered_like_not_there(world: World, route: Wire, field: 
 
 
 def test_the_matrix_covers_every_route_with_an_id_and_is_of_some_size():
-    elsewhere = ("/v0/procedures/", *HERE)
+    elsewhere = ("/v0/procedures/", "/v0/reviews/", *HERE)  # a callback is signed, and has no token
     with_id = {path for path in openapi()["paths"] if "{" in path and not path.startswith(elsewhere)}
     assert with_id == {route.path for route, _ in cells() if "{" in route.path}
     assert len(cells()) >= 20

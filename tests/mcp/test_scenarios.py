@@ -36,7 +36,7 @@ def applies(operation: str, payload: Any) -> bool:
         operation in CARDS
         and isinstance(payload.get("agent_id"), str)
         and 0 < len(payload["agent_id"]) <= 256
-        and not {"scope", "team"} & set(payload)
+        and not {"scope", "team", "run_id", "trace_id"} & set(payload)
     )
 
 

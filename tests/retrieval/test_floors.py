@@ -56,7 +56,7 @@ def admitted(*candidates, **options):
 def test_more_is_asked_of_a_turn_than_of_a_fact():
     assert admitted(of(None, 0.1), of("s", 0.1)) == [0.1]
     assert admitted(of("s", 0.1)) == []
-    assert admitted(of("s", 0.2), of("s", 0.16)) == [0.2, 0.16]
+    assert admitted(of("s", 0.3), of("s", 0.26)) == [0.3, 0.26]
 
 
 def test_a_fact_needs_a_share_of_the_best_facts_evidence():

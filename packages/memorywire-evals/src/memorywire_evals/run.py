@@ -106,7 +106,7 @@ class CachedEmbedder:
     def _build_reading(self, text: str, value: bytes) -> bytes:
         """The vector that begins the value, with the tokens that follow it."""
         size = 4 * self.space.dimension
-        return Reading.of(text, value[:size], value[size:]) if len(value) > size else value
+        return Reading.of(text, value[:size], value[size:]) if self._form else value
 
     async def close(self) -> None:
         """Leaves everything as it is."""

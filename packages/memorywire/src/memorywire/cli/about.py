@@ -5,14 +5,15 @@ from collections.abc import Iterator
 import click
 
 from memorywire import __version__
-from memorywire.cli.context import Answer, CliContext, without_scope
+from memorywire.cli.context import Answer, CliContext, scoped, without_scope
 from memorywire.model.capabilities import DIMENSIONS
 
 
 @click.command("capabilities")
+@scoped("agent", "tenant")
 def capabilities_command(cli: CliContext) -> None:
     """Show what the stores of the agent and the embedder can do."""
-    payload = {"agent_id": cli.settings.agent}
+    payload = {"agent_id": cli.settings.agent} if cli.settings.agent else {}
     cli.show(cli.memory().call("capabilities", payload), _render_capabilities)
 
 

@@ -165,7 +165,7 @@ class BlockingHarness:
         return self._run(self._inner.delete(id))
 
     def all(self) -> list[MemoryItem]:
-        """All items, ordered by id, also the superseded ones where the store keeps history."""
+        """All items, ordered by id, also the superseded ones where a store tells its changes."""
         return self._run(_collect(self._inner))
 
 

@@ -221,7 +221,7 @@ class Harness:
             )
 
     async def all(self) -> AsyncIterator[MemoryItem]:
-        """All items, ordered by id, also the superseded ones where the store keeps history."""
+        """All items, ordered by id, also the superseded ones where a store tells its changes."""
         context = await self._context("list")
         where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
         old = await self._list_superseded(context)

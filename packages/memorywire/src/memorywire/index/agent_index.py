@@ -246,9 +246,9 @@ class AgentIndex(ABC):
             self.unsegmented += len(some)
 
     def _add_batch(self, batch: Batch) -> None:
-        first, columns = len(self), batch.columns
+        first, columns = len(self._position), batch.columns
         self._user_selections.clear()
-        self._extend_sorted_prefix(batch)
+        self._extend_sorted_prefix(batch, first)
         users = np.array([self._users.setdefault(name, len(self._users)) for name in batch.users])[
             columns.user
         ]
@@ -289,8 +289,8 @@ class AgentIndex(ABC):
         elif self._exact is not None:
             self._exact.extend(batch.ids, batch.vectors)
 
-    def _extend_sorted_prefix(self, batch: Batch) -> None:
-        if self.sorted_prefix == len(self) and batch.first_id > self._last_id:
+    def _extend_sorted_prefix(self, batch: Batch, first: int) -> None:
+        if self.sorted_prefix == first and batch.first_id > self._last_id:
             self.sorted_prefix += len(batch)
             self._last_id = batch.last_id
 

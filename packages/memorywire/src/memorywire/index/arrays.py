@@ -1,17 +1,20 @@
-"""Arrays the index is built of: growable columns, selections of rows, and the largest of many values.
+"""Arrays the index is built of: growable columns, selections of rows, the largest of many values,
+and the candidates of a ranking.
 
 An array is "aligned with" a selection when it has one element for each selected row, or one for each row of
 the index where the selection is a mask. The index of an element in such an array is its offset.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memorywire.search.relevance import BRIEF, LENGTHY
+from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.search.relevance import BRIEF, LENGTHY, relevance
 
 Rows: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -241,3 +244,62 @@ def is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> M
 def compute_brevities(lengths: NDArray[Any]) -> Floats:
     """What memories of so many index terms count, as `relevance.brevity` defines it."""
     return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
+
+
+class Candidate(Struct):
+    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
+
+    index: int
+    offset: int
+    row: int
+    id: str
+    weight: float
+    cosine: float
+    borrowed: float = 0.0
+    own: float = 0.0  # the evidence that is not borrowed, where some is
+    demoted: bool = False
+    newest: bool = False
+    older_state: bool = False
+    words: float | None = None  # how well the query's words are answered one by one
+    revised: float = 0.0  # the chance that a newer candidate is its new value
+    fuller: bool = False
+    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
+
+    @property
+    def score(self) -> float:
+        if self._score[0] != self.weight:
+            factor = DEMOTED_FACTOR if self.demoted else 1.0
+            self._score = (self.weight, relevance(self.weight) * factor)
+        return self._score[1]
+
+    @property
+    def sort_key(self) -> tuple[float, float, str]:
+        return -self.score, -self.weight, self.id
+
+
+def sort(candidates: list[Candidate]) -> None:
+    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
+    if any(candidate.demoted for candidate in candidates):
+        candidates.sort(key=lambda candidate: candidate.sort_key)
+        return
+    candidates.sort(key=attrgetter("id"))
+    candidates.sort(key=attrgetter("weight"), reverse=True)
+
+
+def build_candidates(
+    ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
+) -> list[Candidate]:
+    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
+    numbers = which.tolist()
+    *required, borrowed, own, demoted = [
+        None if column is None else column[which].tolist() for column in columns
+    ]
+    index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
+    candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
+    if borrowed is not None and own is not None:
+        for candidate, lent, alone in zip(candidates, borrowed, own, strict=True):
+            candidate.borrowed, candidate.own = lent, alone
+    if demoted is not None:
+        for candidate, is_demoted in zip(candidates, demoted, strict=True):
+            candidate.demoted = is_demoted
+    return candidates

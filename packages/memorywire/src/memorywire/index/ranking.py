@@ -41,11 +41,13 @@ from numpy.typing import NDArray
 from memorywire.index.agent_index import AgentIndex, Source
 from memorywire.index.arrays import (
     SMALL_SELECTION,
+    Candidate,
     Floats,
     Mask,
     Offsets,
     Rows,
     Selection,
+    build_candidates,
     compute_brevities,
     find_largest,
     find_sorted,
@@ -53,11 +55,12 @@ from memorywire.index.arrays import (
     is_in_sorted,
     is_within,
     scatter,
+    sort,
     take,
 )
 from memorywire.index.postings import match_terms
 from memorywire.index.sessions import TOTAL_LENT
-from memorywire.index.ties import Candidate, FewFacts, Terms, break_ties, build_candidates, sort
+from memorywire.index.ties import FewFacts, Terms, break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query, asks_only_whose
 from memorywire.search.admit import PASSED, compute_own_level
@@ -69,6 +72,7 @@ from memorywire.search.relevance import (
     EXACT_MARGIN,
     IN_TIME,
     K1,
+    LOAN_DIGITS,
     MACHINE_LENDS,
     MACHINE_SAID,
     REVISABLE,
@@ -160,7 +164,8 @@ def rank(
     candidates, contested = ranking.find_best(count)
     if ranking.match_words(candidates):
         sort(candidates)
-        contested = ranking.may_contend(candidates[:TOP])
+        top = candidates[:TOP]
+        contested = ranking.may_contend([one.offset for one in top], [one.row for one in top])
     top = candidates[:TOP]
     if contested:
         ranking.break_ties(top)
@@ -290,10 +295,11 @@ class _Ranking:
             first = np.concatenate([find_largest(weights, kind, count, 0.0) for kind in kinds])
             best = build_candidates(self._vectors.ids, columns, first)
             sort(best)
-            return best, self.may_contend(best[:TOP])
+            top = best[:TOP]
+            return best, self.may_contend([one.offset for one in top], [one.row for one in top])
         order = (-weights).argsort(kind="stable")[:count]  # rows are in order of id, so ties are too
         ahead = order[:TOP]
-        contested = not self._uncontested and self._may_contend(offsets[ahead], rows[ahead])
+        contested = not self._uncontested and self.may_contend(offsets[ahead], rows[ahead])
         return build_candidates(
             self._vectors.ids, columns, order[: count if contested or self._tokens else limit]
         ), contested
@@ -338,6 +344,7 @@ class _Ranking:
             lends = np.append(lends, 0.0)  # the last: of a missing neighbour
             for share, other in zip(self._neighbours.shares(around), around, strict=True):
                 lent += share * lends[np.searchsorted(members, other)]
+            lent = lent.round(LOAN_DIGITS)
             here = np.searchsorted(members, offsets)
             rows, cosines = rows[here], cosines[here]
             lent[self._index.machine_said[rows]] = 0.0
@@ -528,14 +535,13 @@ class _Ranking:
             candidate.weight = max(candidate.weight, least + EXACT_MARGIN)
         return bool(is_exact.any())
 
-    def may_contend(self, top: Sequence[Candidate]) -> bool:
+    def may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         """Whether one of these could pass another; mostly none contains enough of the terms."""
-        return self._may_contend([one.offset for one in top], [one.row for one in top])
-
-    def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
         has_newer = self._are_few and int(np.argmax(self._index.moments[rows])) > 0
-        may_change = in_session or has_newer or has_repeats(self._states_of(rows))
+        states = self._index.states
+        has_states = states is not None and has_repeats(states[rows])
+        may_change = in_session or has_newer or has_states
         return may_change or len(self._find_covering(offsets, rows)) > 1
 
     def _describe_few(self, top: Sequence[Candidate], rows: Rows) -> FewFacts:

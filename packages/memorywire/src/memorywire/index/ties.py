@@ -1,4 +1,4 @@
-"""Candidates, and near ties among them: of facts the newer wins, of two sessions the fuller, then the newer.
+"""Breaks near ties: of facts the newer wins, of two sessions the fuller, then the newer.
 
 Does with arrays what `search/reference.py` does in plain Python. `sessions` has the number of the session of
 each candidate, `states` that of the state it gives, -1 for none. `read_vectors` is called only when
@@ -10,14 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import compress
-from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.index.arrays import Candidate
 from memorywire.search.relevance import (
     ALIKE,
     CENTRE,
@@ -34,72 +33,12 @@ from memorywire.search.relevance import (
     SHORT,
     TERMS_COVERED,
     TIE_MARGIN,
-    relevance,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 Coverage: TypeAlias = Callable[[int], float]
-
-
-class Candidate(Struct):
-    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
-
-    index: int
-    offset: int
-    row: int
-    id: str
-    weight: float
-    cosine: float
-    borrowed: float = 0.0
-    own: float = 0.0  # the evidence that is not borrowed, where some is
-    demoted: bool = False
-    newest: bool = False
-    older_state: bool = False
-    words: float | None = None  # how well the query's words are answered one by one
-    revised: float = 0.0  # the chance that a newer candidate is its new value
-    fuller: bool = False
-    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
-
-    @property
-    def score(self) -> float:
-        if self._score[0] != self.weight:
-            factor = DEMOTED_FACTOR if self.demoted else 1.0
-            self._score = (self.weight, relevance(self.weight) * factor)
-        return self._score[1]
-
-    @property
-    def sort_key(self) -> tuple[float, float, str]:
-        return -self.score, -self.weight, self.id
-
-
-def sort(candidates: list[Candidate]) -> None:
-    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
-    if any(candidate.demoted for candidate in candidates):
-        candidates.sort(key=lambda candidate: candidate.sort_key)
-        return
-    candidates.sort(key=attrgetter("id"))
-    candidates.sort(key=attrgetter("weight"), reverse=True)
-
-
-def build_candidates(
-    ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
-) -> list[Candidate]:
-    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
-    numbers = which.tolist()
-    *required, borrowed, own, demoted = [
-        None if column is None else column[which].tolist() for column in columns
-    ]
-    index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
-    candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
-    if borrowed is not None and own is not None:
-        for candidate, lent, alone in zip(candidates, borrowed, own, strict=True):
-            candidate.borrowed, candidate.own = lent, alone
-    if demoted is not None:
-        for candidate, is_demoted in zip(candidates, demoted, strict=True):
-            candidate.demoted = is_demoted
-    return candidates
 
 
 class Terms(Struct, frozen=True):

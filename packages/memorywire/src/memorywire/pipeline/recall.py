@@ -33,7 +33,6 @@ from memorywire.model.record import RECALLABLE, Json, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
 from memorywire.pipeline.candidates import (
     MEASURED,
-    QuestionEmbedding,
     SearchResult,
     begin_embedding,
     has_untrusted,
@@ -284,7 +283,9 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
-    asked = await _search(query, embedding, wanted, request, context, decisive)
+    asked = await search_stores(query, embedding, wanted, request, context, enough=decisive)
+    if request.hops:
+        asked = await add_neighbours(asked, request, query, context)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
     balanced = await _balance(asked, query, request, context, admitting)
     asked, admission = balanced.asked, balanced.admission
@@ -346,15 +347,9 @@ async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tupl
     return signatures
 
 
-async def _search(
-    query: Query,
-    embedding: QuestionEmbedding,
-    limit: int,
-    request: Recall,
-    context: Context,
-    enough: Enough | None = None,
-) -> SearchResult:
-    asked = await search_stores(query, embedding, limit, request, context, enough=enough)
+async def _search_linked(query: Query, request: Recall, limit: int, context: Context) -> SearchResult:
+    """The candidates of a narrowed query, and with `hops` their neighbours."""
+    asked = await search_stores(query, begin_embedding(request, context), limit, request, context)
     return await add_neighbours(asked, request, query, context) if request.hops else asked
 
 
@@ -381,7 +376,7 @@ async def _balance(
         asked,
         query,
         max(1, int(policy.source_share * request.k)),
-        lambda narrowed: _search(narrowed, begin_embedding(request, context), wanted, request, context),
+        lambda narrowed: _search_linked(narrowed, request, wanted, context),
         lambda one: _admit(one, request, context, admitting),
     )
 

@@ -169,38 +169,33 @@ def _compute_levels(
     asks_more: bool,
     things: int,
 ) -> tuple[float, float]:
-    """The relevance that a fact must reach, and the one that a turn must reach."""
-    match min_relevance:
-        case "auto":
-            share = floors.share / things
-            return _compute_fact_floor(evidences, floors, share, asks_more=asks_more), floors.turn
-        case "off":
-            return 0.0, 0.0
-        case _:
-            return float(min_relevance), float(min_relevance)
+    """The relevance that a fact must reach, and the one that a turn must reach.
+
+    For a fact it is a share of the best fact's evidence, if that one answers at all.
+    """
+    if min_relevance == "off":
+        return 0.0, 0.0
+    if min_relevance != "auto":
+        return float(min_relevance), float(min_relevance)
+    facts = [(worth, signals) for worth, turn, signals in evidences if not turn]
+    if not facts:
+        return floors.weak, floors.turn
+    best, share = max(worth for worth, _ in facts), floors.share / things
+    weak = compute_weak(floors, facts[0][1].get("among"))
+    if best < weak or not share:
+        return weak, floors.turn
+    # One that has passed another is as good as that one, whatever it is near to itself.
+    rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
+    is_match = floors.match is not None and best >= floors.match
+    if asks_more and rest < floors.rest and not is_match:
+        return NOBODY, floors.turn
+    return compute_share(best, share), floors.turn
 
 
 def evidence(hit: Scored | Hit) -> float:
     """The relevance before demotion: a demoted memory ranks lower, but answers no less."""
     demoted = hit.record.standing is Standing.DEMOTED
     return hit.score / DEMOTED_FACTOR if demoted else hit.score
-
-
-def _compute_fact_floor(
-    evidences: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool
-) -> float:
-    """The relevance a fact must reach: a share of the best fact's evidence, if that one answers at all."""
-    facts = [(worth, signals) for worth, turn, signals in evidences if not turn]
-    if not facts:
-        return floors.weak
-    best = max(worth for worth, _ in facts)
-    weak = compute_weak(floors, facts[0][1].get("among"))
-    if best < weak or not share:
-        return weak
-    # One that has passed another is as good as that one, whatever it is near to itself.
-    rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
-    is_match = floors.match is not None and best >= floors.match
-    return NOBODY if asks_more and rest < floors.rest and not is_match else compute_share(best, share)
 
 
 def compute_weak(floors: Floors, among: float | None) -> float:

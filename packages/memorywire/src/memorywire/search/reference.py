@@ -54,6 +54,7 @@ from memorywire.search.relevance import (
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
+    LOAN_DIGITS,
     MACHINE_LENDS,
     MACHINE_SAID,
     NEAR_TIE,
@@ -309,6 +310,7 @@ def _lend_to_neighbours(entries: Sequence[_Entry]) -> None:
                 if (around := [turns[at] for at in _list_at(index, distance) if 0 <= at < len(turns)])
                 for other in around
             )
+            loan = round(loan, LOAN_DIGITS)
             if loan:
                 turn.signals["neighbours"] = loan
                 turn.weight += loan

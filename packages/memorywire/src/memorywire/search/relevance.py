@@ -12,9 +12,9 @@ token of the query the nearest token of the memory is looked up (MaxSim), and th
 rare word counting more than a common one. That is the *word match*, about 0.4 for unrelated texts and 0.7
 for an answer.
 
-It adds to the evidence of the best candidates (`TOP` of them, or as many as are asked for). A poor match takes
-nothing away: a memory that helps with a task need not answer its words. A memory without tokens ranks as
-before.
+It adds to the evidence of the best candidates (`TOP` of them, or as many as are asked for). A poor match
+takes nothing away: a memory that helps with a task need not answer its words. A memory without tokens
+ranks as before.
 
 Numbers, identifiers, months and days are compared exactly, by the text index, and count nothing here: any
 year is near any other. Both rankers call `match_words`, and all products are whole numbers below 2**24,
@@ -50,6 +50,9 @@ SIDES = (-1, 1)
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
 """What the turns around a turn of the same session lend it: (distance, share of their evidence) on each side;
 where there is a turn on one side only, it lends for both."""
+
+LOAN_DIGITS = 12
+"""Loans are rounded to so many digits, so that turns with mirrored neighbours tie."""
 
 MACHINE_SAID = 0.5
 """The factor for an assistant's words, which tell what it said rather than what is so, unless the question
@@ -264,5 +267,5 @@ def read_tokens(vector: bytes | None) -> bytes | None:
 
 def read_query_tokens(vector: bytes) -> QueryTokens | None:
     """The same of a query, with the word that each is of."""
-    tokens = read_tokens(vector)
+    tokens: bytes | None = getattr(vector, "tokens", None)
     return QueryTokens(tuple(getattr(vector, "words", ())), tokens) if tokens else None
