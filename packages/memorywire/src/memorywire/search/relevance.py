@@ -219,7 +219,10 @@ _DATES = frozenset(
 
 
 def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list[float]:
-    """What each word of a query counts, by the weights of the query's terms."""
+    """What each word of a query counts, by the weights of the query's terms.
+
+    Nothing, if none of its terms is among them: any text has an "it".
+    """
     weights = []
     for word in words:
         weight = 0.0
@@ -227,7 +230,7 @@ def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list
             known = [term_weights[term] for term in word_terms(word) if term in term_weights]
             weight = math.sqrt(max(known)) if known else COMMON
         weights.append(weight)
-    return weights
+    return weights if any(weight > COMMON for weight in weights) else [0.0] * len(words)
 
 
 def match_words(
