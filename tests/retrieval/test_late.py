@@ -30,14 +30,6 @@ def hits_of(memory: Memory, query: str) -> list[tuple[str, float, float | None]]
     return [(hit.text, hit.score, (hit.signals or {}).get("words")) for hit in answer]
 
 
-def filled(url: str, embedder: str = "minilm") -> Memory:
-    memory = Memory("a", [url], embedder=embedder)
-    with memory:
-        for note in NOTES:
-            memory.remember(note)
-    return memory
-
-
 @pytest.mark.parametrize("query", QUERIES)
 def test_sqlite_and_the_reference_match_words_alike(tmp_path: Path, query: str) -> None:
     answers = []
