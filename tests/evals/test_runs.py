@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.text import CONTENT_CHARS_MAX
+from memorywire.search.embed import open_embedder
 from memorywire_evals.baselines import NAMES
-from memorywire_evals.cases import Item, Question
+from memorywire_evals.cases import Case, Item, Pair, Question
 from memorywire_evals.datasets import load
+from memorywire_evals.examine import Bench, examine
 from memorywire_evals.memory_under_test import parts_of
 from memorywire_evals.metrics import tokens
 from memorywire_evals.prompts import answer_prompt, memory_share
 from memorywire_evals.results import OURS, digest
-from memorywire_evals.run import Plan, parity, run
+from memorywire_evals.run import CachedEmbedder, Plan, parity, run
 from memorywire_evals.sets import KINDS
 from memorywire_evals.tables import notes
 from tests.remote.peer import peer
@@ -149,6 +151,36 @@ def test_a_memory_that_was_not_kept_voids_the_run(plan, tmp_path):
     assert document["summary"]["void"]
     [fault] = document["summary"]["ingest"]["shortfall"]
     assert fault in (f"own/{a}: kept as {b}, which says the same" for a, b in (("m1", "m2"), ("m2", "m1")))
+
+
+def test_the_dedup_rate_is_the_share_of_writes_that_were_there_already(plan, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [
+        {"id": "m1", "memory": "Ana drinks tea"},
+        {"id": "m2", "memory": "Ana drinks tea"},
+        {"id": "m3", "memory": "The meeting is at ten"},
+        {"id": "m4", "memory": "The cat is called Moor"},
+        {"question": "what does Ana drink?", "gold": ["m1"]},
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    document = _run(replace(plan("own"), data=file))
+    ingest = document["summary"]["ingest"]
+    assert (ingest["writes"], ingest["repeated"], ingest["dedup rate"]) == (4, 1, 0.25)
+    assert any(note.startswith("dedup rate 0.250: 1 of 4 writes") for note in notes(document))
+    ledger = (tmp_path / "results" / "ledger.jsonl").read_text(encoding="utf-8")
+    assert json.loads(ledger)["figures"]["dedup rate"] == 0.25
+
+
+def test_the_dedup_rate_counts_the_pairs_of_a_set_too(cache):
+    said = "The meeting is at ten"
+    copy, other = (
+        Pair(id=text, first=said, second=text, contradict=False) for text in (said, "The cat is called Moor")
+    )
+    case = Case(id="c", items=(Item(ref="m", content="Ana drinks tea"),), questions=(), pairs=(copy, other))
+    embedder = CachedEmbedder(open_embedder("minilm"), cache)
+    bench = Bench(set_name="s", stores=("memory://",), embedder=embedder, baselines=False)
+    done = asyncio.run(examine(case, (), bench, lambda _: None))
+    assert (done.writes, done.repeated, done.shortfall) == (5, 1, ())
 
 
 def test_what_is_too_long_for_a_memory_is_kept_in_parts_that_count_as_it(plan, tmp_path):

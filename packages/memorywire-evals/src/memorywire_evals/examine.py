@@ -90,14 +90,17 @@ async def examine(
                 rows.append(await _foreign(case, question, seat))
             watch(0.5 + len(rows) / (len(plain) + len(foreign)) / 2)
         rows += await examine_beliefs(case, seat, rivals, bench.embedder)
-    rows += await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
+    pairs = await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
+    merged = sum(row.figures[OURS]["merged.on-write"] for row in pairs)
     return Examined(
         case=case.id,
-        rows=tuple(rows),
+        rows=(*rows, *pairs),
         items=len(case.items),
         skipped=case.skipped,
         shortfall=shortfall,
         ingest_ms=ingest_ms,
+        writes=seat.writes + 2 * len(pairs),
+        repeated=seat.repeated + round(merged),
     )
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memorywire.client.memory import Memory
-from memorywire.model.answers import Hit, Remembered
+from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
@@ -42,6 +42,7 @@ class MemoryUnderTest:
     """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
 
     An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
+    `writes` counts what was to be remembered, `repeated` the receipts that said it was there already.
     """
 
     def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int, items: Sequence[Item]) -> None:
@@ -55,6 +56,7 @@ class MemoryUnderTest:
         }
         self._moment = moment
         self._now = now
+        self.writes = self.repeated = 0
         moment.at = now
 
     async def tell(
@@ -75,11 +77,10 @@ class MemoryUnderTest:
         told = await self.memory.remember_many(fields, on_progress=watch)
         for item in chained:  # what is superseded must be there first
             told += await self.memory.remember_many([self._fields(item, marks or {})])
-        return tuple(
-            fault
-            for item, result in zip([*plain, *chained], told, strict=True)
-            if (fault := self._fault(item, result))
-        )
+        self.writes += len(told)
+        receipts = list(zip([*plain, *chained], told, strict=True))
+        self.repeated += sum(self._is_repetition(item, result) for item, result in receipts)
+        return tuple(fault for item, result in receipts if (fault := self._fault(item, result)))
 
     async def ask(self, question: Question, **options: Json) -> Heard:
         self._moment.at = self._now if question.asked_at is None else question.asked_at
@@ -110,6 +111,12 @@ class MemoryUnderTest:
             "supersedes": [self.id(ref) for ref in item.supersedes] or None,
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+    def _is_repetition(self, item: Item, result: Remembered | MemorywireError) -> bool:
+        """Whether another memory says the same; under its own id it is what an earlier run left."""
+        if isinstance(result, MemorywireError):
+            return False
+        return result.status is Status.DUPLICATE and result.id != self.id(item.ref)
 
     def _fault(self, item: Item, result: Remembered | MemorywireError) -> str | None:
         if isinstance(result, MemorywireError):

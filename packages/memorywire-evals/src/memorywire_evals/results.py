@@ -49,7 +49,10 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Examined(Struct, frozen=True, kw_only=True):
-    """A finished case: its rows, how much was to be kept and what was not."""
+    """A finished case: its rows, how much was to be kept and what was not.
+
+    Of the `writes`, those of pairs too, `repeated` were answered as what was there already.
+    """
 
     case: str
     rows: tuple[Row, ...]
@@ -57,6 +60,8 @@ class Examined(Struct, frozen=True, kw_only=True):
     skipped: int = 0
     shortfall: tuple[str, ...] = ()
     ingest_ms: float = 0.0
+    writes: int = 0
+    repeated: int = 0
 
 
 def to_json(examined: Examined) -> dict[str, Json]:

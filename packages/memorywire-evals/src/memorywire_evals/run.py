@@ -202,10 +202,11 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
 
 
 def _list_figures(summary: dict[str, Json]) -> dict[str, Json]:
-    """Our figures over the questions that the headline is taken over, and those of admission."""
+    """Our figures over the questions that the headline is taken over, those of admission, the dedup rate."""
     table = summary["views"].get(summary["view"], {"systems": {}})
     single = {name: value for name, value in summary["admission"].items() if not isinstance(value, list)}
-    return {**table["systems"].get(OURS, {}), **single}
+    repeated = {name: value for name, value in summary["ingest"].items() if name == "dedup rate"}
+    return {**table["systems"].get(OURS, {}), **single, **repeated}
 
 
 def _within(watch: Told, place: int, of: int, id: str, share: float) -> None:

@@ -54,9 +54,17 @@ def summarise(kind: Kind, cases: Sequence[Examined], headlines: Iterable[str]) -
             "without words": sum(case.skipped for case in cases),
             "shortfall": shortfall[:50],
             "shortfall count": len(shortfall),
+            **_count_repetitions(cases),
         },
         "void": bool(shortfall),
     }
+
+
+def _count_repetitions(cases: Sequence[Examined]) -> dict[str, Json]:
+    """The dedup rate: the share of writes that were answered as a repetition of what is there."""
+    writes, repeated = sum(case.writes for case in cases), sum(case.repeated for case in cases)
+    rate = {"dedup rate": round(repeated / writes, _DIGITS)} if writes else {}
+    return {"writes": writes, "repeated": repeated, **rate}
 
 
 def timing(cases: Sequence[Examined]) -> dict[str, Json]:

@@ -192,6 +192,7 @@ def notes(document: Mapping[str, Json]) -> Iterator[str]:
     if summary["void"]:
         count, first = summary["ingest"]["shortfall count"], summary["ingest"]["shortfall"][0]
         yield f"VOID: {count} memories were not kept, the first: {first}"
+    yield from _describe_repetitions(summary["ingest"])
     ceilings = {name: value for name, value in summary["ceilings"].items() if value < 0.9995}
     if ceilings:
         best = ", ".join(f"{name} {value:.3f}" for name, value in ceilings.items())
@@ -200,6 +201,14 @@ def notes(document: Mapping[str, Json]) -> Iterator[str]:
     if "recall_ms" in document["timing"]:
         cost = document["timing"]["recall_ms"]
         yield f"recall p50 {cost['p50']} ms, p95 {cost['p95']} ms, query embedded beforehand"
+
+
+def _describe_repetitions(ingest: Mapping[str, Json]) -> Iterator[str]:
+    if "dedup rate" in ingest:  # what earlier versions wrote has none
+        yield (
+            f"dedup rate {ingest['dedup rate']:.3f}: {ingest['repeated']} of {ingest['writes']} writes "
+            "were answered as a repetition of what is there"
+        )
 
 
 def _four(summary: Mapping[str, Json]) -> Iterator[str]:
