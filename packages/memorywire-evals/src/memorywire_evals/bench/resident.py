@@ -17,7 +17,7 @@ _QUESTIONS = 5
 
 async def resident(stage: Stage) -> list[Resident]:
     """What a process holds at the size on the stage; empty where the system does not tell."""
-    if not _has_status():
+    if not has_status():
         return []
     asked = json.dumps([stage.url, *stage.asked(_QUESTIONS)])
     command = (sys.executable, "-m", "memorywire_evals.bench.resident", asked)
@@ -33,14 +33,16 @@ async def _recall(url: str, questions: Sequence[str]) -> float:
     async with Memory(AGENT, [url]) as memory:
         for question in questions:
             await memory.recall(question, scope="all")
-        return _read_resident()
+        return read_resident()
 
 
-def _has_status() -> bool:
+def has_status() -> bool:
+    """Whether the system tells how much memory this process holds."""
     return _STATUS.is_file()
 
 
-def _read_resident() -> float:
+def read_resident() -> float:
+    """Megabytes that this process holds now."""
     lines = _STATUS.read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS"))
 

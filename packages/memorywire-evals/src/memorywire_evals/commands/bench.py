@@ -13,6 +13,7 @@ from memorywire.cli.problems import problems
 from memorywire.cli.terminal import Progress, format_table
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
+from memorywire_evals.commands.drift import drift
 from memorywire_evals.commands.eval_options import tidy_path, told
 
 if TYPE_CHECKING:
@@ -294,6 +295,7 @@ class _Outcome:
 
 command.add_command(fusion)
 command.add_command(kv)
+command.add_command(drift)
 
 
 def _run(
