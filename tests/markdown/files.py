@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from memorywire.stores.markdown import MarkdownStore, open_store
+from memorywire_adapters.markdown import MarkdownStore, open_store
 from memorywire_testing.samples import SPACE
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.registry import open_store
+from memorywire_adapters.markdown import MarkdownStore
 from memorywire_testing.checks import CHECKS, Check
 from memorywire_testing.samples import SPACE
 from tests.markdown.files import with_store

@@ -8,9 +8,9 @@ import pytest
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.record import Record
-from memorywire.stores.markdown import MarkdownStore
-from memorywire.stores.markdown.folder import Folder
-from memorywire.stores.sidecar import OneThread, Sidecar, WriteLock
+from memorywire_adapters.markdown import MarkdownStore
+from memorywire_adapters.markdown.folder import Folder
+from memorywire_adapters.sidecar import OneThread, Sidecar, WriteLock
 from memorywire_testing.samples import (
     SPACE,
     a_change,

@@ -8,7 +8,7 @@ import pytest
 
 from memorywire.model.errors import Conflict, StoreCorrupt
 from memorywire.model.record import Record, Scope
-from memorywire.stores.markdown import MarkdownStore, open_store
+from memorywire_adapters.markdown import MarkdownStore, open_store
 from memorywire_testing.samples import (
     NOW,
     SPACE,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
-from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
+from memorywire.stores.sheet import Broken, Defaults, read, sheet
 from memorywire_testing.samples import NOW
 
 ANA = Scope(agent="assistant", user="ana")

@@ -27,7 +27,7 @@ _NEEDED = (
     "pycparser",
 )
 _MORE = ("PyStemmer", "simsimd", "numpy==2.1.3")  # Wine lacks a function that newer releases of numpy call
-_PARTS = ("memorywire",)
+_PARTS = ("memorywire", "memorywire-adapters")
 
 
 def command(platform: str, script: str, *arguments: str) -> list[str]:

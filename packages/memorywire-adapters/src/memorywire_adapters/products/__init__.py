@@ -1,6 +1,5 @@
 """What the adapters to other products share: an adapter is a Product, and VendorStore makes it a store."""
 
-from memorywire.stores.sidecar import OneThread, Place, Ref, half, locate, spelled
 from memorywire_adapters.products.product import (
     PREVIEW,
     Entry,
@@ -19,6 +18,7 @@ from memorywire_adapters.products.product import (
     user_label,
 )
 from memorywire_adapters.products.store import ExtractingStore, VendorStore
+from memorywire_adapters.sidecar import OneThread, Place, Ref, half, locate, spelled
 
 __all__ = [
     "PREVIEW",

@@ -22,7 +22,7 @@ from memorywire.model.errors import CapabilityUnsupported, MemorywireError, Stor
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.text import install_hint
-from memorywire.stores.sidecar import Place, Ref, half, spelled
+from memorywire_adapters.sidecar import Place, Ref, half, spelled
 
 NOBODY = "nobody"
 

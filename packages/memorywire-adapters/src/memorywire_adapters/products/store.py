@@ -20,7 +20,8 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.search.text import terms
-from memorywire.stores.sidecar import (
+from memorywire_adapters.products.product import Entry, Extractor, Kept, Product, Scrubber, Seen, answered
+from memorywire_adapters.sidecar import (
     FEATURES,
     Draft,
     Line,
@@ -34,7 +35,6 @@ from memorywire.stores.sidecar import (
     no_history,
     version_like,
 )
-from memorywire_adapters.products.product import Entry, Extractor, Kept, Product, Scrubber, Seen, answered
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from memorywire.migrate.importers.text_files import OKF_FIELD, OKF_LINKS, TEXT_C
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.text import as_cell
 from memorywire.stores.contract import Store
-from memorywire.stores.markdown.sheet import sheet, write_value
+from memorywire.stores.sheet import sheet, write_value
 from memorywire.wire.codec import encode_record
 
 LOSSES = (

@@ -133,3 +133,8 @@ def flush_folder(folder: Path) -> None:
             flush(handle)
         finally:
             os.close(handle)
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether the file itself is in the folder, wherever a link of its name stands."""
+    return not path.is_symlink() or path.resolve().is_relative_to(folder.resolve())

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Protocol, cast
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
@@ -13,20 +14,18 @@ from memorywire.stores.contract import Store
 
 GROUP = "memorywire.stores"
 
-# Listed here as well as in the package's own entry points: reading the metadata of every installed
-# package would cost more than opening either of these stores.
+# Listed here as well as in the entry points of their packages: reading the metadata of every installed
+# package would cost more than opening either of these stores. Markdown is of memorywire-adapters.
 BUILT_IN = {
     "graph": "memorywire.stores.graph",
     "http": "memorywire.stores.remote",
     "https": "memorywire.stores.remote",
-    "markdown": "memorywire.stores.markdown",
+    "markdown": "memorywire_adapters.markdown",
     "memory": "memorywire.stores.memory",
     "sqlite": "memorywire.stores.sqlite",
 }
 
-ADAPTED = frozenset(
-    ("chroma", "cognee", "graphiti", "langgraph", "letta", "mem0", "mem9", "memos", "sqlite-vec", "zep")
-)
+ADAPTED = frozenset("chroma cognee graphiti langgraph letta markdown mem0 mem9 memos sqlite-vec zep".split())
 """Schemes of the package memorywire-adapters, named here so that an error can say what to install."""
 POSTGRES = frozenset(("pgvector", "postgres", "postgresql", "shards+postgresql"))
 """Schemes of the package memorywire-postgres, likewise."""
@@ -54,7 +53,7 @@ async def open_store(url: str, *, space: Space) -> Store:
 def check_scheme(url: str) -> None:
     """Raise InvalidRequest for an unknown scheme; opens nothing."""
     scheme = _scheme(url)
-    if scheme not in BUILT_IN and scheme not in known_schemes():
+    if scheme not in known_schemes():
         raise _unknown(scheme)
 
 
@@ -62,7 +61,12 @@ def known_schemes() -> list[str]:
     """Every scheme that can be opened here, sorted."""
     from importlib.metadata import entry_points
 
-    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+    others = {point.name for point in entry_points(group=GROUP)} - BUILT_IN.keys()
+    return sorted({*filter(_is_installed, BUILT_IN), *others})
+
+
+def _is_installed(built_in: str) -> bool:
+    return find_spec(BUILT_IN[built_in].partition(".")[0]) is not None
 
 
 def _scheme(url: str) -> str:
@@ -78,9 +82,11 @@ def _scheme(url: str) -> str:
 
 def _opener(scheme: str) -> Opener:
     try:
-        if scheme in BUILT_IN:
-            return cast(Opener, import_module(BUILT_IN[scheme]).open_store)
-        return _from_entry_point(scheme)
+        if scheme not in BUILT_IN:
+            return _from_entry_point(scheme)
+        if not _is_installed(scheme):
+            raise _unknown(scheme)
+        return cast(Opener, import_module(BUILT_IN[scheme]).open_store)
     except ImportError as error:
         raise StoreUnavailable(
             f"the store {scheme} needs the module {error.name}, which is not installed", field="store"

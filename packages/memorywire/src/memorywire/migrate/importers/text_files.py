@@ -25,9 +25,9 @@ from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
 from memorywire.model.text import from_cell
-from memorywire.stores.markdown.folder import is_inside
-from memorywire.stores.markdown.sheet import BadFrontMatter, Broken, Defaults, read_fields
-from memorywire.stores.markdown.sheet import read as read_sheet
+from memorywire.runtime.files import is_inside
+from memorywire.stores.sheet import BadFrontMatter, Broken, Defaults, read_fields
+from memorywire.stores.sheet import read as read_sheet
 
 _SUFFIX = ".md"
 _NAMES_SHOWN = 5

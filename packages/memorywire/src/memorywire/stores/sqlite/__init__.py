@@ -7,12 +7,22 @@
 import asyncio
 
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.connection import connect
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.store import SqliteStore
 
-__all__ = ["Location", "SqliteFile", "SqliteStore", "connect", "open_store"]
+__all__ = [
+    "Location",
+    "RetryPolicy",
+    "SqliteFile",
+    "SqliteStore",
+    "connect",
+    "log_ahead",
+    "map_errors",
+    "open_store",
+    "writing",
+]
 
 
 async def open_store(url: str, *, space: Space) -> SqliteStore:

@@ -26,9 +26,8 @@ from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.runtime.threadpool import Dismissed, ThreadPool
 from memorywire.stores.document import Document
-from memorywire.stores.sidecar.drafts import Line, Ref, State
-from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
-from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite import Location, RetryPolicy, connect, log_ahead, map_errors, writing
+from memorywire_adapters.sidecar.drafts import Line, Ref, State
 
 _QUERIES = Document(__package__, "queries.sql")
 _EDITION = 1

@@ -15,9 +15,9 @@ from memorywire.model.query import Query, Scored, Where
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.search.reference import Candidate, Vector, floats, rank
-from memorywire.stores.markdown.folder import Folder, Index, Stamp, fingerprint
-from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
-from memorywire.stores.sidecar import (
+from memorywire.stores.sheet import Broken, Defaults, read, sheet
+from memorywire_adapters.markdown.folder import Folder, Index, Stamp, fingerprint
+from memorywire_adapters.sidecar import (
     FEATURES,
     Draft,
     Line,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from memorywire.model.record import Record, Scope
-from memorywire.runtime.files import flush, flush_folder
+from memorywire.runtime.files import flush, flush_folder, is_inside
 from memorywire.search.text import terms
-from memorywire.stores.sidecar import spelled
+from memorywire_adapters.sidecar import spelled
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """What changes when a file does: inode, size, and the times of its content and of itself."""
@@ -139,11 +139,6 @@ def _walk_markdown(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = [Path(inside, name) for name in files if name.endswith(".md") and name[0] != "."]
         yield from (path for path in paths if is_inside(path, folder))
-
-
-def is_inside(path: Path, folder: Path) -> bool:
-    """Whether the file itself is in the folder, wherever a link of its name stands."""
-    return not path.is_symlink() or path.resolve().is_relative_to(folder.resolve())
 
 
 def _stamp(path: Path) -> Stamp:

@@ -2,9 +2,9 @@
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
-from memorywire.stores.markdown.folder import Folder
-from memorywire.stores.markdown.store import MarkdownStore
-from memorywire.stores.sidecar import OneThread, Sidecar, WriteLock, locate
+from memorywire_adapters.markdown.folder import Folder
+from memorywire_adapters.markdown.store import MarkdownStore
+from memorywire_adapters.sidecar import OneThread, Sidecar, WriteLock, locate
 
 __all__ = ["MarkdownStore", "open_store"]
 

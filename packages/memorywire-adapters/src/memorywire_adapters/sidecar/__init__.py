@@ -1,6 +1,6 @@
 """A store over anything that keeps texts: a small SQLite file beside it has the ids, versions and vectors."""
 
-from memorywire.stores.sidecar.base import (
+from memorywire_adapters.sidecar.base import (
     FEATURES,
     Place,
     fitting,
@@ -10,8 +10,8 @@ from memorywire.stores.sidecar.base import (
     no_history,
     spelled,
 )
-from memorywire.stores.sidecar.drafts import Draft, Line, Ref, State, draft, version_like
-from memorywire.stores.sidecar.sidecar import OneThread, Sidecar, WriteLock
+from memorywire_adapters.sidecar.drafts import Draft, Line, Ref, State, draft, version_like
+from memorywire_adapters.sidecar.sidecar import OneThread, Sidecar, WriteLock
 
 __all__ = [
     "FEATURES",
