@@ -83,11 +83,11 @@ async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
         return Mount(name=store.name, store=store, backend=backend)
     url, name = split_name(store)
     try:
-        found = await open_store(url, space=space)
+        store = await open_store(url, space=space)
     except (StoreUnavailable, StoreBusy):
         scheme = url.partition(":")[0]
-        found = open_on_demand(name or scheme, lambda: open_store(url, space=space))
-    return Mount(name=name or found.name, store=found, backend=backend)
+        store = open_on_demand(name or scheme, lambda: open_store(url, space=space))
+    return Mount(name=name or store.name, store=store, backend=backend)
 
 
 def _find_anchor(mounts: Sequence[Mount]) -> Mount | None:

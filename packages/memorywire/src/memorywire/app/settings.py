@@ -345,8 +345,8 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         urls = [expand_variables(url, env, field=name) for url in _as_list(value)]
         document[name] = urls if isinstance(value, list) else urls[0]
     names = {key: field for key, field in _KEYS.items() if key not in _TABLES}
-    given = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in names.items()}
-    values = {**document, **{field: value for field, value in given.items() if value}}
+    by_field = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in names.items()}
+    values = {**document, **{field: value for field, value in by_field.items() if value}}
     variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
     stores = values.get("stores") or [default_store(env)]
     personal_data = values.get("personal_data", KEEP)

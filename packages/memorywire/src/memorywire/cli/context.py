@@ -156,8 +156,8 @@ class CliContext(Struct, frozen=True, kw_only=True):
 
     def payload(self, **fields: Json) -> Answer:
         """Return the request of this scope; without fields that are not set. Zero is a value."""
-        given = {name: value for name, value in fields.items() if value is not None and value is not False}
-        return {**self.scope(), **{name: value for name, value in given.items() if value != []}}
+        values = {name: value for name, value in fields.items() if value is not None and value is not False}
+        return {**self.scope(), **{name: value for name, value in values.items() if value != []}}
 
     def scope(self) -> Answer:
         user = {} if self.settings.user is None else {"user_id": self.settings.user}

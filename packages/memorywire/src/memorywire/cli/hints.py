@@ -28,9 +28,9 @@ def note_empty_scope(cli: CliContext) -> None:
         agents = []
     agent, names = clean(cli.settings.agent), [one["agent_id"] for one in agents if one["memories"]]
     if names and cli.settings.agent not in names:
-        listed = ", ".join(clean(name) for name in names[:_MOST_AGENTS])
+        examples = ", ".join(clean(name) for name in names[:_MOST_AGENTS])
         more = " and others" if len(names) > _MOST_AGENTS else ""
-        click.echo(f"note: agent {agent} has no memories; choose {listed}{more} with --agent", err=True)
+        click.echo(f"note: agent {agent} has no memories; choose {examples}{more} with --agent", err=True)
     elif cli.settings.user is not None:
         page = cli.memory().call("list", cli.payload(limit=1, include=["archived"]))
         if not page["total"]:

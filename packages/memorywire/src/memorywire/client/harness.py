@@ -170,15 +170,15 @@ class Harness:
         context = await self._context("get")
         current = await self._current(id, context)
         if current is not None:
-            (shown,) = await redact_records([current], self.scope, context)
-            return _build_item(shown, await self._holders(id, context))
+            (visible,) = await redact_records([current], self.scope, context)
+            return _build_item(visible, await self._holders(id, context))
         versions = (
             await context.store.history(self.scope, id) if isinstance(context.store, SupportsHistory) else []
         )
         if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
             return None
-        (shown,) = await redact_records([versions[-1].record], self.scope, context)
-        return _build_superseded(shown, await self._holders(id, context))
+        (visible,) = await redact_records([versions[-1].record], self.scope, context)
+        return _build_superseded(visible, await self._holders(id, context))
 
     @checks_arguments
     async def search(self, query: str, k: int = 8) -> list[Found]:
@@ -228,8 +228,8 @@ class Harness:
         async for record in context.all_matching(where):
             while old and old[0].id < record.id:
                 yield _build_superseded(old.popleft(), context.names)
-            (shown,) = await redact_records([record], self.scope, context)
-            yield _build_item(shown, context.names)
+            (visible,) = await redact_records([record], self.scope, context)
+            yield _build_item(visible, context.names)
         for record in old:
             yield _build_superseded(record, context.names)
 
@@ -249,8 +249,8 @@ class Harness:
             position = page[-1].sequence
         for record in await store.get(self.scope, list(records)):
             del records[record.id]
-        shown = await redact_records([records[id] for id in sorted(records)], self.scope, context)
-        return deque(shown)
+        visible = await redact_records([records[id] for id in sorted(records)], self.scope, context)
+        return deque(visible)
 
     async def _context(self, operation: str) -> Context:
         context = await (await self._container()).context.serving(self.scope)

@@ -183,7 +183,7 @@ class Overseeing(ABC):
 
         Filters: `operation`, `kind`, `actor`, `memory`, `since`, `until`, `user_id`, `all_agents`.
         """
-        wanted = self._filters(**filters)
+        selection = self._filters(**filters)
         if subject is not None:
             refuse_filters("subject", filters)
         for name, number in (("limit", limit), ("before", before)):
@@ -191,10 +191,10 @@ class Overseeing(ABC):
                 raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
         journal = await self._ledger()
         if subject is None:
-            found = await journal.filter_entries(wanted, before=before, limit=limit)
+            entries = await journal.filter_entries(selection, before=before, limit=limit)
         else:
-            found = await journal.find_entries_about(self.tenant, subject)
-        return tuple(row.said for row in found)
+            entries = await journal.find_entries_about(self.tenant, subject)
+        return tuple(row.said for row in entries)
 
     @checks_arguments
     async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
@@ -250,11 +250,11 @@ class Overseeing(ABC):
 
         if whole:
             refuse_filters("whole", filters)
-        wanted = None if whole else self._filters(**filters)
+        selection = None if whole else self._filters(**filters)
         await self.audit_checkpoint()
         journal = await self._ledger()
         signer = _signer(journal)
-        return await journal.audit(lambda db: _write(export_entries(db, signer, wanted), Path(path)))
+        return await journal.audit(lambda db: _write(export_entries(db, signer, selection), Path(path)))
 
     def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
         known = AuditOptions.__annotations__

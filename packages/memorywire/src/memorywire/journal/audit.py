@@ -134,12 +134,12 @@ class _Reader(Struct):
         return fault
 
     def _find_miscount(self) -> Fault | None:
-        said = _whole(self.header.get("entries"))
-        if said == self.seen:
+        size = _whole(self.header.get("entries"))
+        if size == self.seen:
             return None
         return Fault(
-            entry=min(said, self.seen) + 1,
-            reason=f"the file has {counted(self.seen, 'entry')} and says {said}",
+            entry=min(size, self.seen) + 1,
+            reason=f"the file has {counted(self.seen, 'entry')} and says {size}",
         )
 
     def _rows(self) -> Iterator[Row]:
@@ -286,7 +286,7 @@ def prove_entry(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
     checkpoints, _ = signer.load_checkpoints()
     key = signer.verifier()
     row = ledger.find_entry(db, sequence)
-    if row is None or key is None or all(found.size < sequence for found in checkpoints):
+    if row is None or key is None or all(checkpoint.size < sequence for checkpoint in checkpoints):
         raise NotFound(f"no entry {sequence} of this ledger was signed", field="entry")
     return export_some(db, [row], checkpoints, key)
 

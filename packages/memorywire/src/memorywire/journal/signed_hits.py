@@ -73,8 +73,8 @@ def _describe(hit: Hit) -> dict[str, Json]:
 
 
 def _digest(document: Mapping[str, Json]) -> str:
-    said = {name: document[name] for name in HIT_FIELDS if document.get(name) is not None}
-    return sha256(canonical_bytes(said)).hexdigest()
+    fields = {name: document[name] for name in HIT_FIELDS if document.get(name) is not None}
+    return sha256(canonical_bytes(fields)).hexdigest()
 
 
 def _format(recall_id: str, id: str, version: Json, digest: str) -> str:

@@ -189,19 +189,19 @@ def parse_checkpoints(text: str) -> tuple[list[Checkpoint], int]:
 
     A process that dies while it writes leaves the beginning of one.
     """
-    found, unreadable, body = [], 0, ""
+    notes, unreadable, body = [], 0, ""
     for part in re.split(r"\n{2,}", text):
         if not body:
             body = part.lstrip("\n")
             continue
         signatures = part if part.endswith("\n") else f"{part}\n"
         try:
-            found.append(parse_checkpoint(f"{body}\n\n{signatures}"))
+            notes.append(parse_checkpoint(f"{body}\n\n{signatures}"))
             body = ""
         except InvalidRequest:
             unreadable += 1
             body = "" if part.startswith("—") else part
-    return found, unreadable + bool(body.strip())
+    return notes, unreadable + bool(body.strip())
 
 
 def _parse_key(text: str) -> tuple[str, bytes]:
@@ -224,16 +224,16 @@ def _whole(size: str) -> int:
 
 
 def _parse_signature(line: str) -> Signature:
-    found = _SIGNED.fullmatch(line)
-    if found is None:
+    match = _SIGNED.fullmatch(line)
+    if match is None:
         raise InvalidRequest("a line of the note is not a signature")
     try:
-        raw = b64decode(found[2], validate=True)
+        raw = b64decode(match[2], validate=True)
     except binascii.Error as error:
         raise InvalidRequest("a signature of the note is not base64") from error
     if len(raw) != _ID_BYTES + _SIGNATURE_BYTES:
         raise InvalidRequest("a signature of the note has the wrong length")
-    return Signature(found[1], raw[:_ID_BYTES], raw[_ID_BYTES:])
+    return Signature(match[1], raw[:_ID_BYTES], raw[_ID_BYTES:])
 
 
 def _parse_handover(lines: Sequence[str]) -> Handover | None:

@@ -279,7 +279,10 @@ class Signer(Struct, frozen=True, kw_only=True):
         if not self._next.exists():
             return
         new = _read_key(self._next).verifier
-        if any(found.handover and found.handover.new == new for found in self.load_checkpoints()[0]):
+        if any(
+            checkpoint.handover and checkpoint.handover.new == new
+            for checkpoint in self.load_checkpoints()[0]
+        ):
             replace(self._next, self.key)
         else:
             self._next.unlink()

@@ -177,10 +177,10 @@ class _Walk(Struct, kw_only=True):
 
 def _read_number(body: str) -> Json:
     try:
-        said = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return said.get("seq") if isinstance(said, dict) else None
+    return document.get("seq") if isinstance(document, dict) else None
 
 
 def find_unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fault | None:

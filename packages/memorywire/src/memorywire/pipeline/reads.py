@@ -145,10 +145,10 @@ def require_listing(context: Context, wanted_for: str) -> SupportsListing:
         if isinstance(store, SupportsReplicas)
         else [store]
     )
-    found = next((one for one in each if isinstance(one, SupportsListing)), None)
-    if found is None:
+    listing = next((one for one in each if isinstance(one, SupportsListing)), None)
+    if listing is None:
         raise unsupported(wanted_for, f"store {store.name} cannot look over what it holds")
-    return found
+    return listing
 
 
 def _count_facets(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
@@ -236,12 +236,12 @@ async def why(request: Why, context: Context) -> Reasons:
 async def _read_version(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
     """The version of the memory that the recall handed out, from its history."""
     versions = await context.historian("why").history(scope, id)
-    links = [link for link in versions if link.number == version]
-    found = next(iter(await redact_versions(links, scope, context)), None)
+    links = [one for one in versions if one.number == version]
+    link = next(iter(await redact_versions(links, scope, context)), None)
     return Given(
         id=id,
         version=version,
         score=score,
-        current=found is not None and found.ended is None,
-        memory=None if found is None else found.record,
+        current=link is not None and link.ended is None,
+        memory=None if link is None else link.record,
     )

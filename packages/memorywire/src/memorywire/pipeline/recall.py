@@ -222,8 +222,8 @@ def enough(
 
 
 def _reorders(request: Recall) -> bool:
-    asked = (request.rank, request.dedup, request.max_tokens, request.hops or None)
-    return asked != _NOTHING
+    features = (request.rank, request.dedup, request.max_tokens, request.hops or None)
+    return features != _NOTHING
 
 
 async def choose(
@@ -234,10 +234,10 @@ async def choose(
         beyond = tuple([(scored, "beyond k") for scored in admitted[request.k :]])
         return Chosen(hits=tuple(admitted[: request.k]), supporting={}, passed_over=beyond)
     ranked = list(admitted) if request.rank is None else ranker(admitted, request.rank, now)
-    found = {} if request.dedup is None else await _find_repeats(ranked, request.dedup, embedder)
+    repeats = {} if request.dedup is None else await _find_repeats(ranked, request.dedup, embedder)
     mode = None if request.dedup is None else request.dedup.mode
-    removed = {} if mode is DedupMode.KEEP else found
-    told_by = {} if mode is DedupMode.DROP else found
+    removed = {} if mode is DedupMode.KEEP else repeats
+    told_by = {} if mode is DedupMode.DROP else repeats
     distinct = [scored for scored in ranked if scored.record.id not in removed]
     packed, skipped = pack(distinct, request.max_tokens, request.k)
     taken = {scored.record.id for scored in (*packed, *skipped)}
@@ -248,7 +248,7 @@ async def choose(
     return Chosen(
         hits=tuple(packed),
         supporting={better: tuple(ids) for better, ids in support.items()},
-        repeats=len(found),
+        repeats=len(repeats),
         passed_over=(
             *((scored, "over the token budget") for scored in skipped),
             *((s, f"says the same as {removed[s.record.id]}") for s in ranked if s.record.id in removed),
@@ -282,13 +282,13 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     more, several = asks_more(request.query), count_things(request.query)
     least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
-    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
-    asked = await search_stores(query, embedding, wanted, request, context, enough=decisive)
+    size, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
+    result = await search_stores(query, embedding, size, request, context, enough=decisive)
     if request.hops:
-        asked = await add_neighbours(asked, request, query, context)
+        result = await add_neighbours(result, request, query, context)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
-    balanced = await _balance(asked, query, request, context, admitting)
-    asked, admission = balanced.asked, balanced.admission
+    balanced = await _balance(result, query, request, context, admitting)
+    result, admission = balanced.asked, balanced.admission
     if request.hops:
         admission = replace(
             admission, admitted=await raise_linked(admission.admitted, request, query, context)
@@ -299,8 +299,10 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         "settled": query.settled,
         "replies": query.replies,
     }
-    said = {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
-    hits = tuple([_build_hit(scored, chosen, asked, said) for scored in chosen.hits])
+    explanation = (
+        {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
+    )
+    hits = tuple([_build_hit(scored, chosen, result, explanation) for scored in chosen.hits])
     if await context.redacts(request.scope.tenant):
         hits = await _redact(hits, request, context)
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
@@ -313,9 +315,9 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         hits=hits,
         verdict=admission.verdict,
         fusion_used=request.fusion,
-        stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
-        outcomes=_count_outcomes(asked, hits),
-        degraded=_list_degraded(request, context, admission, asked),
+        stores_queried=tuple([outcome.store for outcome in result.outcomes]),
+        outcomes=_count_outcomes(result, hits),
+        degraded=_list_degraded(request, context, admission, result),
         latency_ms=max(0, context.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
@@ -349,34 +351,34 @@ async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tupl
 
 async def _search_linked(query: Query, request: Recall, limit: int, context: Context) -> SearchResult:
     """The candidates of a narrowed query, and with `hops` their neighbours."""
-    asked = await search_stores(query, begin_embedding(request, context), limit, request, context)
-    return await add_neighbours(asked, request, query, context) if request.hops else asked
+    result = await search_stores(query, begin_embedding(request, context), limit, request, context)
+    return await add_neighbours(result, request, query, context) if request.hops else result
 
 
-async def _admit(asked: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
+async def _admit(result: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
-    candidates = asked.candidates
+    candidates = result.candidates
     if request.rank is not None and (request.rank.frequency > 0 or request.explain):
         candidates = await _add_recall_counts(candidates, context)
     admission = admitting(candidates)
-    if request.rank is None and asked.fused is not None:
-        return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
+    if request.rank is None and result.fused is not None:
+        return replace(admission, admitted=tuple(map(result.by_fusion, admission.admitted)))
     return admission
 
 
 async def _balance(
-    asked: SearchResult, query: Query, request: Recall, context: Context, admitting: _Admitting
+    result: SearchResult, query: Query, request: Recall, context: Context, admitting: _Admitting
 ) -> Balanced:
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
-    if context.governance is None or not has_untrusted(asked.candidates):
-        return Balanced(asked=asked, admission=await _admit(asked, request, context, admitting))
+    if context.governance is None or not has_untrusted(result.candidates):
+        return Balanced(asked=result, admission=await _admit(result, request, context, admitting))
     policy = await context.governance.rulebook.policy(request.scope.tenant)
-    wanted = pool(request, _NEAR_MISSES)
+    size = pool(request, _NEAR_MISSES)
     return await balance(
-        asked,
+        result,
         query,
         max(1, int(policy.source_share * request.k)),
-        lambda narrowed: _search_linked(narrowed, request, wanted, context),
+        lambda narrowed: _search_linked(narrowed, request, size, context),
         lambda one: _admit(one, request, context, admitting),
     )
 
@@ -418,24 +420,28 @@ def _select_owners(request: Recall) -> tuple[Scope, Filter]:
     return scope, own if request.filter == EVERYTHING else And((own, request.filter))
 
 
-def _count_outcomes(asked: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
+def _count_outcomes(result: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
     return tuple(
         [
             replace(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
-            for outcome in asked.outcomes
+            for outcome in result.outcomes
         ]
     )
 
 
-def _build_hit(scored: Scored, chosen: Chosen, asked: SearchResult, said: dict[str, float] | None) -> Hit:
+def _build_hit(
+    scored: Scored, chosen: Chosen, result: SearchResult, explanation: dict[str, float] | None
+) -> Hit:
     """`said` are the signals of the question, the same for every hit, if they are to be explained."""
     return Hit(
         record=scored.record,
         score=scored.score,
-        stores=asked.stores(scored.record.id),
+        stores=result.stores(scored.record.id),
         supporting=chosen.supporting.get(scored.record.id, ()),
-        signals=None if said is None else {**scored.signals, **said, **asked.ranks(scored.record.id)},
+        signals=None
+        if explanation is None
+        else {**scored.signals, **explanation, **result.ranks(scored.record.id)},
     )
 
 
@@ -450,7 +456,7 @@ def _list_near_misses(
 
 
 def _list_degraded(
-    request: Recall, context: Context, admission: Admission, asked: SearchResult
+    request: Recall, context: Context, admission: Admission, result: SearchResult
 ) -> tuple[str, ...]:
     """The names of what could not be done, of stores that failed, and of damaged vectors."""
     by_use = request.rank is not None and request.rank.frequency > 0
@@ -459,9 +465,9 @@ def _list_degraded(
         "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
         "rank.frequency": by_use and not counts_recalls(admission.admitted),
     }
-    is_damaged = bool(asked.candidates) and DAMAGED_VECTORS in asked.candidates[0].signals
+    is_damaged = bool(result.candidates) and DAMAGED_VECTORS in result.candidates[0].signals
     damage = (DAMAGED_VECTORS,) if is_damaged else ()
-    return (*[name for name, is_missing in missing.items() if is_missing], *asked.degraded, *damage)
+    return (*[name for name, is_missing in missing.items() if is_missing], *result.degraded, *damage)
 
 
 async def _add_recall_counts(candidates: list[Scored], context: Context) -> list[Scored]:

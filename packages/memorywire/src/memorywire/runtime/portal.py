@@ -57,8 +57,8 @@ class Mooring:
 
 def warn_unclosed(memory: object) -> None:
     """Say, where Python is asked to tell (`-X dev`, `-W default`), that a memory was left open."""
-    said = f"unclosed memory {memory!r}: use `with`, or call close()"
-    warnings.warn(said, ResourceWarning, stacklevel=3, source=memory)
+    message = f"unclosed memory {memory!r}: use `with`, or call close()"
+    warnings.warn(message, ResourceWarning, stacklevel=3, source=memory)
 
 
 def closed() -> StoreUnavailable:

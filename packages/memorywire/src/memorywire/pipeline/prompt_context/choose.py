@@ -349,9 +349,9 @@ def drop_repeats(lines: Sequence[Choice]) -> list[Choice]:
     """Without lines that say nearly the same as an earlier one."""
     distinct: list[tuple[Choice, _Said]] = []
     for line in lines:
-        said = _summarise(line.record)
-        if not any(_is_same(said, other) for _, other in distinct):
-            distinct.append((line, said))
+        summary = _summarise(line.record)
+        if not any(_is_same(summary, other) for _, other in distinct):
+            distinct.append((line, summary))
     return [line for line, _ in distinct]
 
 

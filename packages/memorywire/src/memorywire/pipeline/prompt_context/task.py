@@ -62,8 +62,8 @@ def _find_prompt(messages: Sequence[Message]) -> str:
 
 
 def _add_previous(text: str, request: BuildContext) -> str:
-    said = [message.content for message in request.messages if message.role == "user"]
-    earlier = [one for one in said if one.strip() and one != text]
+    texts = [message.content for message in request.messages if message.role == "user"]
+    earlier = [one for one in texts if one.strip() and one != text]
     return f"{earlier[-1]}\n{text}" if earlier else text
 
 

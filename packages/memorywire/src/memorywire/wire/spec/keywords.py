@@ -124,12 +124,12 @@ def join_checks(checks: Sequence[Check]) -> Check:
         return lambda _: FINE
 
     def check(value: Any) -> Faults:
-        found: Faults = FINE
+        problems: Faults = FINE
         for one in checks:
             faults = one(value)
             if faults:
-                found = (*found, *faults)
-        return found
+                problems = (*problems, *faults)
+        return problems
 
     return check
 
@@ -215,7 +215,7 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
     by_name = {name: meant(name) for name in properties}
 
     def check(value: Mapping[str, Any]) -> Faults:
-        found: list[Fault] = []
+        problems: list[Fault] = []
         unknown: list[str] = []
         for name, inner in value.items():
             shapes_of_name = by_name.get(name) or meant(name)
@@ -224,10 +224,10 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
             for one in shapes_of_name:
                 faults = one[type(inner)](inner)
                 if faults:
-                    found += _inside(name, faults)
+                    problems += _inside(name, faults)
         if unknown:
-            found.append(Fault(keyword="additionalProperties", schema=schema, names=tuple(unknown)))
-        return found
+            problems.append(Fault(keyword="additionalProperties", schema=schema, names=tuple(unknown)))
+        return problems
 
     yield _OBJECT, check
 
@@ -236,13 +236,13 @@ def _some(properties: Mapping[str, Shape]) -> Check:
     """Checks of named members only; others are ignored."""
 
     def check(value: Mapping[str, Any]) -> Faults:
-        found: Faults = FINE
+        problems: Faults = FINE
         for name, shape in properties.items():
             if name in value:
                 faults = shape[type(value[name])](value[name])
                 if faults:
-                    found = (*found, *_inside(name, faults))
-        return found
+                    problems = (*problems, *_inside(name, faults))
+        return problems
 
     return check
 
@@ -257,12 +257,12 @@ def _items(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[P
     one = shapes.of(schema["items"], home)
 
     def check(value: Sequence[Any]) -> Faults:
-        found: Faults = FINE
+        problems: Faults = FINE
         for at, item in enumerate(value):
             faults = one[type(item)](item)
             if faults:
-                found = (*found, *_inside(at, faults))
-        return found
+                problems = (*problems, *_inside(at, faults))
+        return problems
 
     yield _LIST, check
 
