@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -30,6 +31,7 @@ from memorywire_evals.prompts import ANSWER, answer_prompt, memory_share
 from memorywire_evals.readers import Purse, Reader, Reply, tellings, told
 from memorywire_evals.results import append, hash_text, machine, record, whole_lines
 from memorywire_evals.run import Plan, Told, context
+from memorywire_evals.seeds import spread
 
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"
@@ -57,7 +59,8 @@ class Grid(Struct, frozen=True, kw_only=True):
     """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
 
     `questions` is how many of each case are asked, spread over all of them; None is every one. Calls are
-    counted before the first, what is spent as it is: a run ends before a call that could be too much.
+    counted before the first, what is spent as it is: a run ends before a call that could be too much. Each of
+    the `seeds` is another answer to the same prompt.
     """
 
     cells: tuple[Cell, ...]
@@ -66,12 +69,14 @@ class Grid(Struct, frozen=True, kw_only=True):
     most_calls: int = 200
     spending: Spending | None = None
     questions: int | None = None
+    seeds: int = 1
 
     @property
     def mark(self) -> str:
         """A hash that tells this grid from every other."""
         asked = [f"{cell.name} {cell.reader.mark}" for cell in self.cells]
-        return hash_text(*asked, self.judge.mark, f"{self.budget} {self.questions}")
+        several = f" {self.seeds}" if self.seeds > 1 else ""
+        return hash_text(*asked, self.judge.mark, f"{self.budget} {self.questions}{several}")
 
     def asked(self, case: Case) -> list[Question]:
         """Of the questions whose right answer is known."""
@@ -103,10 +108,11 @@ class Answered(Struct, frozen=True, kw_only=True):
     memory_share: float = 0.0
     served: str | None = None
     judged_by: str | None = None
+    seed: int = 0
 
     @property
-    def key(self) -> tuple[str, ...]:
-        return (self.cell, self.case, self.question, self.prompt, self.terms)
+    def key(self) -> tuple[str | int, ...]:
+        return (self.cell, self.case, self.question, self.prompt, self.terms, self.seed)
 
 
 async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: Told) -> dict[str, Json]:
@@ -121,19 +127,21 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     done = await asyncio.to_thread(_write_answer, place, plan.fresh)
     asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
     results: list[Answered] = []
+    wanted_answers = questions * grid.seeds
     async with context(plan, dataset) as bench:
         for id in wanted:
-            tell(len(results) // len(grid.cells), questions, id)
+            tell(len(results) // len(grid.cells), wanted_answers, id)
             async for answers in _case(dataset.build(id), bench, asking):
                 results += answers
-                tell(len(results) // len(grid.cells), questions, id)
-    tell(questions, questions, "summary")
+                tell(len(results) // len(grid.cells), wanted_answers, id)
+    tell(wanted_answers, wanted_answers, "summary")
     conditions = await asyncio.to_thread(plan.conditions, dataset)
     document = {
         "run": {
             **{name: value for name, value in conditions.items() if name != "baselines"},
             "budget": grid.budget,
             "questions of a case": grid.questions,
+            **({"seeds": grid.seeds} if grid.seeds > 1 else {}),
             "prompts": hash_text(ANSWER + JUDGE),
         },
         "answers": {
@@ -172,7 +180,7 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
         raise InvalidRequest(
             "no question here has a right answer to judge by", field="set", fix="take another set or data"
         )
-    calls = 2 * judged * len(grid.cells) + told_first
+    calls = 2 * judged * grid.seeds * len(grid.cells) + told_first
     if calls > grid.most_calls:
         raise TooManyAffected(
             f"{judged} questions in {len(grid.cells)} cells take up to {calls} calls",
@@ -190,7 +198,7 @@ class _Asking(Struct, frozen=True, kw_only=True):
 
     grid: Grid
     purse: Purse
-    done: dict[tuple[str, ...], Answered]
+    done: dict[tuple[str | int, ...], Answered]
     place: Path
     faults: list[str] = field(default_factory=list)
     told: Counter[str] = field(default_factory=Counter)
@@ -209,10 +217,11 @@ async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list
         for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
             shown = {ref: key.lines[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
-            yield [
-                await _answer_question(case, question, cell, shown, folders.get(cell.name), asking)
-                for cell in grid.cells
-            ]
+            for seed in range(grid.seeds):
+                yield [
+                    await _answer_question(case, question, cell, shown, folders.get(cell.name), asking, seed)
+                    for cell in grid.cells
+                ]
 
 
 async def _answer_question(
@@ -222,13 +231,14 @@ async def _answer_question(
     shown: Mapping[str, str],
     folder: Path | None,
     asking: _Asking,
+    seed: int,
 ) -> Answered:
     """The answer and verdict from an earlier run, or new ones; either way they are written down."""
     judge = asking.grid.judge
     memories = list(shown.values()) if cell.memory else None
     prompt = answer_prompt(question, memories)
     terms = _terms(question, cell, judge, folder)
-    given = asking.done.get((cell.name, case.id, question.id, hash_text(prompt), terms))
+    given = asking.done.get((cell.name, case.id, question.id, hash_text(prompt), terms, seed))
     if given is None:
         reply = await asking.purse.ask(cell.reader, prompt, folder=folder)
         given = Answered(
@@ -245,6 +255,7 @@ async def _answer_question(
             terms=terms,
             shown=list(shown) if cell.memory else [],
             served=reply.model,
+            seed=seed,
         )
     # Not read from the line: those of earlier versions have none.
     given = replace(given, memory_share=round(memory_share(question, memories), 4))
@@ -295,7 +306,8 @@ def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
     return {
         "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
         "efficiency": round(sum(one.memory_share for one in answers) / len(answers), 4),
-        "questions": len(answers),
+        "questions": len(_by_question(answers)),
+        **_spread_seeds(answers, asking.grid.seeds),
         "reader": answers[0].reader,
         "served": sorted({one.served for one in answers if one.served}),
         "judge": answers[0].judge,
@@ -305,16 +317,38 @@ def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
     }
 
 
+def _spread_seeds(answers: Sequence[Answered], seeds: int) -> dict[str, Json]:
+    """The accuracy of each seed, their interval, and whether they all said the same."""
+    if seeds < 2:
+        return {}
+    shares = [fmean(one.correct is True for one in answers if one.seed == seed) for seed in range(seeds)]
+    same = all(len({one.answer for one in asked}) == 1 for asked in _by_question(answers).values())
+    return {"seeds": {**spread(shares).to_json(), "deterministic": same}}
+
+
+def _by_question(answers: Sequence[Answered]) -> dict[tuple[str, str], list[Answered]]:
+    """What was answered to each question, once a seed."""
+    results: dict[tuple[str, str], list[Answered]] = {}
+    for one in answers:
+        results.setdefault((one.case, one.question), []).append(one)
+    return results
+
+
+def _list_shares(answers: Sequence[Answered]) -> list[float]:
+    """For each question, the share of seeds that answered it rightly."""
+    return [fmean(one.correct is True for one in asked) for asked in _by_question(answers).values()]
+
+
 def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterator[tuple[str, Json]]:
-    ours = [float(one.correct is True) for one in cells.get(TREATMENT, ())]
-    cases = [one.case for one in cells.get(TREATMENT, ())] if clustered else None
+    ours = _list_shares(cells.get(TREATMENT, ()))
+    cases = [case for case, _ in _by_question(cells.get(TREATMENT, ()))] if clustered else None
     for name, answers in cells.items():
         if ours and name != TREATMENT:
-            gap = compare.difference(ours, [float(one.correct is True) for one in answers], cases)
+            gap = compare.difference(ours, _list_shares(answers), cases)
             yield name, {key: round(value, 4) for key, value in asdict(gap).items()}
 
 
-def _write_answer(place: Path, fresh: bool) -> dict[tuple[str, ...], Answered]:
+def _write_answer(place: Path, fresh: bool) -> dict[tuple[str | int, ...], Answered]:
     place.parent.mkdir(parents=True, exist_ok=True)
     if fresh or not place.is_file():
         shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # what agents remember by themselves

@@ -92,7 +92,7 @@ def values(rows: Sequence[Row], system: str, metric: str) -> list[float]:
     return [row.figures[system][metric] for row in rows if metric in row.figures.get(system, {})]
 
 
-_ASIDE = ("address", "code", "version")
+_ASIDE = ("address", "code", "seed", "version")
 """Conditions of a run that are no part of what it found."""
 
 
@@ -151,14 +151,18 @@ def find_free(folder: Path, name: str) -> Path:
     return next(folder / file for file in numbers if not (folder / file).exists())
 
 
-def write_document(out: Path, name: str, document: Mapping[str, Json]) -> Path:
-    """Keep a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger."""
+def write_document(out: Path, name: str, document: Mapping[str, Json], without: Sequence[str] = ()) -> Path:
+    """Keep a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger.
+
+    What `without` names is too long for a line of the ledger.
+    """
     version: str = document["run"]["version"]
     (out / version).mkdir(parents=True, exist_ok=True)
     place = find_free(out / version, f"{name}-{stamp(document['date'])}")
     text = json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
     place.write_text(text, encoding="utf-8")
-    record(out, {**document, "file": place.relative_to(out).as_posix()})
+    line = {key: value for key, value in document.items() if key not in without}
+    record(out, {**line, "file": place.relative_to(out).as_posix()})
     return place
 
 
@@ -202,7 +206,7 @@ def record(out: Path, entry: Mapping[str, Json]) -> None:
 def runs(folder: Path) -> list[dict[str, Json]]:
     """The newest document of each set, split, store and version; whatever else is there is passed over."""
     newest: dict[tuple[Json, ...], dict[str, Json]] = {}
-    for document in sorted(filter(_of_a_run, _documents(folder)), key=lambda one: one.get("date", "")):
+    for document in sorted(filter(_of_the_data, _documents(folder)), key=lambda one: one.get("date", "")):
         run = document["run"]
         newest[tuple(run.get(name) for name in ("version", "set", "split", "store", "address"))] = document
     return list(newest.values())
@@ -250,6 +254,11 @@ def _of_a_run(document: Json) -> bool:
         case {"run": {"set": str(name)}, "summary": dict(), "rows": list()}:
             return name in KINDS
     return False
+
+
+def _of_the_data(document: Json) -> bool:
+    """Whether it is the run in the order of the data, and not one of another seed."""
+    return _of_a_run(document) and not document["run"].get("seed")
 
 
 def _of_answers(document: Json) -> bool:

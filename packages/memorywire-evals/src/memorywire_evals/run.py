@@ -37,7 +37,9 @@ from memorywire_evals.results import (
     record,
     to_json,
     without_login,
+    write_document,
 )
+from memorywire_evals.seeds import arrange, combine, restore
 from memorywire_evals.sets import Kind
 from memorywire_evals.summary import summarise, timing
 from memorywire_evals.tables import targets
@@ -142,7 +144,10 @@ def _nobody(done: float, of: int, note: str) -> None:
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What to run and where to put it; without stores, a temporary file that is deleted afterwards."""
+    """What to run and where to put it; without stores, a temporary file that is deleted afterwards.
+
+    A run is of one `seed`; `seeds` says how many of them are wanted.
+    """
 
     kind: Kind
     data: Path
@@ -156,6 +161,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     embedder: str = "minilm"
     embedder_key: str | None = None
     cache: Path | None = None
+    seeds: int = 1
+    seed: int = 0
 
     def conditions(self, dataset: Dataset) -> dict[str, Json]:
         """What must be equal for two cases to belong to one run."""
@@ -168,6 +175,7 @@ class Plan(Struct, frozen=True, kw_only=True):
             **_address(self.stores),
             "embedder": without_login(self.embedder),
             "baselines": self.baselines,
+            **({"seed": self.seed} if self.seed else {}),
             "version": __version__,
             "code": code(Path(memorywire.__file__).parent, Path(__file__).parent),
         }
@@ -180,7 +188,7 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     """
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     conditions = await asyncio.to_thread(plan.conditions, dataset)
-    folder = Folder(out=plan.out, version=__version__, name=f"{dataset.name}-{dataset.split}")
+    folder = Folder(out=plan.out, version=__version__, name=_name(plan, dataset))
     done = {case.case: case for case in folder.begin(conditions, fresh=plan.fresh)}
     wanted = dataset.case_ids[: plan.limit]
     async with context(plan, dataset) as bench:
@@ -188,8 +196,10 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
             if id not in done:
                 tell(place, len(wanted), id)
                 advance = partial(_within, watch, place, len(wanted), id)
-                case = await examine(dataset.build(id), foreign(plan.kind, dataset, id), bench, advance)
-                done[id] = await asyncio.to_thread(folder.add, case)
+                case = dataset.build(id)
+                asked = foreign(plan.kind, dataset, id)
+                results = restore(await examine(arrange(case, plan.seed), asked, bench, advance), case)
+                done[id] = await asyncio.to_thread(folder.add, results)
     tell(len(wanted), len(wanted), "summary")
     cases = [done[id] for id in wanted]
     document = await asyncio.to_thread(_document, plan, conditions, cases, len(dataset.case_ids))
@@ -198,6 +208,32 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases", "timing")}
     entry |= {"file": kept.relative_to(plan.out).as_posix(), "figures": _list_figures(document["summary"])}
     record(plan.out, {**entry, "command": command, "void": document["summary"]["void"]})
+    return document
+
+
+def _name(plan: Plan, dataset: Dataset) -> str:
+    return f"{dataset.name}-{dataset.split}" + (f"-seed{plan.seed}" if plan.seed else "")
+
+
+async def run_seeds(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
+    """The document of as many runs as the plan has seeds; each of them is kept by itself as well."""
+    documents = []
+    for seed in range(plan.seeds):
+        one = replace(plan, seed=seed)
+        documents.append(await run(one, date=date, command=command, tell=tell, watch=tell))
+    first = documents[0]
+    document: dict[str, Json] = {
+        "run": first["run"],
+        "cases": first["cases"],
+        "view": first["summary"]["view"],
+        **combine(documents),
+        "machine": machine(),
+        "date": date,
+        "command": command,
+    }
+    name = f"{first['run']['set']}-{first['run']['split']}-seeds"
+    document["figures"] = {**document["views"][document["view"]].get(OURS, {}), **document["admission"]}
+    await asyncio.to_thread(write_document, plan.out, name, document, ("views", "categories", "admission"))
     return document
 
 

@@ -35,6 +35,16 @@ class Target(Struct, frozen=True, kw_only=True):
         results: float | None = table["systems"].get(system, {}).get(self.metric)
         return results
 
+    def spread(self, document: Mapping[str, Json], system: str = OURS) -> Mapping[str, Json] | None:
+        """The mean of the figure over several seeds, with its interval, if that was measured."""
+        room, _, rest = self.where.partition("/")
+        if room == "admission":
+            alone: Mapping[str, Json] | None = document[room].get(rest) if system == OURS else None
+            return alone
+        table = document[room].get(rest.rpartition("/")[0], {})
+        results: Mapping[str, Json] | None = table.get(system, {}).get(self.metric)
+        return results
+
     def verdict(self, figure: float | None) -> str:
         """Where a figure stands: aim reached, above the floor, or how far below it."""
         if figure is None:
@@ -57,6 +67,7 @@ def targets(set_name: str) -> list[Target]:
 
 HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
 FIGURES = ("", "at least", "aim", OURS, "stands")
+SEEDS = ("", OURS, "95 %", "least-most", *NAMES)
 ANSWERS = (
     "cell",
     "reader",
@@ -142,6 +153,34 @@ def figures(lines: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
         yield [one["figure"], *bounds, _format_figure(one[OURS]), one["stands"]]
 
 
+def seed_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
+    """A row for every line of the set's table: means over the seeds, ours with its interval."""
+    for target in targets(document["run"]["set"]):
+        ours = target.spread(document)
+        if ours is not None:
+            rivals = [target.spread(document, name) for name in NAMES]
+            yield [
+                target.label,
+                _format_figure(ours["mean"]),
+                f"{ours['low']:.3f}-{ours['high']:.3f}",
+                f"{min(ours['values']):.3f}-{max(ours['values']):.3f}",
+                *("" if rival is None else _format_figure(rival["mean"]) for rival in rivals),
+            ]
+
+
+def seed_notes(document: Mapping[str, Json]) -> Iterator[str]:
+    """Whether the seeds differ at all."""
+    run, count = document["run"], len(document["seeds"])
+    yield (
+        f"{run['set']}, {run['split']}: means of {count} seeds, each another order of writing and asking, "
+        "and Student's 95 % interval"
+    )
+    if document["deterministic"]:
+        yield f"deterministic: all {count} seeds gave the same ranks and figures, so that the interval is nil"
+    if document["void"]:
+        yield "VOID: memories were not kept"
+
+
 def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
     """A row for every cell of a grid, with what the treatment has over it."""
     gaps = document["answers"]["treatment minus"]
@@ -151,13 +190,20 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
             name,
             _name_line(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
             _name_line(cell["judge"], cell.get("judged by", [])),
-            f"{cell['accuracy']:.3f}",
+            _format_accuracy(cell),
             "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
             _format_figure(cell.get("efficiency")),
             str(cell["questions"]),
             str(cell["tokens"]),
             "" if cell.get("cost") is None else f"{cell['cost']:.4g}",
         ]
+
+
+def _format_accuracy(cell: Mapping[str, Json]) -> str:
+    """With the interval over the seeds, where there are several."""
+    several = cell.get("seeds")
+    span = f" ({several['low']:.3f} to {several['high']:.3f})" if several else ""
+    return f"{cell['accuracy']:.3f}{span}"
 
 
 def _name_line(asked: str, served: Sequence[str]) -> str:
@@ -176,6 +222,8 @@ def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
     if answers["void"]:
         yield f"VOID: memories were not kept, the first: {answers['not kept'][0]}"
     for name, cell in answers["cells"].items():
+        if cell.get("seeds", {}).get("deterministic"):
+            yield f"{name}: deterministic, every seed gave the same answers"
         if any(len(cell.get(served, [])) > 1 for served in ("served", "judged by")):
             yield f"{name}: another model was served in between, so that its accuracy is of no single one"
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,7 @@ def answer(
             if url is not None:
                 cells.append(Cell(name=name, reader=open_reader(url, key=given[name], role=name)))
         judging = cells[0].reader if judge is None else open_reader(judge, key=given["judge"], role="judge")
+        plan = build_plan(KINDS[set_name], **options)
         grid = Grid(
             cells=tuple(cells),
             judge=judging,
@@ -110,8 +111,9 @@ def answer(
             most_calls=max_calls,
             spending=_limit_spending(max_tokens, price, max_cost),
             questions=questions,
+            seeds=plan.seeds,
         )
-        document = _answered(build_plan(KINDS[set_name], **options), grid)
+        document = _answered(plan, grid)
     _show_answers(document, as_json)
     if document["answers"]["void"]:
         raise click.exceptions.Exit(REFUSED)
@@ -279,7 +281,10 @@ def _measure(
 ) -> None:
     with problems(as_json=as_json):
         plans = [build_plan(kind, **options) for kind in kinds]
-        if paper:
+        if plans[0].seeds > 1:
+            _check_alone(parity=parity, paper=paper)
+            _measure_seeds(plans, as_json)
+        elif paper:
             _measure_paper(plans[0], as_json)
         elif parity:  # of one set
             _check_parity(plans[0], as_json)
@@ -287,6 +292,43 @@ def _measure(
             _measure_one(plans[0], as_json)
         else:
             _measure_all(plans, as_json)
+
+
+def _check_alone(**modes: bool) -> None:
+    for name, chosen in modes.items():
+        if chosen:
+            raise InvalidRequest(
+                f"--{name} takes no seeds", field="seeds", fix=f"leave out --seeds or --{name}"
+            )
+
+
+def _measure_seeds(plans: "list[Plan]", as_json: bool) -> None:
+    """Measure each set with several seeds."""
+    from memorywire_evals.tables import SEEDS, seed_cells, seed_notes
+
+    documents = []
+    for plan in plans:
+        with _warn_skipped(plan.kind) if len(plans) > 1 else nullcontext():
+            documents.append(_run_seeds(plan))
+    if as_json:
+        CliContext.print_json(documents[0] if len(plans) == 1 else {"runs": documents})
+    else:
+        for document in documents:
+            for line in format_table(SEEDS, list(seed_cells(document)), elastic=""):
+                click.echo(line)
+            for note in seed_notes(document):
+                click.echo(note)
+            click.echo("")
+    _refuse(any(document["void"] for document in documents))
+
+
+def _run_seeds(plan: "Plan") -> dict[str, Any]:
+    import asyncio
+
+    from memorywire_evals.run import run_seeds
+
+    with tidy_path(), told(plan.kind.name) as tell:
+        return asyncio.run(run_seeds(plan, date=today(), command=typed(), tell=tell))
 
 
 def _measure_one(plan: "Plan", as_json: bool) -> None:

@@ -47,6 +47,13 @@ OPTIONS = (
         show_default=True,
         help="Where results are written.",
     ),
+    click.option(
+        "--seeds",
+        type=click.IntRange(1, 100),
+        metavar="N",
+        default=1,
+        help="Run it N times in other orders, or sample N answers, and give means with intervals.",
+    ),
     click.option("--limit", type=click.IntRange(min=1), help="Only the first so many cases."),
     click.option(
         "--roles",
