@@ -31,6 +31,7 @@ PAGES = (
     "/dreams/run?agent={agent}&run={run}",
     "/policy",
     "/policy/rule",
+    "/policy/text",
     "/health",
     "/agents",
     "/operators",

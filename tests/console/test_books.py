@@ -57,17 +57,6 @@ def test_an_earlier_edition_of_the_rules_is_put_in_force_again(browser: Browser)
         assert ["edition 3: salaries" in told[0], "edition 2: no rules" in told[1]] == [True, True]
 
 
-def test_a_rule_that_cannot_be_kept_stays_on_the_page_with_what_is_wrong(browser: Browser) -> None:
-    with staged() as stage, visiting(browser) as visit:
-        page = visit.open(f"{stage.url}/policy/rule")
-        for text, wrong in (('{"name": "x" "verdict"}', "no JSON"), ('{"name": "x", "sorce": []}', "sorce")):
-            page.get_by_label("Rule (JSON)").fill(text)
-            page.get_by_role("button", name="Save and activate").click()
-            page.get_by_role("alert").get_by_text(wrong).wait_for()
-            assert page.get_by_label("Rule (JSON)").input_value() == text
-        assert stage.call("rules")["given"] == []
-
-
 def test_verifying_says_that_all_holds_and_a_checkpoint_and_a_proof_are_files(
     browser: Browser, tmp_path
 ) -> None:
@@ -100,36 +89,6 @@ def test_a_ledger_that_was_tampered_with_shows_the_first_broken_entry(browser: B
         page = visit.open(f"{stage.url}/activity/verify")
         assert "All 3 entries" in page.locator("#verdict").inner_text()
         db.close()
-
-
-def test_a_rule_is_added_tried_moved_switched_off_and_removed(browser: Browser) -> None:
-    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
-        _busy(stage)
-        page = visit.open(f"{stage.url}/policy")
-        page.get_by_role("link", name="Add a rule").click()
-        page.get_by_label("Rule (JSON)").fill(
-            '{"name": "linz", "verdict": "hold", "content_contains": ["linz"]}'
-        )
-        page.get_by_label("Agent for the back-test").fill("a")
-        page.get_by_role("button", name="Back-test").click()
-        shows(page.locator("#trial"), "1 of 2 changes")
-        page.get_by_role("button", name="Save and activate").click()
-        shows(page.get_by_role("region", name="Your rules"), "linz")
-        held = stage.call("remember", agent_id="a", type="semantic", content="Ben lives in Linz.")
-        assert (held["status"], held["rule"]) == ("staged", "linz")
-        page.get_by_role("button", name="Disable linz").click()
-        page.get_by_role("button", name="Remove linz").click()
-        expect(page.get_by_text("No custom rules yet")).to_be_visible()
-        expect(page.locator("details")).to_have_count(3)
-
-
-def test_a_rule_that_cannot_be_meant_is_refused_with_a_reason(browser: Browser) -> None:
-    with staged() as stage, visiting(browser) as visit:
-        page = visit.open(f"{stage.url}/policy/rule")
-        page.get_by_label("Rule (JSON)").fill('{"name": "x", "verdict": "perhaps", "everything": true}')
-        page.get_by_role("button", name="Save and activate").click()
-        shows(page.locator("main"), "verdict")
-        assert stage.call("rules")["given"] == []
 
 
 def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Browser) -> None:

@@ -212,6 +212,8 @@ async def undo_decision(page: Page, form: Form) -> Response:
         await page.call("decide", verb=Verb.REOPEN.value, **payload)
         if back.startswith(_INBOX):
             back = page.link("/inbox", at=payload["proposal_ids"][0])
+    elif "rules" in payload:
+        await page.console.service.call("set_rules", payload, page.caller)
     else:
         receipt = await page.call("undo", **payload)
         if receipt["status"] != "committed":
