@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -66,20 +66,31 @@ def _cut(words: list[str]) -> list[str]:
 
 
 @cache
-def _load_table() -> tuple[float, dict[str, float], dict[tuple[str, ...], float]]:
-    """The weight of any text, of each stem and of each pair of neighbours."""
+def _load_table() -> tuple[float, dict[str, float], dict[str, dict[str, float]]]:
+    """The weight of any text, of each stem, and of each stem behind another."""
     table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
-    pairs = {tuple(stem.split(" ")): weight for stem, weight in table.items() if " " in stem}
-    return table.get("", 0.0), {stem: weight for stem, weight in table.items() if " " not in stem}, pairs
+    single: dict[str, float] = {}
+    behind: dict[str, dict[str, float]] = {}
+    for stem, weight in table.items():
+        first, _, second = stem.partition(" ")
+        if second:
+            behind.setdefault(first, {})[second] = weight
+        elif stem:
+            single[stem] = weight
+    return table.get("", 0.0), single, behind
 
 
 def _is_constraint(words: list[str]) -> bool:
     """Whether the words weigh enough."""
-    base, single, pairs = _load_table()
-    stems = _cut(words)
-    neighbours: Iterable[tuple[str, ...]] = zip(("^", *stems), stems, strict=False)
-    none = repeat(0.0)
-    return sum(map(single.get, stems, none)) + sum(map(pairs.get, neighbours, none)) + base > THRESHOLD
+    weight, single, behind = _load_table()
+    following = behind.get("^")
+    for stem in _cut(words):
+        if stem in single:
+            weight += single[stem]
+        if following is not None and stem in following:
+            weight += following[stem]
+        following = behind.get(stem)
+    return weight > THRESHOLD
 
 
 class _Place(NamedTuple):
@@ -279,14 +290,17 @@ def _find_end(words: list[str]) -> tuple[int, int]:
 
 def _name(words: list[str], noun: str, text: str, *, is_own: bool) -> tuple[str, str | None]:
     """The noun of a subject, and the name or relation of the person that it is, if it is one."""
-    relation = noun if noun in PEOPLE else next((word for word in words if word in PEOPLE), None)
-    names = [word for word in text.split() if word[0].isupper()]
+    relation = noun if noun in PEOPLE else None
+    if relation is None and not PEOPLE.isdisjoint(words):
+        relation = next(word for word in words if word in PEOPLE)
     if relation is not None and (is_own or relation in KIN or words[0] == "the"):
-        own_names = [word for word in names if word.lower() not in _BEFORE_NOUNS]
-        return relation, " ".join(own_names) if is_own and own_names else relation
-    if len(names) == len(text.split()) and noun not in ORDINARY and words[0] not in _BEFORE_NOUNS:
-        return noun, text
-    return noun, None
+        if not is_own:
+            return relation, relation
+        names = (word for word in text.split() if word[0].isupper() and word.lower() not in _BEFORE_NOUNS)
+        return relation, " ".join(names) or relation
+    if noun in ORDINARY or words[0] in _BEFORE_NOUNS:
+        return noun, None
+    return noun, text if all(word[0].isupper() for word in text.split()) else None
 
 
 def _find_verb(

@@ -5,6 +5,8 @@ import math
 import os
 from collections.abc import Mapping
 from decimal import Decimal
+from itertools import compress
+from operator import is_not
 from typing import NamedTuple
 
 from msgspec import NODEFAULT, Raw, Struct, field
@@ -227,10 +229,10 @@ def record_digest(record: Record) -> bytes:
     Fields with their default value are left out, so that a field added later changes no older digest.
     """
     scope = record.scope
+    values = astuple(record)
+    given = compress(zip(_FIELDS, values, _DEFAULTS, strict=True), map(is_not, values, _DEFAULTS))
     document: dict[str, Json] = {
-        name: value
-        for name, value, default in zip(_FIELDS, astuple(record), _DEFAULTS, strict=True)
-        if value is not default and value != default and name not in _NOT_HASHED
+        name: value for name, value, default in given if value != default and name not in _NOT_HASHED
     }
     document |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
     return hashlib.sha256(canonical_bytes(document)).digest()
