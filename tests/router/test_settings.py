@@ -78,7 +78,7 @@ def test_what_makes_no_sense_is_refused(key: str, value: object) -> None:
 
 def test_every_key_has_a_default() -> None:
     assert several_from({}, {}) == Several()
-    assert len(KEYS) == 10
+    assert len(KEYS) == 11
 
 
 def test_stores_of_one_kind_are_told_apart_by_where_they_are_in_any_order() -> None:

@@ -1,4 +1,4 @@
-"""`memorywire calibrate`: fit the relevance floor, or the dedup threshold, to labelled examples."""
+"""`memorywire calibrate`: fit the floor, the dedup threshold or the routes to labelled examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -144,14 +144,34 @@ _A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
     is_flag=False,
     flag_value=SHIPPED,
 )
+@option(
+    "--routes [FILE]",
+    "Learn instead which store a question is for, from FILE or from the built-in questions.",
+    is_flag=False,
+    flag_value=SHIPPED,
+)
+@option("--to ROUTES", "The file to write the learned routes to; with --routes.")
 @shared
-def command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:
+def command(
+    cli: CliContext, file: BinaryIO, lookalikes: str | None, routes: str | None, to: str | None
+) -> None:
     """Fit the relevance floor to your own questions.
 
     Asks every question of FILE and measures the relevance of the best hit. The floor (`min_relevance: auto`)
     keeps at least 98 % of the answerable questions and cuts most of the others; `match` is the relevance from
     which the verdict is `match`. Nothing is changed, and these recalls do not count as use.
     """
+    if to is not None and routes is None:
+        raise InvalidRequest("--to is for learned routes", field="to", fix="add --routes")
+    if routes is not None:
+        from memorywire_evals.commands.routes import show_routes
+
+        if lookalikes is not None:
+            detail = "--routes and --lookalikes are two runs"
+            raise InvalidRequest(detail, field="routes", fix="leave one of them out")
+        cli.refuse_scope("--routes does not read memory")
+        show_routes(cli, routes, to)
+        return
     if lookalikes is not None:
         cli.refuse_scope("--lookalikes does not read memory")
         _show_threshold(cli, lookalikes)
@@ -256,4 +276,9 @@ def _mark(cut: Mapping[str, Json], best: float, note: str) -> str:
     return note if cut["floor"] == best else ""
 
 
-EXAMPLES = {"calibrate": ("memorywire calibrate --file questions.jsonl",)}
+EXAMPLES = {
+    "calibrate": (
+        "memorywire calibrate --file questions.jsonl",
+        "memorywire calibrate --routes --to routes.json",
+    )
+}

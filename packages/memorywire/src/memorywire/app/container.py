@@ -40,7 +40,7 @@ from memorywire.search.admit import choose_floors
 from memorywire.search.embed import Embedder, open_embedder
 from memorywire.stores.contract import Store, SupportsReplicas
 from memorywire.stores.registry import open_store
-from memorywire.stores.router import Mount, Router
+from memorywire.stores.router import LearnedRoute, Mount, Router
 from memorywire.stores.router.router import find_backend, split_name
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
@@ -56,6 +56,11 @@ async def open_several(
 
     The anchor stands first: it decides, and it is read first.
     """
+    route = several.route
+    if isinstance(route, LearnedRoute) and route.space not in ("", str(space)):
+        detail = f"the routes were learned with {route.space}, and this memory uses {space}"
+        fix = "learn them with this embedder: memorywire calibrate --routes FILE --to ROUTES"
+        raise InvalidRequest(detail, field="router", fix=fix)
     given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
     for name, times in Counter(name for name in given if name is not None).items():
         if times > 1:  # their receipts and pending changes could not be told apart
@@ -67,7 +72,7 @@ async def open_several(
     first = [mount for mount in mounts if mount is anchor]
     replicas = [_guard_mount(mount, several, clock) for mount in mounts if mount is not anchor]
     deadline, writing = several.deadline, several.writing
-    router = Router([*first, *replicas], deadline=deadline, writing=writing, route=several.route)
+    router = Router([*first, *replicas], deadline=deadline, writing=writing, route=route)
     for name in sorted({*several.routing.weights, *several.seals} - {*router.replica_names}):
         names = ", ".join(router.replica_names)
         raise InvalidRequest(f"no store is called {name}", field="router", fix=f"one of: {names}")

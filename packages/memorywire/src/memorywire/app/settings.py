@@ -30,7 +30,7 @@ from memorywire.model.secrets import Confidential, expand_variables, find_litera
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.stores.contract import Store
-from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, by_rules
+from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route, by_rules, load_route
 from memorywire.stores.router.router import split_name
 
 T = TypeVar("T")
@@ -165,10 +165,11 @@ def _tags(value: Json) -> frozenset[str] | None:
     return frozenset({PIN, *value})
 
 
-READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
+READS = ("fusion", "rules", "learned")
 _WANTED = {
     "write": f"one of: {', '.join(WritePolicy)}",
     "read": f"one of: {', '.join(READS)}",
+    "routes": "the path of a file that calibrate --routes wrote",
     "deadline": "seconds, more than 0",
     "writing": "seconds, more than 0",
     "hedge": "seconds, more than 0",
@@ -201,8 +202,20 @@ def several_from(values: Mapping[str, Json], env: Mapping[str, str]) -> Several:
         writing=table.read("writing", WRITE_DEADLINE, seconds),
         hedge=table.read("hedge", None, seconds),
         seals={store: env[variable] for store, variable in seals.items()},
-        route=READS[table.read("read", "fusion", lambda name: name if name in (*READS,) else None)],
+        route=_read_route(table),
     )
+
+
+def _read_route(table: "_Table") -> Route | None:
+    """How a recall chooses the stores it asks; None for all of them."""
+    read = table.read("read", "fusion", lambda name: name if name in READS else None)
+    path: str | None = table.read("routes", None, _text)
+    if (read == "learned") is not (path is not None):
+        detail = 'routes go with read = "learned", which needs them'
+        raise InvalidRequest(detail, field="router", fix=f'routes = "ROUTES", {_WANTED["routes"]}')
+    if path is not None:
+        return load_route(path)
+    return by_rules if read == "rules" else None
 
 
 def write_policy(name: Json) -> WritePolicy:

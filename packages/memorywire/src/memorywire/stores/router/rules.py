@@ -7,7 +7,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query
@@ -58,7 +62,12 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
 
 def by_rules(query: Query) -> Kind:
     """The kind that most words speak for; on a tie relations come first, then exact words, then meaning."""
-    weights = {kind: _weight(kind, query.text) for kind in _SIGNS}
+    return kind_by_rules(query.text)
+
+
+def kind_by_rules(text: str) -> Kind:
+    """The kind of a question with these words, by the rules."""
+    weights = {kind: _weight(kind, text) for kind in _SIGNS}
     best = max(weights, key=lambda kind: weights[kind])
     return best if weights[best] else FALLBACK[0]
 
@@ -70,11 +79,31 @@ def _weight(kind: Kind, text: str) -> float:
     return base + _WEAK * min(len(re.findall(weak, text)), _MOST_WEAK) + (_SHORT if short else 0.0)
 
 
-def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
-    """A route that goes by the vectors of questions whose kind is known: to the kind whose mean is nearest.
+class LearnedRoute(Struct, frozen=True, kw_only=True):
+    """A route that goes by questions whose kind is known: to the kind with the nearest mean vector.
 
-    A question without a vector is routed by rules.
+    `signs` is what a sign of the rules weighs beside the cosine. `space` is that of the vectors. A question
+    without a vector is routed by rules.
     """
+
+    means: dict[Kind, tuple[float, ...]]
+    signs: float = 0.0
+    space: str = ""
+
+    def __call__(self, query: Query) -> Kind:
+        return by_rules(query) if query.vector is None else self.route(query.text, floats(query.vector))
+
+    def route(self, text: str, vector: tuple[float, ...]) -> Kind:
+        """The kind of a question with these words and this vector."""
+        return max(sorted(self.means), key=lambda kind: self._score(kind, text, vector))
+
+    def _score(self, kind: Kind, text: str, vector: tuple[float, ...]) -> float:
+        near = cosine(vector, self.means[kind])
+        return near + self.signs * _weight(kind, text) if self.signs else near
+
+
+def learned(examples: Iterable[tuple[bytes, Kind]], *, signs: float = 0.0, space: str = "") -> LearnedRoute:
+    """The route that these vectors of questions and their kinds teach."""
     sums: dict[Kind, list[float]] = {}
     for vector, kind in examples:
         numbers = floats(vector)
@@ -83,13 +112,20 @@ def learned(examples: Iterable[tuple[bytes, Kind]]) -> Route:
     if not sums:
         raise InvalidRequest("there are no examples to learn from", field="examples")
     means = {kind: _normalise(total) for kind, total in sums.items()}
+    return LearnedRoute(means=means, signs=signs, space=space)
 
-    def route(query: Query) -> Kind:
-        if query.vector is None:
-            return by_rules(query)
-        vector = floats(query.vector)
-        return max(sorted(means), key=lambda kind: cosine(vector, means[kind]))
 
+def load_route(path: str) -> LearnedRoute:
+    """The route in a file that `memorywire calibrate --routes` wrote."""
+    fix = "write one with: memorywire calibrate --routes FILE --to ROUTES"
+    try:
+        route = msgspec.json.decode(Path(path).read_bytes(), type=LearnedRoute)
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="router", fix=fix) from error
+    except msgspec.MsgspecError as error:
+        raise InvalidRequest(f"{path} holds no routes: {error}", field="router", fix=fix) from error
+    if len({*map(len, route.means.values())}) != 1:
+        raise InvalidRequest(f"{path} holds means of unequal lengths, or none", field="router", fix=fix)
     return route
 
 
