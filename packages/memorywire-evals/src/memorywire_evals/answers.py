@@ -25,13 +25,13 @@ from memorywire_evals import compare
 from memorywire_evals.cases import Case, Question
 from memorywire_evals.datasets import load
 from memorywire_evals.examine import DEPTH, Bench
-from memorywire_evals.memory_under_test import open_memory
 from memorywire_evals.metrics import Key, packed
 from memorywire_evals.prompts import ANSWER, answer_prompt, memory_share
 from memorywire_evals.readers import Purse, Reader, Reply, tellings, told
 from memorywire_evals.results import append, hash_text, machine, record, whole_lines
 from memorywire_evals.run import Plan, Told, context
 from memorywire_evals.seeds import spread
+from memorywire_evals.trajectories import SUFFIX, Trajectories, Trajectory
 
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"
@@ -128,12 +128,16 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
     results: list[Answered] = []
     wanted_answers = questions * grid.seeds
+    steps = Trajectories(place.with_suffix("") / "trajectories")
     async with context(plan, dataset) as bench:
         for id in wanted:
             tell(len(results) // len(grid.cells), wanted_answers, id)
-            async for answers in _case(dataset.build(id), bench, asking):
+            trajectory = Trajectory(id) if plan.trajectories else None
+            async for answers in _case(dataset.build(id), replace(bench, trajectory=trajectory), asking):
                 results += answers
                 tell(len(results) // len(grid.cells), wanted_answers, id)
+            if trajectory is not None:
+                await asyncio.to_thread(steps.save, trajectory)
     tell(wanted_answers, wanted_answers, "summary")
     conditions = await asyncio.to_thread(plan.conditions, dataset)
     document = {
@@ -158,6 +162,8 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     text = json.dumps(document, sort_keys=True, indent=1) + "\n"
     target = place.with_name(f"{place.stem}-{grid.mark}.json")  # the next grid keeps this one's document
     await asyncio.to_thread(target.write_text, text, encoding="utf-8")
+    if plan.trajectories:
+        await asyncio.to_thread(steps.join, wanted, target.with_suffix(SUFFIX))
     entry = {name: document[name] for name in ("run", "answers", "spent", "machine", "date")}
     await asyncio.to_thread(record, plan.out, {**entry, "command": command})
     return document
@@ -212,16 +218,26 @@ async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list
         if cell.own:
             folders[cell.name], taken = await told(case, cell.reader, agents, asking.purse)
             asking.told[cell.name] += taken
-    async with open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+    async with bench.open_memory(case) as seat:
         asking.faults.extend(f"{case.id}/{fault}" for fault in await seat.tell(case.items))
         for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
             shown = {ref: key.lines[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
             for seed in range(grid.seeds):
-                yield [
+                answers = [
                     await _answer_question(case, question, cell, shown, folders.get(cell.name), asking, seed)
                     for cell in grid.cells
                 ]
+                if bench.trajectory is not None:
+                    _note_used(question, answers, bench.trajectory)
+                yield answers
+
+
+def _note_used(question: Question, answers: Sequence[Answered], trajectory: Trajectory) -> None:
+    """What entered the prompt of a reader is what it used."""
+    for given in answers:
+        about = {"cell": given.cell, "seed": given.seed, "prompt": given.prompt, "correct": given.correct}
+        trajectory.add_used(question.id, given.shown, question.gold, by="reader", **about)
 
 
 async def _answer_question(

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import numpy as np
 from msgspec import Struct
@@ -16,15 +17,45 @@ from memorywire_evals.metrics import Key, default_figures, ranking_figures, rece
 from memorywire_evals.precision import examine_beliefs
 from memorywire_evals.prompts import memory_share
 from memorywire_evals.results import OURS, PUBLISHED, Examined, Row
+from memorywire_evals.trajectories import Trajectory
+
+DEPTH = 200
+DEFAULT_K = 5
 
 
-async def compare_pairs(case: Case, *, set_name: str, stores: Sequence[str], embedder: Embedder) -> list[Row]:
+class Bench(Struct, frozen=True, kw_only=True):
+    """What every case is put to the test with; `set_name` begins the names of agents and memories.
+
+    The steps of a case are added to its `trajectory`, when one is wanted.
+    """
+
+    set_name: str
+    stores: tuple[str, ...]
+    embedder: Embedder
+    baselines: bool = True
+    trajectory: Trajectory | None = None
+
+    def open_memory(
+        self, case: Case, *, agent: str | None = None
+    ) -> AbstractAsyncContextManager[MemoryUnderTest]:
+        """The memory of a case, with an agent of its own unless one is named."""
+        return open_memory(
+            self.set_name,
+            case,
+            stores=self.stores,
+            embedder=self.embedder,
+            agent=agent,
+            trajectory=self.trajectory,
+        )
+
+
+async def compare_pairs(case: Case, bench: Bench) -> list[Row]:
     """Each pair in a memory of its own, with nothing else to be confused with."""
     rows = []
     for pair in case.pairs:
-        agent = f"eval:{set_name}:{case.id}:{pair.id}"
+        agent = f"eval:{bench.set_name}:{case.id}:{pair.id}"
         alone = Case(id=f"{case.id}:{pair.id}", items=(), questions=())
-        async with open_memory(set_name, alone, stores=stores, embedder=embedder, agent=agent) as seat:
+        async with bench.open_memory(alone, agent=agent) as seat:
             figures = await _merge_rows(pair, seat)
         rows.append(
             Row(
@@ -48,24 +79,11 @@ async def _merge_rows(pair: Pair, seat: MemoryUnderTest) -> dict[str, float]:
     figures = {"merged": 0.0, "merged.on-write": 0.0}
     question = Question(id=pair.id, text=pair.first, category="pair")
     try:
-        heard = await seat.ask(question, k=2, min_relevance="off", dedup={"mode": "drop"})
+        heard = await seat.ask(question, asked="pair", k=2, min_relevance="off", dedup={"mode": "drop"})
     except CapabilityUnsupported:
         return figures
     merged = float(len(heard.refs) < 2)
     return figures | {"merged.on-recall": merged, "merged": merged}
-
-
-DEPTH = 200
-DEFAULT_K = 5
-
-
-class Bench(Struct, frozen=True, kw_only=True):
-    """What every case is put to the test with; `set_name` begins the names of agents and memories."""
-
-    set_name: str
-    stores: tuple[str, ...]
-    embedder: Embedder
-    baselines: bool = True
 
 
 async def examine(
@@ -76,7 +94,7 @@ async def examine(
     `watch` is told which share of it is done: about half is remembering.
     """
     key = Key.of(case)
-    async with open_memory(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+    async with bench.open_memory(case) as seat:
         began = time.perf_counter()
         shortfall = await seat.tell(case.items, watch=lambda kept: watch(kept / len(case.items) / 2))
         ingest_ms = (time.perf_counter() - began) * 1000
@@ -90,7 +108,10 @@ async def examine(
                 rows.append(await _foreign(case, question, seat))
             watch(0.5 + len(rows) / (len(plain) + len(foreign)) / 2)
         rows += await examine_beliefs(case, seat, rivals, bench.embedder)
-    pairs = await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
+    if bench.trajectory is not None:
+        for row in rows:
+            bench.trajectory.add_row(row)
+    pairs = await compare_pairs(case, bench)
     merged = sum(row.figures[OURS]["merged.on-write"] for row in pairs)
     return Examined(
         case=case.id,
@@ -145,8 +166,8 @@ async def _own(
 
 
 async def _foreign(case: Case, question: Question, seat: MemoryUnderTest) -> Row:
-    best = await seat.ask(question, k=1, min_relevance="off")
-    kept = await seat.ask(question, k=DEFAULT_K)
+    best = await seat.ask(question, asked="foreign", k=1, min_relevance="off")
+    kept = await seat.ask(question, asked="foreign", k=DEFAULT_K)
     return Row(
         case=case.id,
         question=question.id,

@@ -17,6 +17,7 @@ from memorywire.search.embed import Embedder
 from memorywire.stores.remote.client import tenant_named
 from memorywire_evals.cases import Case, Item, Question
 from memorywire_evals.datasets.files import unique
+from memorywire_evals.trajectories import Trajectory
 
 
 class Moment:
@@ -42,11 +43,21 @@ class MemoryUnderTest:
     """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
 
     An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
-    `writes` counts what was to be remembered, `repeated` the receipts that said it was there already.
+    `writes` counts what was to be remembered, `repeated` the receipts that said it was there already. Every
+    step is added to the `trajectory`, when one is wanted.
     """
 
-    def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int, items: Sequence[Item]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        prefix: str,
+        moment: Moment,
+        now: int,
+        items: Sequence[Item],
+        trajectory: Trajectory | None = None,
+    ) -> None:
         self.memory = memory
+        self._trajectory = trajectory
         self._prefix = prefix
         self._ref_of = {
             part.ref: item.ref
@@ -80,21 +91,30 @@ class MemoryUnderTest:
         self.writes += len(told)
         receipts = list(zip([*plain, *chained], told, strict=True))
         self.repeated += sum(self._is_repetition(item, result) for item, result in receipts)
+        if self._trajectory is not None:
+            for item, result in receipts:
+                self._trajectory.add_written(self.id(item.ref), item, result)
         return tuple(fault for item, result in receipts if (fault := self._fault(item, result)))
 
-    async def ask(self, question: Question, **options: Json) -> Heard:
+    async def ask(self, question: Question, *, asked: str = "own", **options: Json) -> Heard:
+        """What is recalled; `asked` is `foreign` for a question about another case."""
         self._moment.at = self._now if question.asked_at is None else question.asked_at
         began = time.perf_counter()
         scope = "all" if options.get("user_id") is None else "user"
         recalled = await self.memory.recall(question.text, **{"explain": True, "scope": scope, **options})
         ms = (time.perf_counter() - began) * 1000
         hits = recalled.hits
+        if self._trajectory is not None:
+            self._trajectory.add_retrieved(question, asked, options, ((hit, self._ref(hit)) for hit in hits))
         return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
 
     def refs(self, hits: Sequence[Hit]) -> tuple[str, ...]:
         """The items that were recalled, each once, where it first appears."""
-        refs = (hit.id.removeprefix(self._prefix) for hit in hits)
-        return unique(self._ref_of.get(ref, ref) for ref in refs)
+        return unique(map(self._ref, hits))
+
+    def _ref(self, hit: Hit) -> str:
+        ref = hit.id.removeprefix(self._prefix)
+        return self._ref_of.get(ref, ref)
 
     def id(self, ref: str) -> str:
         return self._prefix + ref
@@ -134,6 +154,7 @@ async def open_memory(
     stores: Sequence[str],
     embedder: Embedder,
     agent: str | None = None,
+    trajectory: Trajectory | None = None,
 ) -> AsyncIterator[MemoryUnderTest]:
     """A memory for one case, with an agent of its own unless one is named, of the tenant the stores name."""
     moment = Moment()
@@ -145,9 +166,8 @@ async def open_memory(
         embedder=embedder,
         clock=moment,
     ) as memory:
-        yield MemoryUnderTest(
-            memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items
-        )
+        now = max(moments, default=0) + DAY_MS
+        yield MemoryUnderTest(memory, f"{set_name}:{case.id}:", moment, now, case.items, trajectory)
 
 
 def _tenant(stores: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -107,11 +108,17 @@ class Folder(Struct, frozen=True, kw_only=True):
     def lines(self) -> Path:
         return self.out / self.version / self.name / "cases.jsonl"
 
+    @property
+    def trajectories(self) -> Path:
+        """Where the steps of each case are until the run is over."""
+        return self.lines.parent / "trajectories"
+
     def begin(self, run: Mapping[str, Json], *, fresh: bool) -> list[Examined]:
         """The cases that are done already; raises Conflict when they were done under other conditions."""
         self.lines.parent.mkdir(parents=True, exist_ok=True)
         if fresh or not self.lines.is_file():
             self.lines.write_text(_line(run), encoding="utf-8")
+            shutil.rmtree(self.trajectories, ignore_errors=True)  # of other conditions, or of before
             return []
         first, *rest = whole_lines(self.lines) or [""]
         if not rest:  # nothing was done under the conditions of then

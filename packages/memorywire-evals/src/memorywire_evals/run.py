@@ -43,6 +43,7 @@ from memorywire_evals.seeds import arrange, combine, restore
 from memorywire_evals.sets import Kind
 from memorywire_evals.summary import summarise, timing
 from memorywire_evals.tables import targets
+from memorywire_evals.trajectories import SUFFIX, Trajectories, Trajectory
 from memorywire_minilm import Reading
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
@@ -146,7 +147,8 @@ def _nobody(done: float, of: int, note: str) -> None:
 class Plan(Struct, frozen=True, kw_only=True):
     """What to run and where to put it; without stores, a temporary file that is deleted afterwards.
 
-    A run is of one `seed`; `seeds` says how many of them are wanted.
+    A run is of one `seed`; `seeds` says how many of them are wanted. With `trajectories`, every step is
+    written down.
     """
 
     kind: Kind
@@ -163,6 +165,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     cache: Path | None = None
     seeds: int = 1
     seed: int = 0
+    trajectories: bool = False
 
     def conditions(self, dataset: Dataset) -> dict[str, Json]:
         """What must be equal for two cases to belong to one run."""
@@ -191,15 +194,24 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     folder = Folder(out=plan.out, version=__version__, name=_name(plan, dataset))
     done = {case.case: case for case in folder.begin(conditions, fresh=plan.fresh)}
     wanted = dataset.case_ids[: plan.limit]
+    steps = Trajectories(folder.trajectories) if plan.trajectories else None
     async with context(plan, dataset) as bench:
         for place, id in enumerate(wanted):
-            if id not in done:
-                tell(place, len(wanted), id)
-                advance = partial(_within, watch, place, len(wanted), id)
-                case = dataset.build(id)
-                asked = foreign(plan.kind, dataset, id)
-                results = restore(await examine(arrange(case, plan.seed), asked, bench, advance), case)
-                done[id] = await asyncio.to_thread(folder.add, results)
+            if id in done and (steps is None or steps.has(id)):
+                continue
+            tell(place, len(wanted), id)
+            advance = partial(_within, watch, place, len(wanted), id)
+            trajectory = None if steps is None else Trajectory(id)
+            case = dataset.build(id)
+            results = await examine(
+                arrange(case, plan.seed),
+                foreign(plan.kind, dataset, id),
+                replace(bench, trajectory=trajectory),
+                advance,
+            )
+            if steps is not None and trajectory is not None:  # before its line, which says that it is done
+                await asyncio.to_thread(steps.save, trajectory)
+            done[id] = await asyncio.to_thread(folder.add, restore(results, case))
     tell(len(wanted), len(wanted), "summary")
     cases = [done[id] for id in wanted]
     document = await asyncio.to_thread(_document, plan, conditions, cases, len(dataset.case_ids))
@@ -207,6 +219,9 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     kept = await asyncio.to_thread(folder.finish, document)
     entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases", "timing")}
     entry |= {"file": kept.relative_to(plan.out).as_posix(), "figures": _list_figures(document["summary"])}
+    if steps is not None:
+        joined = await asyncio.to_thread(steps.join, wanted, kept.with_suffix(SUFFIX))
+        entry["trajectories"] = joined.relative_to(plan.out).as_posix()
     record(plan.out, {**entry, "command": command, "void": document["summary"]["void"]})
     return document
 

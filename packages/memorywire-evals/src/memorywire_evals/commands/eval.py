@@ -281,8 +281,10 @@ def _measure(
 ) -> None:
     with problems(as_json=as_json):
         plans = [build_plan(kind, **options) for kind in kinds]
+        if plans[0].trajectories:
+            _check_alone("trajectories", parity=parity, paper=paper)
         if plans[0].seeds > 1:
-            _check_alone(parity=parity, paper=paper)
+            _check_alone("seeds", parity=parity, paper=paper)
             _measure_seeds(plans, as_json)
         elif paper:
             _measure_paper(plans[0], as_json)
@@ -294,11 +296,11 @@ def _measure(
             _measure_all(plans, as_json)
 
 
-def _check_alone(**modes: bool) -> None:
+def _check_alone(option: str, **modes: bool) -> None:
     for name, chosen in modes.items():
         if chosen:
             raise InvalidRequest(
-                f"--{name} takes no seeds", field="seeds", fix=f"leave out --seeds or --{name}"
+                f"--{name} takes no {option}", field=option, fix=f"leave out --{option} or --{name}"
             )
 
 

@@ -63,6 +63,11 @@ OPTIONS = (
         help="Whose turns to remember, where a set tells users from assistants.",
     ),
     BASELINES,
+    click.option(
+        "--trajectories",
+        is_flag=True,
+        help="Also write down every step: what was written, retrieved and used.",
+    ),
     click.option("--fresh", is_flag=True, help="Start over instead of going on with an earlier run."),
     click.option("--embedder", default="minilm", show_default=True, help="An embedder by name or URL."),
     click.option(
