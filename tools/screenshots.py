@@ -18,7 +18,7 @@ SHOTS = {
     "person": ("/profile?agent={agent}&user_id={user}", "light"),
     "inbox": ("/inbox?agent={agent}&rule=profile-changes&at={proposal}", "light"),
     "inbox-dark": ("/inbox", "dark"),
-    "playground": ("/playground?agent={agent}&q=what+does+Ana+like+to+drink%3F", "light"),
+    "playground": ("/workbench?agent={agent}&q=what+does+Ana+like+to+drink%3F", "light"),
     "record": ("/record?agent={agent}&id={memory}", "light"),
     "activity": ("/activity", "light"),
 }

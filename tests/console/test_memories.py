@@ -1,4 +1,4 @@
-"""Memories, the page of one memory, and the playground, as a person uses them."""
+"""Memories, the page of one memory, and the workbench, as a person uses them."""
 
 import json
 
@@ -32,7 +32,7 @@ def _furnished(stage: Stage) -> None:
 def test_a_long_name_of_an_agent_neither_widens_a_page_nor_breaks_its_buttons(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         _remember(stage, "Ana lives in Graz.", agent_id="agent-" + "q" * 200)
-        for address in ("/memories", "/playground", "/activity"):
+        for address in ("/memories", "/workbench", "/activity"):
             assert wide(visit.open(f"{stage.url}{address}")) <= DESKTOP["width"], address
         undo, heading = (visit.page.locator(where).bounding_box() for where in ("td button", "th >> nth=0"))
         assert undo["height"] < 2 * heading["height"]
@@ -117,35 +117,38 @@ def test_a_procedure_is_drawn_with_the_state_it_is_in(browser: Browser) -> None:
         assert visit.complaints == []
 
 
-def test_the_playground_shows_signals_near_misses_and_the_block(browser: Browser) -> None:
+def test_the_workbench_shows_signals_near_misses_and_the_block(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         _furnished(stage)
-        page = visit.open(f"{stage.url}/playground?agent=a")
+        page = visit.open(f"{stage.url}/workbench?agent=a")
         page.get_by_label("Question").fill("where does Ana live?")
-        page.get_by_label("Limit").fill("1")
+        page.get_by_text("Settings", exact=True).first.click()
+        page.get_by_label("Limit", exact=True).fill("1")
         page.get_by_role("button", name="Recall").click()
         shows(page.locator(".hits"), "Linz")
+        page.locator(".hits").get_by_text("Why").first.click()
         shows(page.locator(".signals").first, "vector")
-        expect(page.get_by_role("region", name="Near misses").locator("tbody tr")).to_have_count(1)
+        expect(page.locator(".misses > li")).to_have_count(1)
         shows(page.locator("#block"), "<memory id=")
-        shows(page.locator("main"), "await memory.recall('where does Ana live?'")
+        shows(page.locator("main"), "memory.recall('where does Ana live?'")
         assert visit.complaints == []
 
 
-def test_the_playground_offers_every_fusion_there_is(browser: Browser) -> None:
+def test_the_workbench_offers_every_fusion_there_is(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         _furnished(stage)
-        page = visit.open(f"{stage.url}/playground?agent=a")
-        page.get_by_text("More", exact=True).click()
-        offered = page.get_by_label("Fusion")
-        assert offered.locator("option").all_inner_texts() == list(Fusion)
+        page = visit.open(f"{stage.url}/workbench?agent=a")
+        page.get_by_text("Settings", exact=True).first.click()
+        offered = page.get_by_label("Fusion", exact=True)
+        assert set(offered.locator("option").all_inner_texts()) == set(Fusion)
         offered.select_option("legs")
         page.get_by_label("Question").fill("where does Ana live?")
         page.get_by_role("button", name="Recall").click()
         shows(page.locator(".hits"), "Linz")
+        page.locator(".hits").get_by_text("Why").first.click()
         shows(page.locator(".hits"), "by vector · rank 1 by text")
-        assert page.get_by_label("Fusion").input_value() == "legs"
-        expect(page.get_by_label("Fusion")).to_be_visible()
+        assert page.get_by_label("Fusion", exact=True).input_value() == "legs"
+        expect(page.get_by_label("Fusion", exact=True)).to_be_visible()
         shows(page.locator("[data-copy='Copy as CLI']"), "--fusion legs")
         assert visit.complaints == []
 
@@ -175,9 +178,55 @@ def test_somebody_who_may_only_read_sees_no_way_to_change_anything(browser: Brow
                     assert (page.get_by_role("button", name=name).count() > 0) is (role == "writer")
 
 
-@pytest.mark.parametrize("asked", ["k=abc", "k=0", "agent=a&q=tea&max_tokens=x"])
-def test_the_playground_tells_what_is_no_number(asked: str, browser: Browser) -> None:
+def test_two_settings_are_compared_side_by_side(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         _furnished(stage)
-        page = visit.open(f"{stage.url}/playground?{asked}")
+        page = visit.open(f"{stage.url}/workbench?agent=a&q=where+does+Ana+live%3F&b_k=1")
+        before, after = (
+            page.get_by_role("region", name="as an agent asks"),
+            page.get_by_role("region", name="limit 1"),
+        )
+        shows(before.locator(".hits"), "Linz")
+        assert before.locator(".floor").count() == after.locator(".floor").count()
+        page = visit.open(f"{stage.url}/workbench?agent=a&q=where+does+Ana+live%3F&k=1&b_floor=off&b_k=2")
+        assert page.locator("section.side-by").count() == 2
+        shows(page.locator(".hits li.new"), "green tea")
+        page = visit.open(f"{stage.url}/workbench?agent=a&q=Plan+a+visit+to+Ana&as=task&max_tokens=40")
+        shows(page.locator("main"), "of 40 tokens")
+        shows(page.locator("[data-copy='Copy as TypeScript']"), 'memory.context("Plan a visit to Ana"')
+        assert visit.complaints == []
+
+
+def test_a_kept_set_of_questions_tells_which_answers_changed(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/workbench/questions?agent=a")
+        page.get_by_label("Questions, one on a line").fill("where does Ana live?\nwhat does Ana drink?")
+        page.get_by_role("button", name="Ask and keep the answers").click()
+        shows(page.locator("h1"), "0 of 2 questions")
+        kept = page.url
+        stage.call("forget", agent_id="a", ids=["tea"])
+        page = visit.open(kept)
+        shows(page.locator("h1"), "1 of 2 questions")
+        shows(page.get_by_role("region", name="Questions").locator("tr", has_text="drink"), "lost")
+
+
+def test_a_recall_is_asked_again_as_of_then_and_now(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        recall = stage.call("recall", agent_id="a", query="where does Ana live?", k=1)["recall_id"]
+        stage.call("forget", agent_id="a", ids=["home"])
+        page = visit.open(f"{stage.url}/workbench?recall={recall}")
+        page.get_by_role("link", name="Ask again as of then").click()
+        shows(page.get_by_role("region", name="asked again, as of then").locator(".hits"), "Linz")
+        page.get_by_role("link", name="Ask again now").click()
+        page.get_by_role("region", name="asked again, now").wait_for()
+        assert "Linz" not in page.get_by_role("region", name="asked again, now").inner_text()
+
+
+@pytest.mark.parametrize("asked", ["k=abc", "k=0", "agent=a&q=tea&max_tokens=x"])
+def test_the_workbench_tells_what_is_no_number(asked: str, browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/workbench?{asked}")
         assert " is a number from 1 to " in page.locator("main").inner_text()

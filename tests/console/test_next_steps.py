@@ -49,7 +49,7 @@ def test_what_was_outdated_leads_to_the_memory_where_it_is_corrected(stage: Stag
     _remember(stage, "Ana lives in Graz.", id="home", tags=["home"])
     recall = stage.call("recall", agent_id="a", query="where does Ana live?")["recall_id"]
     with visiting(browser, java_script_enabled=False) as visit:
-        page = visit.open(f"{stage.url}/playground?recall={recall}")
+        page = visit.open(f"{stage.url}/workbench?recall={recall}")
         page.get_by_role("button", name="It was useful").click()
         expect(page.get_by_role("link", name="Open the memory")).to_have_count(0)
         page.get_by_role("button", name="It was outdated").click()
@@ -92,7 +92,7 @@ def test_the_command_and_the_call_that_are_copied_are_ours(stage: Stage, browser
     _remember(stage, "Ana lives in Linz.", id="home", source="user")
     asked = f"agent=a&q=where+does+Ana+live&k=3&type=semantic&filter={quote(json.dumps({'source': 'user'}))}"
     with visiting(browser, permissions=["clipboard-read", "clipboard-write"]) as visit:
-        page = visit.open(f"{stage.url}/playground?{asked}")
+        page = visit.open(f"{stage.url}/workbench?{asked}")
         page.get_by_role("button", name="Copy as CLI").click()
         page.get_by_text("Copied").wait_for()
         words = shlex.split(page.evaluate("navigator.clipboard.readText()"))
@@ -110,7 +110,7 @@ def test_a_copied_call_names_the_tenant_it_was_made_for(stage: Stage, browser: B
     olga.remember("Ana lives in Linz.")
     with visiting(browser) as visit:
         visit.sign_in(stage, olga.token)
-        page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
+        page = visit.open(f"{stage.url}/workbench?agent=a&q=where+does+Ana+live")
         for service, said in (
             ("curl", "-H 'Memorywire-Tenant: acme'"),
             ("CLI", "--tenant acme"),
@@ -124,7 +124,7 @@ def test_where_a_token_is_needed_the_copied_call_has_one(stage: Stage, browser: 
     olga = stage.server.operator("olga")
     with visiting(browser) as visit:
         visit.sign_in(stage, olga.token)
-        page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
+        page = visit.open(f"{stage.url}/workbench?agent=a&q=where+does+Ana+live")
         assert "Bearer $MEMORYWIRE_TOKEN" in page.locator("[data-copy='Copy as curl']").inner_text()
 
 

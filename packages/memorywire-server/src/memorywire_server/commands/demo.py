@@ -91,7 +91,7 @@ Demo data: two agents of a tea shop with memories of forty days. {waiting} chang
      Decide on three changes in the inbox: j and k move, a approves, r rejects, ? shows help.
      Some come from a form, some from the web; one is an attack, one had a secret, one would erase.
   2. A mistake? Press u, or Undo in the message.
-  3. Ask in the playground what Ana likes to drink, and see why each memory was recalled or left out.
+  3. Ask in the workbench what Ana likes to drink, and see why each memory was recalled or left out.
   4. Under dreams, read what each consolidation run changed, memory by memory, and undo a run.
   5. Under activity, press Verify: the ledger proves that no entry was changed afterwards.
 Ctrl-C stops the server and deletes the demo data.

@@ -43,10 +43,11 @@ from memorywire_server.console.pages import (
     home,
     memories,
     people,
-    playground,
     policy,
+    questions,
     record,
     review,
+    workbench,
 )
 from memorywire_server.console.sessions import PATH, Note, Session, Sessions
 from memorywire_server.http.answers import status_of
@@ -63,7 +64,8 @@ PAGE_GROUPS: tuple[PageGroup, ...] = (
     memories.MEMORIES,
     record.RECORD,
     people.PEOPLE,
-    playground.PLAYGROUND,
+    workbench.WORKBENCH,
+    questions.QUESTIONS,
     activity.ACTIVITY,
     activity.DREAMS,
     policy.POLICY,

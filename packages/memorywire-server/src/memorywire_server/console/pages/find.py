@@ -21,7 +21,7 @@ async def find(page: Page) -> Response:
     if words and page.may(Right.READ):
         found += await _find_names(page, words)
         found.append(("Search", f"Memories that answer: {words}", page.link("/memories", q=words)))
-        found.append(("Ask", f"Why would a recall find: {words}", page.link("/playground", q=words)))
+        found.append(("Ask", f"Ask in the workbench: {words}", page.link("/workbench", q=words)))
     return await page.show("find.html", words=words, found=found)
 
 

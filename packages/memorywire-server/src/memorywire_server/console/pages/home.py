@@ -1,19 +1,16 @@
 """Home: what memory did in the last day, what waits, and how the stores are; each figure is a link."""
 
-import json
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import DREAM
-from memorywire.model.errors import Unauthenticated
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.record import Json
+from memorywire_server.console.copies import list_first_steps
 from memorywire_server.console.page import Page, PageGroup, Section, View
 from memorywire_server.console.render import Chart, chart
 from memorywire_server.console.words import describe_entry
@@ -30,7 +27,9 @@ VERDICTS = ("match", "weak", "no_match")
 async def home(page: Page) -> Response:
     agents = (await page.call("agents"))["items"]
     if not agents:
-        return await page.show("welcome.html", ways=await _list_ways(page))
+        return await page.show(
+            "welcome.html", ways=await list_first_steps(page, "first", "Ana prefers green tea.")
+        )
     if page.limited:
         page.choose(agents)
     agents = [one for one in agents if page.agent in (None, one["agent_id"])]
@@ -110,30 +109,6 @@ def _draw_hours(entries: Sequence[Mapping[str, Json]], kinds: Sequence[str], sin
         hours[kind][min(23, (entry["at"] - since) // _HOUR_MS)] += 1
     first = since // _HOUR_MS
     return chart("Hour (UTC)", [f"{(first + hour) % 24:02}:00" for hour in range(24)], hours)
-
-
-async def _list_ways(page: Page) -> list[tuple[str, str]]:
-    """Ways to send the first memory to this very server, each as a person would paste it."""
-    url, tenant = f"{page.request.url.scheme}://{page.request.url.netloc}", page.caller.tenant
-    try:
-        await page.console.authenticator.admit(None)
-        is_open = True
-    except Unauthenticated:
-        is_open = False
-    is_default = tenant == DEFAULT_TENANT
-    said = "Ana prefers green tea."
-    command = f"export MEMORYWIRE_URL={url}{'' if is_default else f'?tenant={quote(tenant)}'}\n"
-    command += "" if is_open else "export MEMORYWIRE_TOKEN=...\n"
-    command += f"memorywire remember {shlex.quote(said)} --agent first"
-    curl = f"curl -s {url}/v0/remember -H 'Content-Type: application/json'"
-    curl += "" if is_open else ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
-    curl += "" if is_default else f" -H {shlex.quote(f'Memorywire-Tenant: {tenant}')}"
-    curl += f" \\\n  -d '{json.dumps({'agent_id': 'first', 'type': 'semantic', 'content': said})}'"
-    options = "" if is_open else ', token="..."'
-    address = url if is_default else f"{url}?tenant={quote(tenant)}"
-    python = f'with BlockingClient("{address}", "first"{options}) as memory:\n    memory.remember("{said}")'
-    python = f"from memorywire import BlockingClient\n\n{python}"
-    return [("Command line", command), ("curl", curl), ("Python", python)]
 
 
 HOME = PageGroup(
