@@ -41,7 +41,7 @@ def test_all_leaves_out_what_is_not_in_the_folder(shell, data, tmp_path):
         "xquad",
         "micro",
     ]
-    assert done.err.count("left out, no") == 3
+    assert done.err.count("left out, no") == 7
     assert done.json["parity"] == []
 
 

@@ -11,7 +11,7 @@ from memorywire_evals.datasets import load
 from memorywire_evals.datasets.files import NoData
 from memorywire_evals.datasets.halumem import copy_points
 from memorywire_evals.sets import KINDS
-from tests.evals import tiny
+from tests.evals import published, tiny
 
 
 def _only(data: Path, name: str, split: str = "all", case: int = 0, roles: str = "all"):
@@ -387,6 +387,7 @@ def test_a_file_that_was_cut_off_is_named(data):
 
 
 def test_every_case_has_refs_of_its_own(data):
+    published.write(data)
     for name in [name for name, kind in KINDS.items() if kind.needs_data and name != "own"]:
         case = _only(data, name)
         refs = [item.ref for item in case.items]

@@ -9,6 +9,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     `view` says which questions the headline figures are taken over. `clustered` sets are resampled by case,
     because questions about one conversation are not independent. `foreign` sets ask each case the next one's
     questions too. `parity` sets can be checked for equal answers from one shared memory.
+    The table of a set `by_category` has lines for each category.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     foreign: bool = False
     parity: bool = False
     needs_data: bool = True
+    by_category: bool = False
 
 
 KINDS = {
@@ -79,6 +81,31 @@ KINDS = {
             reader="xquad",
         ),
         Kind(
+            name="memoryagentbench",
+            about="MemoryAgentBench: retrieval, learning, long texts and conflicts, from one context a row",
+            reader="memoryagentbench",
+            by_category=True,
+        ),
+        Kind(
+            name="swebenchcl",
+            about="SWE-Bench-CL: the earlier tasks of a repository that a new issue depends on",
+            reader="coding:read_sequences",
+        ),
+        Kind(
+            name="swecontextbench",
+            about="SWE-ContextBench: the solved tasks that are related to a new issue",
+            reader="coding:read_experience",
+            clustered=True,
+            foreign=True,
+        ),
+        Kind(
+            name="contextbench",
+            about="ContextBench: the spans of code that an issue needs",
+            reader="coding:read_spans",
+            clustered=True,
+            by_category=True,
+        ),
+        Kind(
             name="micro",
             about="100 facts and 50 queries that come along: paraphrase, exact, multi-hit, no match",
             reader="own:read_micro",
@@ -90,7 +117,7 @@ KINDS = {
             reader="own:read_oblique",
             needs_data=False,
         ),
-        Kind(name="own", about="your own data, as documented JSON lines", reader="own"),
+        Kind(name="own", about="your own data, as documented JSON lines", reader="own", by_category=True),
     )
 }
 

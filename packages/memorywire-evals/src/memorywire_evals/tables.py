@@ -9,6 +9,7 @@ from msgspec import Struct
 from memorywire.model.record import Json
 from memorywire_evals.baselines import NAMES
 from memorywire_evals.results import OURS
+from memorywire_evals.sets import KINDS
 
 _FILE = Path(__file__).with_name("targets.toml")
 
@@ -93,11 +94,12 @@ def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
 
 
 def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
-    """Of one's own data, whose categories no table knows: a line for each."""
-    names = document["summary"]["categories"] if document["run"]["set"] == "own" else ()
+    """Of a set whose categories no table knows: lines for each."""
+    names = document["summary"]["categories"] if KINDS[document["run"]["set"]].by_category else ()
     if len(names) > 1:
         for name in names:
             yield Target(label=f"{name}: R@5", where=f"categories/{name}/turn.rec@5")
+            yield Target(label=f"{name}: answer in the first 5", where=f"categories/{name}/subem@5")
 
 
 def reached(

@@ -4,10 +4,14 @@ import hashlib
 import json
 import lzma
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+
+QUERY_CHARS_MAX = 8_192
 
 
 class NoData(InvalidRequest):
@@ -63,6 +67,50 @@ def read_lines(file: Path) -> list[tuple[int, Json]]:
     return results
 
 
+ROW_FILES = (".parquet", ".jsonl", ".json")
+"""What a published table may be: the file itself, or an export of it."""
+
+
+def find_tables(data: Path, *names: str) -> list[Path]:
+    """The tables of the first name that there are any of, in the folder or below it."""
+    folder = data.parent if data.is_file() else data
+    for name in names:
+        for suffix in ROW_FILES:
+            files = sorted(folder.glob(f"**/{name}{suffix}"))
+            if files:
+                return files
+    raise NoData(
+        f"no {' or '.join(names)} ({', '.join(ROW_FILES)}) in {folder}",
+        field="data",
+        fix="pass --data FOLDER",
+    )
+
+
+def read_rows(file: Path) -> list[dict[str, Any]]:
+    """The rows of a table: Parquet, JSON lines, or a JSON list."""
+    if file.suffix == ".parquet":
+        return _read_parquet(file)
+    if file.suffix == ".jsonl":
+        return [row for _, row in read_lines(file)]
+    return list(read_json(file))
+
+
+def _read_parquet(file: Path) -> list[dict[str, Any]]:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InvalidRequest(
+            f"reading {file.name} needs pyarrow",
+            field="data",
+            fix="pip install 'memorywire-evals[parquet]', or export the table to JSON lines",
+        ) from error
+    try:
+        rows: list[dict[str, Any]] = parquet.read_table(file).to_pylist()
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{file} is not a Parquet file: {error}", field="data") from error
+    return rows
+
+
 def _text(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8-sig")
@@ -106,6 +154,11 @@ def words(text: str) -> str:
     return (
         text.strip() if any(character.isprintable() and not character.isspace() for character in text) else ""
     )
+
+
+def cut_query(text: str) -> str:
+    """As much of a text as a query may have: an issue may be longer."""
+    return words(words(text)[:QUERY_CHARS_MAX])
 
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:

@@ -17,14 +17,23 @@ USER_GOLD = "user-gold"
 
 Turn: TypeAlias = tuple[str, str]
 
+_FILES = (
+    "longmemeval_s*.json.xz",
+    "longmemeval_s*.json",
+    "longmemeval_s",  # the first release had no suffix
+    "longmemeval*.json.xz",
+    "longmemeval*.json",
+    "longmemeval_m",
+    "longmemeval_oracle",
+)
+"""The small haystacks before the large ones and those of evidence alone; `_cleaned` is a release of 2025."""
+
 _WEEKDAY = re.compile(r"\s*\(\w+\)\s*")
 _ROLES = {"u": "user", "a": "assistant", "user": "user", "assistant": "assistant"}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    file = find(
-        data, "longmemeval_s*.json.xz", "longmemeval_s*.json", "longmemeval*.json.xz", "longmemeval*.json"
-    )
+    file = find(data, *_FILES)
     document = read_json(file)
     raw, sessions = _split_session(document)
     questions = {question["question_id"]: question for question in raw}
@@ -72,11 +81,12 @@ def _dates(question: Json) -> dict[str, int]:
     """When each session was held; one that a haystack repeats counts once, where it first appears."""
     dates: dict[str, int] = {}
     for name, text in zip(question["haystack_session_ids"], question["haystack_dates"], strict=True):
-        dates.setdefault(name, _moment(text))
+        dates.setdefault(name, read_moment(text))
     return dates
 
 
-def _moment(text: str) -> int:
+def read_moment(text: str) -> int:
+    """The moment of "2023/05/30 (Tue) 23:40"."""
     return epoch_ms(_WEEKDAY.sub(" ", text), "%Y/%m/%d %H:%M")
 
 
@@ -106,7 +116,7 @@ def _question(question: Json, dates: Mapping[str, int], items: Sequence[Item]) -
         gold=gold,
         gold_sessions=sessions,
         ages=ages if update and len(ages) > 1 and _answerable(question) else (),
-        asked_at=_moment(question["question_date"]),
+        asked_at=read_moment(question["question_date"]),
         answer=str(question["answer"]),
         answerable=_answerable(question),
         marks=(USER_GOLD,) if said_by_user else (),
