@@ -17,7 +17,7 @@ QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs sync clean
+.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs release sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ sync: $(VENV)/.dev  ## write the blocking client again, from the async one
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py
 
+release: $(VENV)/.release  ## build every distribution into dist/, check it, and try the wheels
+	@PYTHONPATH=. $(PY) tools/release.py
+
 clean:  ## remove .venv and everything built
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find tests tools packages -name __pycache__ -prune -exec rm -rf {} +
@@ -98,6 +101,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.base: $(VENV)/bin/python $(wildcard packages/*/pyproject.toml) $(SOURCES)
 	@echo "installing memorywire into $(VENV) ..."
+	@$(PIP) uninstall --yes memorywire 2>/dev/null
 	@$(PIP) install ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
 	@touch $@
 
@@ -111,6 +115,11 @@ $(VENV)/.dev: $(VENV)/.base
 $(VENV)/.programs: $(VENV)/.dev
 	@scripts/chromium >/dev/null
 	@scripts/pgbouncer >/dev/null
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.base
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group release
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.base requirements-bench.txt tools/reference_onnx.py

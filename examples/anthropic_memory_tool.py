@@ -1,6 +1,6 @@
 """Anthropic's memory tool with its files in memorywire.
 
-pip install "memorywire[anthropic]"; python examples/anthropic_memory_tool.py
+pip install "memorywire-core[anthropic]"; python examples/anthropic_memory_tool.py
 
 This example makes the calls of a model itself. With ANTHROPIC_API_KEY set, pass the tool to
 `client.beta.messages.tool_runner(tools=[files], ...)` instead.

@@ -1,6 +1,6 @@
 """A LangGraph graph whose long-term store is memorywire.
 
-pip install "memorywire[langgraph]"; python examples/langgraph_store.py
+pip install "memorywire-core[langgraph]"; python examples/langgraph_store.py
 """
 
 from typing import TypedDict

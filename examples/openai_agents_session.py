@@ -1,6 +1,6 @@
 """An OpenAI Agents session stored in memorywire.
 
-pip install "memorywire[openai-agents]"; python examples/openai_agents_session.py
+pip install "memorywire-core[openai-agents]"; python examples/openai_agents_session.py
 
 The model is a fake that needs no key: it answers with the number of items in its input. For a real model, set
 OPENAI_API_KEY and leave out `model`.

@@ -1,6 +1,6 @@
 """A Pydantic AI agent with memory as tools.
 
-pip install "memorywire[pydantic-ai]"; python examples/pydantic_ai_toolset.py
+pip install "memorywire-core[pydantic-ai]"; python examples/pydantic_ai_toolset.py
 
 The model is Pydantic AI's FunctionModel, which makes the calls below; use a real one instead.
 """

@@ -131,3 +131,17 @@ def test_what_an_earlier_release_wrote_is_advice_and_one_command_indexes_it_anew
     assert _kept_words(file) == right
     assert shell("doctor", "--json").json["findings"] == []
     assert "nothing to do" in shell("reembed").out
+
+
+def test_another_product_with_the_same_import_is_named(shell: Shell, tmp_path: Path):
+    info = tmp_path / "memorywire-0.5.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: memorywire\nVersion: 0.5.0\n")
+    (info / "RECORD").write_text("memorywire/__init__.py,,\n")
+    path = f"{tmp_path}:{shell.environment()['PYTHONPATH']}"
+    done = shell("doctor", PYTHONPATH=path)
+    assert done.code == 4
+    [problem] = [line for line in done.out.splitlines() if line.startswith("problem")]
+    assert "memorywire 0.5.0 is another product" in problem
+    (info / "RECORD").write_text("another/__init__.py,,\n")
+    assert shell("doctor", PYTHONPATH=path).code == 0

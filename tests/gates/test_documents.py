@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import memorywire
+from tests.gates.pages import commands
 from tests.gates.source import ROOT
 
-_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 _PORT = re.compile(r"--port (\d+)")
 _PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -46,15 +46,9 @@ def desk(tmp_path: Path) -> dict[str, str]:
 def test_the_examples_of_a_page_run_from_top_to_bottom(page: Path, tmp_path: Path, desk: dict[str, str]):
     said = page.read_text(encoding="utf-8")
     with _alone_at(*map(int, _PORT.findall(said))):
-        for language, code in _FENCE.findall(said):
-            if language == "python":
-                command = [sys.executable, "-c", code]
-            elif language == "console":
-                command = ["bash", "-euo", "pipefail", "-c", _typed(code)]
-            else:
-                continue
+        for command in commands(said, sys.executable):
             done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=desk)
-            assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == 0, f"{command[-1]}\n{done.stdout}\n{done.stderr}"
 
 
 @contextmanager
@@ -71,11 +65,6 @@ def _alone_at(*ports: int) -> Iterator[None]:
 def _is_served(port: int) -> bool:
     with socket.socket() as caller:
         return caller.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _typed(session: str) -> str:
-    """The lines after a prompt, without what the terminal answered."""
-    return "\n".join(line[2:] for line in session.splitlines() if line.startswith(("$ ", "> ")))
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -98,7 +98,8 @@ def test_an_option_nobody_knows_is_refused() -> None:
 def test_a_product_that_is_not_installed_is_named_with_its_extra() -> None:
     with pytest.raises(StoreUnavailable) as caught:
         need("a_product_nobody_has", store="mem0", extra="mem0")
-    assert caught.value.fix == "in a clone of memorywire: pip install './packages/memorywire-adapters[mem0]'"
+    extra = "memorywire-adapters[mem0]"
+    assert caught.value.fix == f"pip install '{extra}' (in a clone: pip install './packages/{extra}')"
 
 
 def test_telemetry_is_off_before_a_product_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,7 @@ def _examine(cli: CliContext) -> Answer:
         what = f"SQLite {version} can lose committed writes"
         findings.append(_finding(what, "install apsw 3.51.3.0 or newer", serious=True))
     findings += _problem_findings("embedder", embedder)
+    findings += _name_findings()
     for name, suggestion in misspelt(os.environ).items():
         what = f"{name} is not a setting and has no effect"
         findings.append(_finding(what, f"did you mean {suggestion}?"))
@@ -235,6 +236,20 @@ def _problem_findings(what: str, part: dict[str, Json]) -> Iterator[dict[str, Js
     if "problem" in part:
         problem = part["problem"]
         yield _finding(f"{what}: {problem['detail']}", problem.get("fix", "see the detail"), serious=True)
+
+
+def _name_findings() -> Iterator[dict[str, Json]]:
+    """Yield a finding if the distribution `memorywire`, another product, has files where ours are."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        other = distribution("memorywire")
+    except PackageNotFoundError:
+        return
+    if "memorywire/__init__.py" in map(str, other.files or ()):
+        what = f"memorywire {other.version} is another product that provides the import memorywire too"
+        fix = "pip uninstall memorywire memorywire-core, and install memorywire-core again"
+        yield _finding(what, fix, serious=True)
 
 
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:

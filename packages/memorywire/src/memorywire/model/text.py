@@ -15,9 +15,9 @@ def _several(one: str) -> str:
 
 
 def install_hint(package: str, extra: str = "") -> str:
-    """Return how to install a package of this project; no package index has it yet, so from a clone."""
-    folder = f"'./packages/{package}[{extra}]'" if extra else f"./packages/{package}"
-    return f"in a clone of memorywire: pip install {folder}"
+    """Return how to install a package of this project, by name or from a clone."""
+    name, quote = (f"{package}[{extra}]", "'") if extra else (package, "")
+    return f"pip install {quote}{name}{quote} (in a clone: pip install {quote}./packages/{name}{quote})"
 
 
 REPLACEMENT = "\ufffd"

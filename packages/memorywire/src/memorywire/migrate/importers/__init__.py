@@ -95,7 +95,7 @@ def read_source(kind: str, origin: Origin) -> Source:
     if kind != "auto":
         expects = _find_importer(kind).expects
         raise InvalidRequest(f"{origin.path.name} is not a file of {kind}", field="file", fix=expects)
-    missing = "" if "mem0" in _list_entry_points() else f"; other products need, {install_hint(_ADAPTERS)}"
+    missing = "" if "mem0" in _list_entry_points() else f"; other products need: {install_hint(_ADAPTERS)}"
     raise InvalidRequest(
         f"Unrecognised file format: {origin.path.name}",
         field="file",
@@ -142,7 +142,7 @@ def read_keys(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _name_readers(service: Service) -> str:
     names = [name for name, importer in _load_services() if service.protocol in importer.readers]
-    return ", ".join(sorted(names)) or f"a product, after, {install_hint(_ADAPTERS)}"
+    return ", ".join(sorted(names)) or f"a product, after {install_hint(_ADAPTERS)}"
 
 
 def _load_services() -> Iterator[tuple[str, ServiceImporter]]:
