@@ -108,3 +108,23 @@ def test_numbers_and_dates_are_left_to_the_text_index() -> None:
 def test_a_query_of_numbers_alone_matches_no_word() -> None:
     query = QueryTokens(("2025",), bytes(WIDTH))
     assert match_words(query, weigh_words(query.words, {"2025": 3.0}), [bytes(WIDTH)]) == [None]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+@pytest.mark.parametrize(
+    ("tokens", "newer", "first"),
+    [
+        ("off", "There is no place for a bike ride near the office", "two"),
+        ("on", "There is no place for a bike ride near the office", "one"),
+        ("on", "The bike that I ride to the office is green now", "two"),
+    ],
+)
+def test_a_newer_session_passes_only_if_it_answers_the_words_as_well(
+    url: str, tokens: str, newer: str, first: str
+) -> None:
+    said = {"one": "I ride my red bike to the office every day", "two": newer, "three": "The weather is fine"}
+    with Memory("a", [url], embedder=f"minilm?tokens={tokens}") as memory:
+        for moment, (session, words) in enumerate(said.items(), start=1):
+            memory.remember(words, session_id=session, occurred_at=moment, metadata={"role": "user"})
+        answer = memory.recall("what colour is the bike I ride to the office?", min_relevance="off")
+        assert answer.hits[0].record.conversation == first

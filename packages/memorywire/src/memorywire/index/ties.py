@@ -33,6 +33,7 @@ from memorywire.search.relevance import (
     SHORT,
     TERMS_COVERED,
     TIE_MARGIN,
+    answers_as_well,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -92,8 +93,9 @@ def break_ties(
     own, other = int(sessions[first]), int(sessions[second])
     _prefer_fuller_session(top[first], top[second], lambda: coverage(other) - coverage(own))
     if not settled:
-        leaders = _find_leaders(top, sessions)
-        _raise_weights(top, _supersede_session(_weights(top), moments, terms, *leaders))
+        first, second = _find_leaders(top, sessions)
+        if answers_as_well(top[second].words, top[first].words):
+            _raise_weights(top, _supersede_session(_weights(top), moments, terms, first, second))
 
 
 def _multiply_pairs(vectors: Floats) -> Floats:

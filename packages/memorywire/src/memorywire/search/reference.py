@@ -21,7 +21,8 @@ The steps, each in the order in which the array ranker repeats it:
 6. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
    labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
    (`relevance.NEW_VALUE`). Of the two best sessions the one that covers more of the query passes, then the
-   newer one, unless the question is about something settled. What is worded as the query passes all.
+   newer one, unless the question is about something settled or the newer turn matches its words less. What is
+   worded as the query passes all.
 
 Only turns have a session here (`Record.conversation`): a fact neither lends nor borrows.
 
@@ -69,6 +70,7 @@ from memorywire.search.relevance import (
     TIE_MARGIN,
     TOP,
     Fact,
+    answers_as_well,
     brevity,
     evidence,
     evidence_of_words,
@@ -475,6 +477,7 @@ def _supersede_session(top: Sequence[_Entry], terms: _Terms) -> None:
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
+        and answers_as_well(second.signals.get("words"), first.signals.get("words"))
         and _share_terms(first, second, terms, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + TIE_MARGIN

@@ -94,8 +94,10 @@ older one's evidence."""
 LEADERS = 2
 LEADERS_TIE = 0.4
 LEADERS_SAME_TERMS = 0.6
+LEADERS_WORDS = 0.05
 """The same between the best turns of the two best sessions, where less is asked: a turn says much beside what
-it answers."""
+it answers. But the newer must match the words of the query, one by one, as well as the older, or less by
+`LEADERS_WORDS` at most."""
 
 FULLER = 0.2
 """What it counts, between the two best sessions, that the turns of one hold more of the query's term weight:
@@ -261,6 +263,11 @@ def match_words(
 def evidence_of_words(match: float | None) -> float:
     """What a word match adds to the evidence of a memory."""
     return 0.0 if match is None else WORD_MATCH * max(match - WORD_FLOOR, 0.0)
+
+
+def answers_as_well(newer: float | None, older: float | None) -> bool:
+    """Whether the word match of a newer turn is little below that of an older one, or one is unknown."""
+    return newer is None or older is None or newer >= older - LEADERS_WORDS
 
 
 def read_tokens(vector: bytes | None) -> bytes | None:
