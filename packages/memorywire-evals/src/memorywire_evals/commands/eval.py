@@ -15,6 +15,7 @@ from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.terminal import format_table
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
+from memorywire_evals.commands.agents import agents
 from memorywire_evals.commands.assistant import COMMANDS
 from memorywire_evals.commands.eval_options import (
     BASELINES,
@@ -206,6 +207,7 @@ def command() -> None:
     """
 
 
+command.add_command(agents)
 command.add_command(answer)
 for _assistant in COMMANDS:
     command.add_command(_assistant)

@@ -1,0 +1,1 @@
+"""A coding agent on tasks that build on each other: with our plugin, with its own memory, and without."""
