@@ -14,6 +14,8 @@ PAGES = (
     "/memories",
     "/memories?agent={agent}",
     "/memories?agent={agent}&q=script",
+    "/memories?agent={agent}&q=script&by=meaning",
+    "/memories?agent=*&cols=type,trust,tags",
     "/record?agent={agent}&id={memory}",
     "/record/erase?agent={agent}&id={memory}",
     "/people",

@@ -42,19 +42,19 @@ def test_memories_are_narrowed_by_facets_that_stay_in_the_address(browser: Brows
     with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
         _furnished(stage)
         page = visit.open(f"{stage.url}/memories?agent=a")
-        assert page.locator(".memories li").count() == 2
+        assert page.locator("#rows tr").count() == 2
         page.get_by_role("region", name="Source").get_by_role("link", name="agent").click()
         page.wait_for_url("**source=agent**")
-        expect(page.locator(".memories li")).to_have_count(1)
-        assert page.locator(".memories li").all_inner_texts()[0].startswith("Ana drinks green tea.")
+        expect(page.locator("#rows tr")).to_have_count(1)
+        assert page.locator("#rows tr").all_inner_texts()[0].strip().startswith("Ana drinks green tea.")
 
 
 def test_words_find_what_is_relevant_and_nothing_else(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         _furnished(stage)
-        page = visit.open(f"{stage.url}/memories?agent=a&q=where+does+Ana+live")
+        page = visit.open(f"{stage.url}/memories?agent=a&by=meaning&q=where+does+Ana+live")
         assert "Linz" in page.locator(".memories").inner_text()
-        page = visit.open(f"{stage.url}/memories?agent=a&q=quarterly+revenue+of+the+shipyard")
+        page = visit.open(f"{stage.url}/memories?agent=a&by=meaning&q=quarterly+revenue+of+the+shipyard")
         assert "no memory is relevant enough" in page.locator("main").inner_text()
 
 

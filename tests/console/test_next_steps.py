@@ -78,7 +78,7 @@ def test_a_search_is_taken_along_as_it_is_shown(stage: Stage, browser: Browser) 
     _remember(stage, "Ana lives in Linz.", id="home")
     _remember(stage, "The boiler was repaired in May.", id="boiler")
     with visiting(browser) as visit:
-        page = visit.open(f"{stage.url}/memories?agent=a&q=where+does+Ana+live")
+        page = visit.open(f"{stage.url}/memories?agent=a&by=meaning&q=where+does+Ana+live")
         with page.expect_download() as lines:
             page.get_by_role("link", name="Export JSONL").click()
         assert [json.loads(line)["id"] for line in lines.value.path().read_text().splitlines()] == ["home"]

@@ -35,7 +35,7 @@ def test_a_profile_has_live_values_conflicts_and_history(browser: Browser) -> No
     with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
         _furnished(stage)
         page = visit.open(f"{stage.url}/memories?agent=a")
-        page.get_by_role("link", name="Profile of ana").click()
+        page.get_by_role("link", name="Profile of ana").first.click()
         shows(page.locator("h1"), "Profile of ana")
         home = page.get_by_role("region", name="identity: home of Ana")
         expect(home.locator(".memories li")).to_have_count(2)

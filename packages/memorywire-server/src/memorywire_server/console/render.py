@@ -56,7 +56,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     templates.filters.update(
-        number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief, gist=gist
+        number=number, moment=moment, age=age, day=day, duration=duration, plain=plain, brief=brief, gist=gist
     )
     templates.globals.update(untrusted=untrusted, static=static, root=PATH, icons=ICONS)
     return templates
@@ -108,16 +108,23 @@ def number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
-def moment(value: int | None) -> Markup:
-    """A time of the wire, in UTC, to the second."""
+def moment(value: int | None, text: str | None = None) -> Markup:
+    """A time of the wire, in UTC, to the second; `text` is shown instead, with the time on hover."""
     if value is None:
         return Markup("")
     if not 0 <= value < END_OF_CALENDAR:
         return escape(str(value))
     at = datetime.fromtimestamp(value // 1000, UTC)
-    return Markup('<time datetime="{}">{}</time>').format(
-        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S")
-    )
+    iso, utc = at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S")
+    if text is None:
+        return Markup('<time datetime="{}">{}</time>').format(iso, utc)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(iso, utc, text)
+
+
+def age(value: int, now: int) -> Markup:
+    """How long ago something was, with the time itself on hover."""
+    since = now - value
+    return moment(value, "now" if since < _UNITS[-1][0] else f"{duration(since)} ago")
 
 
 def day(value: int) -> str:

@@ -126,9 +126,25 @@ class Sessions:
             raise InvalidRequest("this token is too long for a cookie", field="token")
         self.cookie(response, COOKIE, cookie, tls=tls, hidden=True)
 
-    def cookie(self, response: Response, name: str, value: str, *, tls: bool, hidden: bool = False) -> None:
+    def cookie(
+        self,
+        response: Response,
+        name: str,
+        value: str,
+        *,
+        tls: bool,
+        hidden: bool = False,
+        seconds: int | None = None,
+    ) -> None:
+        """Set a cookie, for the time that the browser is open if it is not for so many seconds."""
         response.set_cookie(
-            name, quote(value), path=PATH, httponly=hidden, samesite="strict", secure=self._secure or tls
+            name,
+            quote(value),
+            max_age=seconds,
+            path=PATH,
+            httponly=hidden,
+            samesite="strict",
+            secure=self._secure or tls,
         )
 
     def drop(self, response: Response) -> None:

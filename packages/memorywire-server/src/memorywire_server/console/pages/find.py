@@ -20,7 +20,9 @@ async def find(page: Page) -> Response:
     found = [one for one in places if words.lower() in one[1].lower()]
     if words and page.may(Right.READ):
         found += await _find_names(page, words)
-        found.append(("Search", f"Memories that answer: {words}", page.link("/memories", q=words)))
+        found.append(
+            ("Search", f"Memories that answer: {words}", page.link("/memories", q=words, by="meaning"))
+        )
         found.append(("Ask", f"Ask in the workbench: {words}", page.link("/workbench", q=words)))
     return await page.show("find.html", words=words, found=found)
 

@@ -1,65 +1,107 @@
-"""Memories: found by words or narrowed by facets, all of it in the address; and taken along as a file."""
+"""Memories: listed, narrowed by facets and by words as they are typed, changed together, taken along."""
 
 import csv
 import io
 import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.responses import Response, StreamingResponse
 
 from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.label import Kind
 from memorywire.model.record import Json
 from memorywire.model.text import as_cell, counted
-from memorywire_server.console.page import Form, Page, PageGroup, Section, View
+from memorywire_server.console import bulk
+from memorywire_server.console.page import Form, Page, PageGroup, Section, View, own, whole
 from memorywire_server.console.render import day_ms
-from memorywire_server.console.sessions import build_note
+from memorywire_server.console.sessions import Note, build_note
 
 _PAGE = 50
+_MOST_ROWS = 500
 _CHUNK = 1_000
-_COLUMNS = (
+_MOST_AGENTS = 50
+_MOST_WORDS = 8
+ALL = "*"
+"""The agent of the address that stands for all of them."""
+
+_FACETS = ("type", "user_id", "source", "trust", "standing", "tags")
+COLUMNS = {
+    "agent_id": "Agent",
+    "type": "Type",
+    "user_id": "User",
+    "source": "Source",
+    "trust": "Trust",
+    "tags": "Tags",
+    "created_at": "Created",
+    "updated_at": "Changed",
+}
+_SHOWN = ("type", "user_id", "source", "created_at")
+_FILE_COLUMNS = (
     *("id", "type", "content", "user_id", "source", "trust", "standing", "confidence", "tags"),
     *("created_at", "updated_at", "occurred_at", "expires_at"),
 )
 
 
 async def memories(page: Page) -> Response:
-    """A page of an agent's memories: the one that is named, or the one with the most."""
+    """A page of the memories of an agent, or of all: the agent that is named, or the one with the most."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
+    values: dict[str, Any] = {
+        "agents": agents,
+        "agent": agent,
+        "views": read_views(page),
+        "kinds": list(Kind),
+        "titles": COLUMNS,
+    }
     if agent is None:
-        return await page.show("memories.html", agents=agents, agent=None, found=None, facets=None)
-    filter = build_filter(page, agent)
-    words = page.query.get("q")
-    if words:
-        results = {**await _recall(page, words, filter), "total": None, "next": None}
+        return await page.show("memories.html", found=None, facets=None, columns={}, seen=0, **values)
+    names = _list_names(page, agents)
+    filter, words = build_filter(page), page.query.get("q")
+    if words and page.query.get("by") == "meaning":
+        results = {**await _recall(page, words, names, filter), "total": None, "next": None}
+        facets = _count_facets(results["items"])
     else:
-        after = page.query.get("after")
-        answer = await page.call("list", **filter, after=after, limit=_PAGE, order="newest")
-        results = {"next": None, **answer, "recall_id": None}
-    facets = _count_facets(results["items"]) if words else await page.call("facets", **filter)
-    return await page.show("memories.html", agents=agents, agent=agent, found=results, facets=facets)
+        limit = _read_rows(page)
+        results = {"recall_id": None, **await _list(page, names, filter, limit)}
+        facets = await _load_facets(page, names, filter)
+    seen = whole(page.query.get("seen", "0"), "seen", "seen is a number of rows") + len(results["items"])
+    return await page.show(
+        "memories.html",
+        found=results,
+        facets=facets,
+        columns=_choose_columns(page, agent),
+        seen=seen,
+        **values,
+    )
 
 
-async def export(page: Page) -> Response:
-    """The memories that the address selects, all of them, as lines of JSON or as a table."""
-    if page.agent is None:
-        raise InvalidRequest("name an agent", field="agent")
-    kind = page.query.get("format", "jsonl")
-    if kind not in _FORMATS:
-        raise InvalidRequest("a file is jsonl or csv", field="format")
-    media, lines = _FORMATS[kind]
-    filter, words = build_filter(page, page.agent), page.query.get("q")
-    first = await (_recall(page, words, filter) if words else page.call("list", **filter, limit=_CHUNK))
-    headers = {"Content-Disposition": f'attachment; filename="memories.{kind}"'}
-    return StreamingResponse(lines(_iterate_pages(page, first)), media_type=media, headers=headers)
+def _list_names(page: Page, agents: Sequence[Mapping[str, Json]]) -> list[str]:
+    if page.agent != ALL:
+        return [str(page.agent)]
+    largest = sorted(agents, key=lambda one: -one["memories"])[:_MOST_AGENTS]
+    return [one["agent_id"] for one in largest]
 
 
-def build_filter(page: Page, agent: str) -> dict[str, Json]:
-    """What the address asks of a list: facets as the wire's own fields and filter."""
+def _read_rows(page: Page) -> int:
+    """How many rows to show at once: those that were loaded when the viewer left the list."""
+    rows = whole(page.query.get("rows", str(_PAGE)), "rows", "rows is a number")
+    return max(1, min(rows, _MOST_ROWS))
+
+
+def _choose_columns(page: Page, agent: str) -> dict[str, bool]:
+    """Each column, and whether it is shown."""
+    names = page.query["cols"].split(",") if "cols" in page.query else _SHOWN
+    return {name: name in names or (name == "agent_id" and agent == ALL) for name in COLUMNS}
+
+
+def build_filter(page: Page) -> dict[str, Json]:
+    """What the address asks of a list, as the wire's own fields and filter."""
     query = page.query
     conditions: list[Json] = [
         {name: query[name]} for name in ("source", "trust", "standing", "tags") if name in query
@@ -68,8 +110,9 @@ def build_filter(page: Page, agent: str) -> dict[str, Json]:
         conditions.append({"created_at": {"gte": day_ms(query["since"], "since")}})
     if "until" in query:
         conditions.append({"created_at": {"lt": day_ms(query["until"], "until") + DAY_MS}})
+    if "q" in query and query.get("by") != "meaning":
+        conditions += [_contains(word) for word in query["q"].split()[:_MOST_WORDS]]
     return {
-        "agent_id": agent,
         "user_id": query.get("user_id"),
         "types": [query["type"]] if "type" in query else None,
         "filter": {"and": conditions} if conditions else None,
@@ -77,17 +120,63 @@ def build_filter(page: Page, agent: str) -> dict[str, Json]:
     }
 
 
-async def _recall(page: Page, words: str, filter: Mapping[str, Json]) -> dict[str, Any]:
+def _contains(word: str) -> Json:
+    """Whether a memory contains these letters, however they are written; the store compares exactly."""
+    spellings = dict.fromkeys((word, word.lower(), word.capitalize(), word.upper()))
+    return {"or": [{"content": {"contains": one}} for one in spellings]}
+
+
+async def _list(
+    page: Page, agents: Sequence[str], filter: Mapping[str, Json], limit: int, order: str = "newest"
+) -> dict[str, Any]:
+    """A page of the memories of these agents, the newest first: ids rise with time in all of them."""
+    after = page.query.get("after")
+    answers = [
+        await page.call("list", agent_id=agent, **filter, after=after, limit=limit, order=order)
+        for agent in agents
+    ]
+    items = sorted(
+        (one for answer in answers for one in answer["items"]), key=lambda one: one["id"], reverse=True
+    )
+    has_more = len(items) > limit or any("next" in answer for answer in answers)
+    return {
+        "items": items[:limit],
+        "total": sum(answer["total"] for answer in answers),
+        "next": items[:limit][-1]["id"] if has_more and items else None,
+    }
+
+
+async def _load_facets(page: Page, agents: Sequence[str], filter: Mapping[str, Json]) -> dict[str, Any]:
+    """The counts of all these agents together."""
+    answers = [await page.call("facets", agent_id=agent, **filter) for agent in agents]
+    fields = {}
+    for name in _FACETS:
+        counts: Counter[str] = Counter()
+        for answer in answers:
+            counts.update({one["value"]: one["count"] for one in answer["fields"][name]})
+        fields[name] = [{"value": value, "count": count} for value, count in counts.most_common(20)]
+    return {"looked_at": sum(answer["looked_at"] for answer in answers), "fields": fields}
+
+
+async def _recall(
+    page: Page, words: str, agents: Sequence[str], filter: Mapping[str, Json]
+) -> dict[str, Any]:
     """Memories by relevance, through a recall, so that looking leaves the same trace as an agent's."""
-    answer = await page.call("recall", **filter, query=words, k=_PAGE)
+    answers = [await page.call("recall", agent_id=one, **filter, query=words, k=_PAGE) for one in agents]
     standing = {"standing": "active"}  # a hit does not say, and only what is recallable is found
-    return {"items": [standing | one for one in answer["results"]], "recall_id": answer["recall_id"]}
+    items = [
+        {**standing, "agent_id": agent, **one}
+        for agent, answer in zip(agents, answers, strict=True)
+        for one in answer["results"]
+    ]
+    items.sort(key=lambda one: -one["score"])
+    return {"items": items[:_PAGE], "recall_id": answers[0]["recall_id"]}
 
 
 def _count_facets(items: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
     """The facets of what a search found, all of it counted."""
     fields = {}
-    for name in ("type", "user_id", "source", "trust", "standing", "tags"):
+    for name in _FACETS:
         values = (one.get(name) for one in items)
         each = (value for given in values for value in (given if isinstance(given, list) else [given]))
         counts = Counter(value for value in each if value)
@@ -95,24 +184,125 @@ def _count_facets(items: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
     return {"looked_at": len(items), "fields": fields}
 
 
-async def forget(page: Page, form: Form) -> Response:
-    """Forget the selected memories of an agent as one change, which one undo takes back."""
-    agent, ids = form.text("agent"), list(dict.fromkeys(form.many("id")))
+async def change(page: Page, form: Form) -> Response:
+    """What is done with the selected memories of an agent: one change, or one file."""
+    agent, ids, act = form.text("agent"), list(dict.fromkeys(form.many("id"))), form.text("act")
     if not ids:
         raise InvalidRequest("nothing is selected", field="id", fix="select some memories")
-    receipt = await page.call("forget", agent_id=agent, ids=ids, reason=form.get("reason"))
-    text = f"{counted(len(ids), 'memory was', 'memories were')} forgotten."
-    return page.go(form.get("back") or page.link("/memories", agent=agent), build_note(receipt, agent, text))
+    if act == "export":
+        return await _export_selected(page, agent, ids)
+    back = form.get("back") or page.link("/memories", agent=agent)
+    if act == "forget":
+        receipt = await page.call("forget", agent_id=agent, ids=ids, reason=form.get("reason"))
+        text = f"{counted(len(ids), 'memory was', 'memories were')} forgotten."
+        return page.go(back, build_note(receipt, agent, text))
+    operation, alter, words = _plan(act, form)
+    receipt = await bulk.change_many(page, agent, ids, operation, alter)
+    if not receipt["changed"]:
+        return page.go(back, Note(text="Nothing to change: all of them are so already."))
+    text = f"{counted(receipt['changed'], 'memory was', 'memories were')} {words}."
+    return page.go(back, build_note(receipt, agent, text))
 
 
-async def _iterate_pages(page: Page, first: dict[str, Json]) -> AsyncIterator[list[dict[str, Json]]]:
-    answer = first
-    while True:
-        yield answer["items"]
-        if "next" not in answer:
-            return
-        filter = build_filter(page, page.agent or "")
-        answer = await page.call("list", **filter, limit=_CHUNK, after=answer["next"])
+def _plan(act: str, form: Form) -> tuple[str, bulk.Alter, str]:
+    """The operation, what it does to a memory, and the word for it."""
+    match act:
+        case "archive":
+            return "forget", bulk.archive, "archived"
+        case "activate":
+            return "remember", bulk.activate, "made active"
+        case "tag":
+            tag = form.text("tag").strip()
+            return "remember", bulk.build_tagger(tag, adds=True), f"tagged {tag}"
+        case "untag":
+            tag = form.text("tag").strip()
+            return "remember", bulk.build_tagger(tag, adds=False), f"rid of the tag {tag}"
+        case "pin":
+            return "remember", bulk.build_pinner(pins=True), "pinned"
+        case "unpin":
+            return "remember", bulk.build_pinner(pins=False), "unpinned"
+        case "label":
+            kind = form.text("kind")
+            return "remember", bulk.build_labeller(kind), f"labelled {kind}"
+    raise InvalidRequest(f"{act} is not an action", field="act")
+
+
+_VIEWS = "memorywire_views"
+_MOST_VIEWS = 12
+_VIEW_CHARS = 400
+_VIEW_SECONDS = 400 * 86_400
+
+
+def read_views(page: Page) -> list[tuple[str, str]]:
+    """The views that this browser keeps, as (name, address)."""
+    try:
+        pairs = json.loads(urlsafe_b64decode(unquote(page.request.cookies.get(_VIEWS, ""))))
+        return [(str(name)[:60], own(str(address))) for name, address in pairs][:_MOST_VIEWS]
+    except (ValueError, TypeError):
+        return []
+
+
+async def keep_view(page: Page, form: Form) -> Response:
+    """Keep the address of a view under a name, or drop it; the browser has it, as it has the theme."""
+    name, address = form.text("name").strip()[:60], own(form.text("back"))
+    others = [one for one in read_views(page) if one[0] != name]
+    if form.get("act") != "drop":
+        if len(address) > _VIEW_CHARS or len(others) >= _MOST_VIEWS:
+            raise InvalidRequest(
+                f"{_MOST_VIEWS} views of {_VIEW_CHARS} characters are kept",
+                field="name",
+                fix="drop one first",
+            )
+        others.append((name, address))
+    response = page.go(address)
+    text = urlsafe_b64encode(json.dumps(others).encode()).decode()
+    page.console.sessions.cookie(response, _VIEWS, text, tls=page.over_tls, seconds=_VIEW_SECONDS)
+    return response
+
+
+async def export(page: Page) -> Response:
+    """The memories that the address selects, all of them, as lines of JSON or as a table."""
+    agents = (await page.call("agents"))["items"]
+    if page.agent is None:
+        raise InvalidRequest("name an agent", field="agent")
+    kind = page.query.get("format", "jsonl")
+    if kind not in _FORMATS:
+        raise InvalidRequest("a file is jsonl or csv", field="format")
+    filter, words, names = build_filter(page), page.query.get("q"), _list_names(page, agents)
+    if words and page.query.get("by") == "meaning":
+        pages = _iterate_one((await _recall(page, words, names, filter))["items"])
+    else:
+        pages = _iterate_pages(page, names, filter)
+    return _send(kind, pages)
+
+
+async def _export_selected(page: Page, agent: str, ids: Sequence[str]) -> Response:
+    if len(ids) > bulk.MOST:
+        raise InvalidRequest(f"at most {bulk.MOST} memories are selected at once", field="id")
+    return _send("jsonl", _iterate_one([await page.call("get", agent_id=agent, id=id) for id in ids]))
+
+
+def _send(kind: str, pages: AsyncIterator[list[dict[str, Json]]]) -> Response:
+    media, lines = _FORMATS[kind]
+    headers = {"Content-Disposition": f'attachment; filename="memories.{kind}"'}
+    return StreamingResponse(lines(pages), media_type=media, headers=headers)
+
+
+async def _iterate_one(items: list[dict[str, Json]]) -> AsyncIterator[list[dict[str, Json]]]:
+    yield items
+
+
+async def _iterate_pages(
+    page: Page, agents: Sequence[str], filter: Mapping[str, Json]
+) -> AsyncIterator[list[dict[str, Json]]]:
+    for agent in agents:
+        after: Json = None
+        while True:
+            answer = await page.call("list", agent_id=agent, **filter, limit=_CHUNK, after=after)
+            yield answer["items"]
+            if "next" not in answer:
+                break
+            after = answer["next"]
 
 
 async def _write_json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
@@ -123,10 +313,10 @@ async def _write_json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> Asyn
 
 async def _write_table(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
     """Rows of text; a cell that a spreadsheet would take for a formula gets an apostrophe."""
-    yield _write_row(_COLUMNS)
+    yield _write_row(_FILE_COLUMNS)
     async for items in pages:
         for one in items:
-            cells = [one.get(name, "") for name in _COLUMNS]
+            cells = [one.get(name, "") for name in _FILE_COLUMNS]
             texts = [
                 cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells
             ]
@@ -149,7 +339,8 @@ MEMORIES = PageGroup(
     views=(
         View(path="/memories", look=memories),
         View(path="/memories/export", look=export),
-        View(path="/memories/forget", do=forget),
+        View(path="/memories/change", do=change),
+        View(path="/memories/views", do=keep_view),
     ),
     section=Section(path="/memories", title="Memories", right=Right.READ),
 )

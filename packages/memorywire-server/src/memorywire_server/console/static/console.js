@@ -4,11 +4,13 @@
 document.documentElement.classList.add("js");
 document.addEventListener("change", (event) => {
   if (["theme", "whose"].includes(event.target.id)) event.target.form.requestSubmit();
-  if (event.target.name === "id") countTicked();
+  if (event.target.matches("[data-all]")) for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.matches('[name="id"], [data-all]')) countTicked();
 });
 
 const find = (selector, within = document) => within.querySelector(selector);
-const ticked = () => document.querySelectorAll('li input[name="id"]:checked');
+const boxes = () => document.querySelectorAll('#rows input[name="id"]');
+const ticked = () => document.querySelectorAll(':is(li, tr) input[name="id"]:checked');
 
 // What cannot be undone is not done by one key: it asks for a typed word.
 const erasesTicked = () =>
@@ -96,6 +98,23 @@ function unfold(name) {
   find("textarea, input:not([type=hidden])", part).focus();
 }
 
+// In a list the keys move the focus from row to row.
+function walk(by) {
+  const rows = [...document.querySelectorAll("[data-row]")];
+  const at = rows.indexOf(document.activeElement.closest("[data-row]"));
+  const next = rows[at < 0 ? 0 : at + by];
+  if (!next) return;
+  find(".text a", next).focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const inList = {
+  j: () => walk(1),
+  k: () => walk(-1),
+  x: () => find("input", document.activeElement.closest("[data-row]") ?? document.createElement("i"))?.click(),
+  "/": () => find('main [data-key="/"]')?.focus(),
+};
+
 function step(by) {
   const items = [...document.querySelectorAll(".items .item[data-id]")];
   const next = items[items.findIndex((item) => item.classList.contains("current")) + by];
@@ -127,12 +146,20 @@ function act(key) {
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (typing) {
+    if (event.key === "ArrowDown" && event.target.id === "q" && find("[data-row]")) {
+      event.preventDefault();
+      walk(1);
+    }
     if (event.key === "Escape" && !event.target.closest("dialog")) event.target.blur();
     if (event.key === "Enter" && event.ctrlKey && event.target.form) event.target.form.requestSubmit();
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in acts)) return;
   if (document.body.dataset.keys !== "on" && event.key !== "?") return;
+  if (!find("[data-inbox]") && event.key in inList) {
+    event.preventDefault();
+    return inList[event.key]();
+  }
   if (!find("[data-inbox]") && event.key !== "u") return;
   event.preventDefault();
   if (busy) waiting.push(event.key);
@@ -187,7 +214,10 @@ function localise(within) {
     time.textContent = zoned.format(new Date(time.dateTime));
   }
 }
-document.addEventListener("htmx:afterSettle", () => localise(document));
+document.addEventListener("htmx:afterSettle", () => {
+  localise(document);
+  countTicked();
+});
 
 // The palette: everything the console can open, by a few letters.
 function seek() {
