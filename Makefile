@@ -13,11 +13,17 @@ PARTS  := memorywire memorywire-adapters memorywire-consolidate memorywire-evals
 QUICK  := $(addprefix tests/,gates/test_budget.py gates/test_suppressions.py gates/test_names_resolve.py \
           earlier governance graph harness kv model procedures retrieval runtime spec wire)
 
+# What runs on every system: without a browser and a Postgres server.
+PORTABLE := $(QUICK) $(addprefix tests/,sqlite cli remote)
+
+# The files of the forge, and the schemas and audits that judge them.
+CHECK_SCHEMA := $(VENV)/bin/check-jsonschema --builtin-schema
+
 # Hundreds of tests start a process: it should not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all long announce lint bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs release sync clean
+.PHONY: help run quick test test-all portable coverage long announce lint forge bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs release sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +40,14 @@ test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests,
 
 test-all: test long conformance-all typescript torture  ## test, then every page, product and many crashes; hours
 
+portable: $(VENV)/.dev  ## what CI runs on macOS and ARM: tests without a browser and a Postgres server
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long' $(PORTABLE)
+
+coverage: $(VENV)/.dev $(VENV)/.programs  ## the tests with coverage, as pages in build/coverage
+	@$(PIP) install --group coverage
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long' \
+		--cov --cov-report=term:skip-covered --cov-report=html
+
 long: $(VENV)/.dev $(VENV)/.programs
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m long
 
@@ -42,11 +56,19 @@ announce:
 	@echo "           where they are missing, Debian's chromium and pgbouncer. Then it takes about 7 minutes"
 	@echo "           on two cores. 'make quick' takes less than a minute."
 
-lint: $(VENV)/.dev  ## style, types, which package may import which
+lint: $(VENV)/.dev forge  ## style, types, which package may import which, the files of the forge
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-cache
+
+forge: $(VENV)/.dev
+	@$(CHECK_SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	@$(CHECK_SCHEMA) vendor.dependabot .github/dependabot.yml
+	@$(CHECK_SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	@$(CHECK_SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	@$(CHECK_SCHEMA) vendor.compose-spec deploy/compose.yaml
+	@$(VENV)/bin/zizmor --offline --quiet --no-progress --persona regular .github
 
 bench: $(VENV)/.bench  ## measure remember and recall beside the reference design
 	@$(VENV)/bin/memorywire bench $(BENCH)
@@ -105,7 +127,7 @@ $(VENV)/.base: $(VENV)/bin/python $(wildcard packages/*/pyproject.toml) $(SOURCE
 	@$(PIP) install ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base
+$(VENV)/.dev: $(VENV)/.base pyproject.toml
 	@echo "installing the development tools ..."
 	@$(PIP) install --upgrade 'pip>=25.1'
 	@$(PIP) install --group dev
