@@ -42,6 +42,7 @@ from memorywire_server.console.pages import (
     health,
     home,
     memories,
+    memory_map,
     people,
     policy,
     questions,
@@ -49,6 +50,7 @@ from memorywire_server.console.pages import (
     review,
     workbench,
 )
+from memorywire_server.console.pictures import Pictures
 from memorywire_server.console.sessions import PATH, Note, Session, Sessions
 from memorywire_server.http.answers import status_of
 from memorywire_server.http.app import MountedApp, problem_of
@@ -62,6 +64,7 @@ PAGE_GROUPS: tuple[PageGroup, ...] = (
     review.INBOX,
     review.DECISIONS,
     memories.MEMORIES,
+    memory_map.MAP,
     record.RECORD,
     people.PEOPLE,
     workbench.WORKBENCH,
@@ -118,6 +121,7 @@ def console_mount(
         templates=render.environment(),
         sections=sections,
         growth=Growth(service),
+        pictures=Pictures(service),
         tending=tending,
         archive=archive,
     )

@@ -25,6 +25,7 @@ from memorywire_server.http.requests import read_bytes
 if TYPE_CHECKING:
     from memorywire.app.consolidators import BackgroundWork
     from memorywire_server.archive import LedgerArchive
+    from memorywire_server.console.pictures import Pictures
 
 PROOF = "form_token"
 """The hidden field with the CSRF token of the session."""
@@ -176,6 +177,7 @@ class ConsoleContext(Struct, frozen=True, kw_only=True):
     templates: Environment
     sections: tuple[Section, ...]
     growth: Growth
+    pictures: "Pictures"
     tending: "BackgroundWork | None" = None
     archive: "LedgerArchive | None" = None
 

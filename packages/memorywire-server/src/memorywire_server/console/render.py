@@ -32,6 +32,7 @@ ICONS = {
     "/home": "M2 7.2 8 2l6 5.2V14h-4V9.5H6V14H2z",
     "/inbox": "M2 9l2-6h8l2 6v4.5H2zM2 9h3.5a2.5 2.5 0 0 0 5 0H14",
     "/memories": "M8 2l6 3-6 3-6-3zM2 8l6 3 6-3M2 11l6 3 6-3",
+    "/map": "M1.500 3.500 6 2l4 1.500L14.500 2v10.500L10 14l-4-1.500L1.500 14zM6 2v10.500M10 3.500V14",
     "/people": "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0",
     "/workbench": "M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.800 10.800 14.5 14.5",
     "/activity": "M1 8h3l2-5 4 10 2-5h3",
@@ -58,6 +59,7 @@ def environment() -> Environment:
     templates.filters.update(
         number=number, moment=moment, age=age, day=day, duration=duration, plain=plain, brief=brief, gist=gist
     )
+    templates.filters["visible"] = visible
     templates.globals.update(untrusted=untrusted, static=static, root=PATH, icons=ICONS)
     return templates
 

@@ -3,7 +3,7 @@
 
 document.documentElement.classList.add("js");
 document.addEventListener("change", (event) => {
-  if (["theme", "whose"].includes(event.target.id)) event.target.form.requestSubmit();
+  if (event.target.matches("#theme, #whose, [data-send]")) event.target.form.requestSubmit();
   if (event.target.matches("[data-all]")) for (const box of boxes()) box.checked = event.target.checked;
   if (event.target.matches('[name="id"], [data-all]')) countTicked();
 });
