@@ -5,6 +5,7 @@ from typing import Any
 
 from memorywire import Memory, sync
 from memorywire.model.errors import InvalidRequest
+from tests.vendors.inside.played import example
 
 SNACKS = "Which snacks can I eat?"
 BLOCK = "<memory data>\n- Ana is allergic to peanuts.\n</memory>"
@@ -69,3 +70,7 @@ async def an_async_memory_cannot_wait(folder: Path) -> None:
         except (InvalidRequest, TypeError):
             return
         raise AssertionError("it should refuse to wait")
+
+
+async def the_example_runs(folder: Path) -> None:
+    assert "Ana prefers green tea" in await example("langchain_memory")
