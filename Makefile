@@ -38,7 +38,7 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
-test-all: test long conformance-all typescript torture  ## test, then every page, product and many crashes; hours
+test-all: test long docs conformance-all typescript torture  ## test, then every page, product and many crashes; hours
 
 portable: $(VENV)/.dev  ## what CI runs on macOS and ARM: tests without a browser and a Postgres server
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long' $(PORTABLE)
@@ -108,8 +108,9 @@ screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
 sync: $(VENV)/.dev  ## write the blocking client again, from the async one
 	@$(PY) tools/generate_sync.py
 
-docs: $(VENV)/.dev  ## write docs/reference again
+docs: $(VENV)/.dev $(VENV)/.docs  ## write docs/reference again, and build the site into build/site, without a network
 	@$(PY) tools/reference.py
+	@$(PY) tools/site.py
 
 release: $(VENV)/.release  ## build every distribution into dist/, check it, and try the wheels
 	@PYTHONPATH=. $(PY) tools/release.py
@@ -137,6 +138,11 @@ $(VENV)/.dev: $(VENV)/.base pyproject.toml
 $(VENV)/.programs: $(VENV)/.dev
 	@scripts/chromium >/dev/null
 	@scripts/pgbouncer >/dev/null
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.base pyproject.toml
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.base

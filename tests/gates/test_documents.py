@@ -24,6 +24,10 @@ _RUNNABLE = [
     ROOT / "README.md",
     *sorted((ROOT / "docs" / "start").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+    *(
+        pytest.param(page, marks=pytest.mark.long)
+        for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+    ),
 ]
 
 
