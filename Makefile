@@ -23,7 +23,7 @@ CHECK_SCHEMA := $(VENV)/bin/check-jsonschema --builtin-schema
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all portable coverage long announce lint forge bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs release sync clean
+.PHONY: help run quick test test-all portable coverage long announce lint forge bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs chart container release sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
-test-all: test long docs conformance-all typescript torture  ## test, then every page, product and many crashes; hours
+test-all: test long docs chart container conformance-all typescript torture  ## test, then every page, product and many crashes; hours
 
 portable: $(VENV)/.dev  ## what CI runs on macOS and ARM: tests without a browser and a Postgres server
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long' $(PORTABLE)
@@ -112,6 +112,12 @@ docs: $(VENV)/.dev $(VENV)/.docs  ## write docs/reference again, and build the s
 	@$(PY) tools/reference.py
 	@$(PY) tools/site.py
 
+chart: $(VENV)/.chart  ## check the Helm chart: lint it, render it, compare with the schemas of Kubernetes
+	@$(PY) tools/chart.py
+
+container: $(VENV)/.dev  ## build the image without a daemon, measure it, run the first page in it (needs root)
+	@PYTHONPATH=. $(PY) tools/container.py
+
 release: $(VENV)/.release  ## build every distribution into dist/, check it, and try the wheels
 	@PYTHONPATH=. $(PY) tools/release.py
 
@@ -143,6 +149,11 @@ $(VENV)/.programs: $(VENV)/.dev
 $(VENV)/.docs: $(VENV)/.base pyproject.toml
 	@$(PIP) install --upgrade 'pip>=25.1'
 	@$(PIP) install --group docs
+	@touch $@
+
+$(VENV)/.chart: $(VENV)/.base pyproject.toml
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group chart
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.base
