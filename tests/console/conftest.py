@@ -1,4 +1,4 @@
-"""A browser for each module of tests: an open one keeps a loop running, and other tests begin their own."""
+"""A browser for all modules here: an open one keeps a loop running, and tests elsewhere begin their own."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.console.stage import Stage, browsing, staged
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with browsing() as opened:
         yield opened

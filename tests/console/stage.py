@@ -75,15 +75,16 @@ def staged(
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """A real Chromium, the one that scripts/chromium finds or installs."""
-    found = (
-        shutil.which("chromium")
+    known = (shutil.which("chromium-headless-shell"), shutil.which("chromium"))
+    path = (
+        next(filter(None, known), None)
         or subprocess.run(
             [ROOT / "scripts" / "chromium"], capture_output=True, check=True, text=True
         ).stdout.strip()
     )
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:
             yield browser
         finally:
