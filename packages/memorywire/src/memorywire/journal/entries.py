@@ -5,8 +5,6 @@ import math
 import os
 from collections.abc import Mapping
 from decimal import Decimal
-from itertools import compress
-from operator import is_not
 from typing import NamedTuple
 
 from msgspec import NODEFAULT, Raw, Struct, field
@@ -16,9 +14,9 @@ from msgspec.structs import FieldInfo, astuple, fields, replace
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.ids import Entropy
-from memorywire.model.record import Json, Record, Scope
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 
-_SAME = frozenset({str, int, bool, type(None), Raw})  # msgspec spells these as RFC 8785 does
+_SAME = frozenset({str, int, bool, type(None), Raw, MemoryType, Standing, Trust})  # spelt as RFC 8785 does
 _encode = Encoder(order="sorted").encode
 # Between these, the shortest digits that Python prints are those of ECMAScript.
 _PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
@@ -90,8 +88,7 @@ def _ecmascript(value: Decimal) -> str:
 
 
 _SALT_BYTES = 16
-_MARK_DIGITS = 32
-_DIGITS = 32
+_MARK_DIGITS = _DIGITS = 32
 
 
 def _default(field: FieldInfo) -> object:
@@ -229,12 +226,12 @@ def record_digest(record: Record) -> bytes:
     Fields with their default value are left out, so that a field added later changes no older digest.
     """
     scope = record.scope
-    values = astuple(record)
-    given = compress(zip(_FIELDS, values, _DEFAULTS, strict=True), map(is_not, values, _DEFAULTS))
-    document: dict[str, Json] = {
-        name: value for name, value, default in given if value != default and name not in _NOT_HASHED
+    document: dict[str, Json] = {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
+    document |= {
+        name: value
+        for name, value, default in zip(_FIELDS, astuple(record), _DEFAULTS, strict=True)
+        if value is not default and value != default and name not in _NOT_HASHED
     }
-    document |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
     return hashlib.sha256(canonical_bytes(document)).digest()
 
 
