@@ -52,45 +52,44 @@ TABLE = Path(__file__).with_name("constraints.json")
 THRESHOLD = -1.25
 """Rather one too many: a constraint that is not seen does harm, a needless one costs a few tokens."""
 
-_TOKEN = re.compile(r"[a-z]+(?:['-][a-z]+)*|\d[\d.,:]*|[:;$€£%]")
+_TOKEN = re.compile(r"[a-z]++(?:['-][a-z]++)*+|\d[\d.,:]*+|[:;$€£%]")
 _STEM = 5
 
 
 def list_stems(text: str) -> list[str]:
     """The beginnings of the words; every number is the same."""
-    return _cut(_TOKEN.findall(text.lower()))
+    return ["#" if "0" <= word < ":" else word[:_STEM] for word in _TOKEN.findall(text.lower())]
 
 
-def _cut(words: list[str]) -> list[str]:
-    return ["#" if "0" <= word < ":" else word[:_STEM] for word in words]
+_Following: TypeAlias = dict[str, float]
+_UNKNOWN: tuple[float, _Following] = (0.0, {})
 
 
 @cache
-def _load_table() -> tuple[float, dict[str, float], dict[str, dict[str, float]]]:
-    """The weight of any text, of each stem, and of each stem behind another."""
+def _load_table() -> tuple[float, dict[str, tuple[float, _Following]], _Following]:
+    """The weight of any text; of each stem, and of each stem behind it; and of each as the first."""
     table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
-    single: dict[str, float] = {}
-    behind: dict[str, dict[str, float]] = {}
-    for stem, weight in table.items():
-        first, _, second = stem.partition(" ")
+    stems: dict[str, tuple[float, _Following]] = {}
+    for name, weight in table.items():
+        first, _, second = name.partition(" ")
+        own, following = stems.get(first, (0.0, {}))
         if second:
-            behind.setdefault(first, {})[second] = weight
-        elif stem:
-            single[stem] = weight
-    return table.get("", 0.0), single, behind
+            following[second] = weight
+        stems[first] = (own if second else weight, following)
+    return table.get("", 0.0), stems, stems.get("^", (0.0, {}))[1]
 
 
 def _is_constraint(words: list[str]) -> bool:
     """Whether the words weigh enough."""
-    weight, single, behind = _load_table()
-    following = behind.get("^")
-    for stem in _cut(words):
-        if stem in single:
-            weight += single[stem]
-        if following is not None and stem in following:
-            weight += following[stem]
-        following = behind.get(stem)
-    return weight > THRESHOLD
+    total, stems, following = _load_table()
+    for word in words:
+        stem = "#" if "0" <= word < ":" else word[:_STEM]
+        weight, behind = stems.get(stem, _UNKNOWN)
+        total += weight
+        if stem in following:
+            total += following[stem]
+        following = behind
+    return total > THRESHOLD
 
 
 class _Place(NamedTuple):

@@ -111,10 +111,6 @@ THINGS = _words(
 )
 
 
-PAPERS = _words(
-    "passport passports visa citizenship nationality licence license permit degree certificate green"
-)
-
 PLANS = _words("plan tier subscription package tariff licence license membership contract account edition")
 
 MEETINGS = _words(
