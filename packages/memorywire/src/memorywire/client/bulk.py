@@ -17,7 +17,7 @@ from memorywire.wire.codec import decode
 
 __all__ = ["BATCH", "Result", "remember_each"]
 
-BATCH = 128
+BATCH = 256
 
 
 async def remember_each(

@@ -281,15 +281,14 @@ def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
     A request that ends or replaces a memory stands alone: it may make room for the ones behind it.
     """
     run: list[int] = []
-    names: set[tuple[str, str | None]] = set()
+    names: set[tuple[str, str]] = set()
     for at, item in items.items():
         request = item.request
-        own = {
-            ("content", digest_content(request.type, request.content, request.occurred_at)),
-            ("id", request.id),
-            ("key", request.idempotency_key),
-        }
-        own -= {("id", None), ("key", None)}
+        own = {("content", digest_content(request.type, request.content, request.occurred_at))}
+        if request.id is not None:
+            own.add(("id", request.id))
+        if request.idempotency_key is not None:
+            own.add(("key", request.idempotency_key))
         is_alone = bool(request.supersedes) or request.if_version is not None
         if run and (is_alone or not names.isdisjoint(own)):
             yield run
@@ -332,8 +331,8 @@ async def _remember_independent(
             if isinstance(answer, Duplicate):
                 records = await context.store.get(request.scope, [answer.existing])
                 twins[at] = records[0] if records else None  # it may be gone by now
-            conflicts[at] += isinstance(answer, Conflict)
-            if isinstance(answer, Conflict) and conflicts[at] < _ATTEMPTS and request.if_version is None:
+            if isinstance(answer, Conflict) and conflicts[at] + 1 < _ATTEMPTS and request.if_version is None:
+                conflicts[at] += 1
                 pending.append(at)
             else:
                 answers[at] = _name_secrets(answer, items[at]) if items[at].secrets else answer
