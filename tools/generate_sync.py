@@ -26,6 +26,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from memorywire.client.blocking_oversight import BlockingOverseeing
 from memorywire.client.memory import Memory as AsyncMemory
 from memorywire.client.memory import shorten_traceback
 from memorywire.model.errors import MemorywireError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:  # loaded on first use
 A = TypeVar("A")
 
 
-class Memory:
+class Memory(BlockingOverseeing):
     """The methods of `memorywire.Memory` for code without an event loop; threads can share one.
 
     >>> with Memory(agent_id="demo", stores=["memory://"]) as memory:
@@ -145,6 +146,33 @@ def run(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
 async def _next_event(feed: AsyncGenerator[A, None]) -> A:
     """Wrap `anext` in a coroutine: an event loop in another thread takes no other awaitable."""
     return await anext(feed)
+'''
+
+OVERSIGHT_HEAD = '''"""The methods of the blocking client for people who oversee a memory.
+
+{notice}
+"""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memorywire.client.memory import Memory as AsyncMemory
+{imports}
+
+if TYPE_CHECKING:  # loaded on first use
+{type_imports}
+
+A = TypeVar("A")
+
+
+class BlockingOverseeing:
+    """The methods that people use, beside those of the agent."""
+
+    _memory: AsyncMemory
+
+    def _run(self, work: Coroutine[Any, Any, A]) -> A:
+        raise NotImplementedError
+
 '''
 
 CONTRACTS_HEAD = '''"""Keys and values, conversations and items for code without an event loop.
@@ -284,20 +312,14 @@ def write_docstring(source: Source, node: ast.ClassDef | ast.FunctionDef) -> str
 
 
 def generate_memory() -> str:
-    memory, oversight = Source.read("memory"), Source.read("oversight")
+    memory = Source.read("memory")
     cls = memory.find_class("Memory")
     special = {"procedure", "events", "close", "kv", "layer", "harness"}
-    imports, methods = Imports(), []
+    imports = Imports()
     own = {node.name: node for node in list_methods(cls)}
     init = next(one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
     imports.need(memory, init)
-    for source, part in ((memory, cls), (oversight, oversight.find_class("Overseeing"))):
-        for node in list_methods(part):
-            if node.name in special:
-                continue
-            imports.need(source, node)
-            call = f"self._memory.{node.name}({build_call(node)})"
-            methods.append(f"{source.head(node)}\n        return self._run({call})\n")
+    methods = [write_method(memory, node, imports) for node in list_methods(cls) if node.name not in special]
     imports.need(memory, own["procedure"])
     imports.need(memory, own["events"])
     imports.runtime.add("from collections.abc import Iterator")
@@ -318,6 +340,23 @@ def generate_memory() -> str:
         init_call=build_call(init),
     )
     return head + "\n".join(methods) + MEMORY_TAIL.format(events=events, procedure=procedure, **docs)
+
+
+def write_method(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef, imports: Imports) -> str:
+    imports.need(source, node)
+    call = f"self._memory.{node.name}({build_call(node)})"
+    return f"{source.head(node)}\n        return self._run({call})\n"
+
+
+def generate_oversight() -> str:
+    source, imports = Source.read("oversight"), Imports()
+    methods = [write_method(source, node, imports) for node in list_methods(source.find_class("Overseeing"))]
+    head = OVERSIGHT_HEAD.format(
+        notice=NOTICE,
+        imports="\n".join(sorted(imports.runtime)),
+        type_imports="\n".join(f"    {one}" for one in sorted(imports.typing)),
+    )
+    return head + "\n".join(methods)
 
 
 def generate_contracts() -> str:
@@ -377,10 +416,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is not current")
     check = parser.parse_args().check
     stale = []
-    for name, generate in (("sync", generate_memory), ("blocking_contracts", generate_contracts)):
+    files = {
+        "sync": generate_memory,
+        "blocking_oversight": generate_oversight,
+        "blocking_contracts": generate_contracts,
+    }
+    for name, generate in files.items():
         path = CLIENT / f"{name}.py"
         text = format_source(generate(), path)
-        if text != path.read_text(encoding="utf-8"):
+        if not path.exists() or text != path.read_text(encoding="utf-8"):
             stale.append(path.name)
             if not check:
                 path.write_text(text, encoding="utf-8")

@@ -1,7 +1,6 @@
 """Every scope option of every command narrows what the command reads and changes, or is refused.
 
-The commands and their options are read from the command line itself: a new command without a row in
-CASES fails.
+The commands and their options are read from the command line: a new one without a row in CASES fails.
 """
 
 import csv
@@ -353,6 +352,15 @@ def check_agents(world: World, option: str) -> None:
     assert "zed" not in {one["agent_id"] for one in here["items"]}
 
 
+def check_grant(world: World, option: str) -> None:
+    own = ("--agent", "a", "--user", "ana")
+    other = (*(() if option == "agent" else own[:2]), *narrowed(option))
+    id = world.shell("share", "b", world.ids["memory"], *own, "--json").json["share_id"]
+    there = world.shell("shares", *other, "--json").json["items"]
+    assert [one["borrower"] for one in there] == (["b"] if option == "agent" else [])
+    assert [world.shell("unshare", id, *words).code for words in (other, own)] == [3, 0]
+
+
 def own(check: Callable[[World, str], None]) -> Case:
     return Case("own", checks=check)
 
@@ -382,6 +390,8 @@ CASES: dict[str, Case] = {
     "history": names("history", "@memory"),
     "merge": names("merge", "@memory", "@second"),
     "undo": names("undo", "@change"),
+    "share": names("share", "b", "@memory"),
+    **dict.fromkeys(("unshare", "shares"), own(check_grant)),
     "why": names("why", "@recall"),
     "review show": names("review", "show", "@proposal"),
     "review approve": names("review", "approve", "@proposal"),

@@ -62,6 +62,8 @@ GOOD: dict[str, Any] = {
     "ids": ["one"],
     "id": "one",
     "change_id": "one",
+    "borrower": "other",
+    "share_id": "one",
     "policy": {"older_than_days": 1},
     "why": "because",
     "source": "web",

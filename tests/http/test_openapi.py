@@ -21,8 +21,18 @@ MEMORIES = (
     "01936f5e-0c00-7002-ac33-5b1d5e0c0003",
     "pref-ana",
 )
-MADE_BY_THE_SERVER = {"undo", "proposal", "decide", "why", "feedback", "activate_rule", "revert_rule"}
-"""Operations about what a server gives an id to: it does not know the id of the example."""
+MADE_BY_THE_SERVER = {
+    "undo",
+    "share",
+    "unshare",
+    "proposal",
+    "decide",
+    "why",
+    "feedback",
+    "activate_rule",
+    "revert_rule",
+}
+"""Operations about what a server gives an id to, or must have met: it does not know that of the example."""
 
 
 def references(value: Any) -> Iterator[str]:

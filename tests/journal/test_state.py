@@ -78,7 +78,9 @@ def test_rows_of_an_earlier_release_are_adopted_when_the_file_is_opened(tmp_path
     typed("operator", "add", "olga", "--role", "admin")
     (path,) = typed.home.glob("*.db")
     db = apsw.Connection(str(path))
-    db.execute("DROP TABLE ledger_person; DROP TABLE ledger_state; DROP TABLE state_verified")
+    db.execute(
+        "DROP TABLE ledger_person; DROP TABLE ledger_state; DROP TABLE state_verified; DROP TABLE loan"
+    )
     db.execute("ALTER TABLE webhook DROP COLUMN review")
     db.execute("UPDATE journal_version SET number = 10")
     db.close()

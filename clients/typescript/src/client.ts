@@ -136,6 +136,21 @@ export class Memory {
     return this.#do("undo", { ...request, change_id: changeId });
   }
 
+  /** Let another agent recall memories of this one: those of these ids, types and tags. */
+  share(request: RequestOf<"share"> & CallOptions): Promise<AnswerOf<"share">> {
+    return this.#do("share", request);
+  }
+
+  /** Revoke a grant at once. */
+  unshare(shareId: string, request: Without<"unshare", "share_id"> & CallOptions = {}): Promise<AnswerOf<"unshare">> {
+    return this.#do("unshare", { ...request, share_id: shareId });
+  }
+
+  /** The grants in force that the agent gave, and those that it was given. */
+  shares(request: RequestOf<"shares"> & CallOptions = {}): Promise<AnswerOf<"shares">> {
+    return this.#do("shares", request);
+  }
+
   /** Delete everything of a person, of all agents unless one is named. */
   erase(userId: string, request: Without<"erase", "user_id"> & CallOptions = {}): Promise<AnswerOf<"erase">> {
     return this.#do("erase", { ...request, user_id: userId });

@@ -53,6 +53,20 @@ export interface components {
             }[];
         };
         /**
+         * Archived
+         * @description What one round wrote.
+         */
+        "audit_archive.response": {
+            /** @description All entries of the archive. */
+            entries: number;
+            /** @description The name of the ledger; null while it is empty. */
+            origin: string | null;
+            /** @description Files or objects with entries. */
+            segments: number;
+            /** @description New entries. */
+            written: number;
+        };
+        /**
          * Checkpoint
          * @description A signed checkpoint of the ledger. Keep it where the owner of the database cannot write.
          */
@@ -572,6 +586,11 @@ export interface components {
                  * @description The store's name.
                  */
                 name: string;
+                /**
+                 * Memory types
+                 * @description The memory types that this store keeps.
+                 */
+                types: components["schemas"]["common"]["$defs"]["type"][];
             }[];
             /**
              * Memory types
@@ -691,6 +710,16 @@ export interface components {
                  */
                 session_id: string;
                 /**
+                 * Run
+                 * @description The run of an agent or a workflow.
+                 */
+                run_id: string;
+                /**
+                 * Trace
+                 * @description The trace of a request, as in a traceparent header.
+                 */
+                trace_id: string;
+                /**
                  * Identity
                  * @description A stable name of a memory, a change or a recall, without control characters.
                  */
@@ -790,13 +819,13 @@ export interface components {
                  * @description An optional feature of a store.
                  * @enum {unknown}
                  */
-                feature: "vector" | "fts" | "history" | "as_of" | "undo" | "idempotency" | "hard_delete" | "recall_tracking" | "durable";
+                feature: "vector" | "fts" | "history" | "as_of" | "undo" | "idempotency" | "hard_delete" | "recall_tracking" | "durable" | "graph";
                 /**
                  * Operation
                  * @description An operation of this wire format.
                  * @enum {unknown}
                  */
-                operation: "remember" | "recall" | "forget" | "merge" | "expire" | "context" | "profile" | "get" | "list" | "history" | "undo" | "changes" | "proposals" | "proposal" | "decide" | "why" | "rules" | "set_rules" | "test_rule" | "activate_rule" | "revert_rule" | "agents" | "facets" | "recalls" | "feedback" | "erase" | "capabilities";
+                operation: "remember" | "recall" | "forget" | "merge" | "expire" | "context" | "profile" | "get" | "list" | "history" | "undo" | "changes" | "share" | "unshare" | "shares" | "proposals" | "proposal" | "decide" | "why" | "rules" | "set_rules" | "test_rule" | "activate_rule" | "revert_rule" | "agents" | "facets" | "recalls" | "feedback" | "erase" | "capabilities";
                 /**
                  * Metadata
                  * @description Free-form facts about the memory; filters can read inside.
@@ -978,10 +1007,10 @@ export interface components {
                 was_dry_run: boolean;
                 /**
                  * Judgement
-                 * @description What a rule does: allow, hold for a person, or refuse.
+                 * @description What a rule does: allow, hold for a person, or refuse; redact is for recall alone.
                  * @enum {unknown}
                  */
-                judgement: "allow" | "hold" | "refuse";
+                judgement: "allow" | "redact" | "hold" | "refuse";
                 /**
                  * State
                  * @description The state of a proposal; pending and stale ones need a decision.
@@ -1083,7 +1112,7 @@ export interface components {
                      * Operation
                      * @description Any of these operations.
                      */
-                    operation?: ("remember" | "recall" | "forget" | "merge" | "expire" | "undo")[];
+                    operation?: ("remember" | "recall" | "forget" | "merge" | "expire" | "undo" | "share" | "unshare")[];
                     /**
                      * Rejected before
                      * @description Whether a person rejected the same words in the same scope before.
@@ -1228,7 +1257,7 @@ export interface components {
                      * Operation
                      * @description Any of these operations.
                      */
-                    operation?: ("remember" | "recall" | "forget" | "merge" | "expire" | "undo")[];
+                    operation?: ("remember" | "recall" | "forget" | "merge" | "expire" | "undo" | "share" | "unshare")[];
                     /**
                      * Rejected before
                      * @description Whether a person rejected the same words in the same scope before.
@@ -1550,10 +1579,20 @@ export interface components {
              */
             recent?: number;
             /**
+             * Run
+             * @description The run that asks; it is noted with the recall.
+             */
+            run_id?: components["schemas"]["common"]["$defs"]["run_id"];
+            /**
              * Session
              * @description The session whose recent turns are meant.
              */
             session_id?: components["schemas"]["common"]["$defs"]["session_id"];
+            /**
+             * Trace
+             * @description The trace of the request; it is noted with the recall.
+             */
+            trace_id?: components["schemas"]["common"]["$defs"]["trace_id"];
             /**
              * User
              * @description This user's memories and the agent's own; without it, only the agent's own, which belong to no user.
@@ -1626,6 +1665,11 @@ export interface components {
                      * @description The kind of fact; absent if the memory has no label.
                      */
                     kind?: string;
+                    /**
+                     * Lender
+                     * @description The agent that lends it; absent for a memory of the agent that asks.
+                     */
+                    lender?: components["schemas"]["common"]["$defs"]["agent_id"];
                     /**
                      * Reason
                      * @description Why the line is in the block.
@@ -2203,7 +2247,7 @@ export interface components {
             };
             /**
              * Looked at
-             * @description The number of newest matching memories that were counted.
+             * @description The number of matching memories that were counted: all of them, or the newest.
              */
             looked_at: number;
             $defs: {
@@ -2689,8 +2733,7 @@ export interface components {
             /** @description The version that must be there; 0 for none. */
             if_version?: number;
             /**
-             * @description What finds it: all of it, embed_text alone, or no search.
-             * @default all
+             * @description What finds it: all of it, embed_text alone, or no search. By default all, if the entry has embed or embed_text, else none.
              * @enum {string}
              */
             index?: "all" | "text" | "none";
@@ -2843,8 +2886,7 @@ export interface components {
             /** @description The version that must be there; 0 for none. */
             if_version?: number;
             /**
-             * @description What finds it: all of it, embed_text alone, or no search.
-             * @default all
+             * @description What finds it: all of it, embed_text alone, or no search. By default all, if the entry has embed or embed_text, else none.
              * @enum {string}
              */
             index?: "all" | "text" | "none";
@@ -3303,6 +3345,11 @@ export interface components {
                      */
                     id: components["schemas"]["common"]["$defs"]["id"];
                     /**
+                     * Lender
+                     * @description The agent that lends it; absent for a memory of the agent that asks.
+                     */
+                    lender?: components["schemas"]["common"]["$defs"]["agent_id"];
+                    /**
                      * Pinned
                      * @description Whether it is always part of the context.
                      */
@@ -3375,6 +3422,36 @@ export interface components {
                     version: components["schemas"]["common"]["$defs"]["version"];
                 };
             };
+        };
+        /**
+         * Promote
+         * @description Make long-term what short-term memory has worth keeping, and archive what is cold there.
+         */
+        "promote.request": {
+            agent_id: components["schemas"]["common"]["$defs"]["agent_id"];
+            /** @description Report what would be done and change nothing. */
+            dry_run?: boolean;
+            user_id?: components["schemas"]["common"]["$defs"]["user_id"];
+            /** @description How many of the newest memories of each user are short-term; 0: only those with the tag; default: the settings, else 50. */
+            window?: number;
+        };
+        /**
+         * Promotion
+         * @description What one round did.
+         */
+        "promote.response": {
+            archived: string[];
+            /** @description How many short-term memories there were. */
+            memories: number;
+            promoted: {
+                id: string;
+                /** @description The semantic memory; absent in a rehearsal. */
+                into?: string;
+            }[];
+            /** @description Those that a rule leaves as they are. */
+            refused: string[];
+            /** @description Those that wait for a person. */
+            staged: string[];
         };
         /**
          * Proposal
@@ -3695,7 +3772,7 @@ export interface components {
             fusion?: components["schemas"]["common"]["$defs"]["fusion"];
             /**
              * Hops
-             * @description How far to follow links between the results; linked results score higher, and none is added.
+             * @description How far to follow links between memories; linked results score higher, and a graph store adds linked memories.
              * @default 0
              */
             hops?: number;
@@ -3769,11 +3846,21 @@ export interface components {
                 source?: number;
             };
             /**
+             * Run
+             * @description The run that asks; it is noted with the recall.
+             */
+            run_id?: components["schemas"]["common"]["$defs"]["run_id"];
+            /**
              * Scope
              * @description Whose memories: the user's own, the agent's own (those without a user), both, a team's, or all of the agent's. Without it: the user's if a user is named, else all.
              * @enum {unknown}
              */
             scope?: "user" | "agent" | "user_and_agent" | "team" | "all";
+            /**
+             * Session
+             * @description The session that asks; it is noted with the recall and selects no memory.
+             */
+            session_id?: components["schemas"]["common"]["$defs"]["session_id"];
             /**
              * Sign
              * @description Sign each result with the key of the ledger, for verify_hit.
@@ -3785,6 +3872,11 @@ export interface components {
              * @description The team whose memories to search, with scope team.
              */
             team?: components["schemas"]["common"]["$defs"]["team"];
+            /**
+             * Trace
+             * @description The trace of the request; it is noted with the recall.
+             */
+            trace_id?: components["schemas"]["common"]["$defs"]["trace_id"];
             /**
              * Memory types
              * @description Only these types; without it, all four.
@@ -3893,6 +3985,11 @@ export interface components {
                      * @description The memory's id.
                      */
                     id: components["schemas"]["common"]["$defs"]["id"];
+                    /**
+                     * Lender
+                     * @description The agent that lends it; absent for a memory of the agent that asks.
+                     */
+                    lender?: components["schemas"]["common"]["$defs"]["agent_id"];
                     /**
                      * Metadata
                      * @description The memory's free-form facts.
@@ -4035,6 +4132,21 @@ export interface components {
              */
             memory_id?: components["schemas"]["common"]["$defs"]["id"];
             /**
+             * Run
+             * @description Only recalls of this run.
+             */
+            run_id?: components["schemas"]["common"]["$defs"]["run_id"];
+            /**
+             * Session
+             * @description Only recalls of this session.
+             */
+            session_id?: components["schemas"]["common"]["$defs"]["session_id"];
+            /**
+             * Trace
+             * @description Only recalls of this trace.
+             */
+            trace_id?: components["schemas"]["common"]["$defs"]["trace_id"];
+            /**
              * User
              * @description Only exactly this user.
              */
@@ -4080,6 +4192,21 @@ export interface components {
                  * @description The recall.
                  */
                 recall_id: components["schemas"]["common"]["$defs"]["id"];
+                /**
+                 * Run
+                 * @description The run that asked, if it was named.
+                 */
+                run_id?: components["schemas"]["common"]["$defs"]["run_id"];
+                /**
+                 * Session
+                 * @description The session that asked, if it was named.
+                 */
+                session_id?: components["schemas"]["common"]["$defs"]["session_id"];
+                /**
+                 * Trace
+                 * @description The trace of the request, if it was named.
+                 */
+                trace_id?: components["schemas"]["common"]["$defs"]["trace_id"];
                 /**
                  * User
                  * @description The user of the request.
@@ -4675,6 +4802,191 @@ export interface components {
          */
         "set_rules.response": components["schemas"]["rules.response"];
         /**
+         * Share
+         * @description Let another agent of the tenant recall memories of this one, until the grant is revoked. At least one of ids, types and tags is required; a memory is lent if it meets each condition that is given.
+         */
+        "share.request": {
+            /**
+             * Agent
+             * @description The agent that lends.
+             */
+            agent_id: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * Approval required
+             * @description Hold the change until a person has approved it.
+             */
+            approval_required?: components["schemas"]["common"]["$defs"]["approval_required"];
+            /**
+             * Borrower
+             * @description The agent that may recall them.
+             */
+            borrower: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * Expires at
+             * @description When the grant ends by itself. Epoch milliseconds, in the future.
+             */
+            expires_at?: components["schemas"]["common"]["$defs"]["moment"];
+            /**
+             * Identities
+             * @description Only these memories.
+             */
+            ids?: components["schemas"]["common"]["$defs"]["ids"];
+            /**
+             * Reasoning
+             * @description Why the caller wants this. A reviewer sees it, and the change keeps it.
+             */
+            reasoning?: components["schemas"]["common"]["$defs"]["reasoning"];
+            /**
+             * Tags
+             * @description Only memories with one of these labels.
+             */
+            tags?: components["schemas"]["common"]["$defs"]["tags"];
+            /**
+             * Memory types
+             * @description Only memories of these types.
+             */
+            types?: components["schemas"]["common"]["$defs"]["types"];
+            /**
+             * User
+             * @description Lend memories of this user; without it, memories that belong to no user.
+             */
+            user_id?: components["schemas"]["common"]["$defs"]["user_id"];
+        };
+        /**
+         * Shared
+         * @description The receipt of a share.
+         */
+        "share.response": {
+            /**
+             * Approval address
+             * @description Where a person can review a held change; null if none is held or no console is configured.
+             */
+            approval_url?: components["schemas"]["common"]["$defs"]["approval_url"];
+            /**
+             * Borrower
+             * @description The agent that may recall what the grant lends.
+             */
+            borrower: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * Change
+             * @description The committed change, for undo; absent if nothing was changed.
+             */
+            change_id?: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Degraded
+             * @description Parts of the request that were not carried out, by name.
+             */
+            degraded: components["schemas"]["common"]["$defs"]["degraded"];
+            /**
+             * Outcomes
+             * @description The outcome in each store.
+             */
+            outcomes: components["schemas"]["common"]["$defs"]["outcomes"];
+            /**
+             * Pending approval
+             * @description True while the change is held for a person.
+             */
+            pending_approval: boolean;
+            /**
+             * Proposal
+             * @description The proposal of a held change; absent if none is held.
+             */
+            proposal_id?: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Rule
+             * @description The rule that holds it; absent if none does.
+             */
+            rule?: components["schemas"]["common"]["$defs"]["rule_name"];
+            /**
+             * Share
+             * @description The grant.
+             */
+            share_id: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Status
+             * @description The status of the write; duplicate if the grant is in force already.
+             */
+            status: components["schemas"]["common"]["$defs"]["status"];
+            /**
+             * Stores
+             * @description The stores that have the change; empty while it is held.
+             */
+            stores: components["schemas"]["common"]["$defs"]["store_names"];
+        };
+        /**
+         * Shares
+         * @description List the grants in force that an agent gave, and those that it was given.
+         */
+        "shares.request": {
+            /**
+             * Agent
+             * @description The agent that lends or borrows.
+             */
+            agent_id: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * User
+             * @description Only grants that lend memories of this user; without it, all.
+             */
+            user_id?: components["schemas"]["common"]["$defs"]["user_id"];
+        };
+        /**
+         * Shares
+         * @description The grants in force, oldest first.
+         */
+        "shares.response": {
+            /**
+             * Items
+             * @description The grants.
+             */
+            items: {
+                /**
+                 * Agent
+                 * @description The agent that lends.
+                 */
+                agent_id: components["schemas"]["common"]["$defs"]["agent_id"];
+                /**
+                 * Borrower
+                 * @description The agent that may recall them.
+                 */
+                borrower: components["schemas"]["common"]["$defs"]["agent_id"];
+                /**
+                 * Created at
+                 * @description When the grant was given. Epoch milliseconds.
+                 */
+                created_at: components["schemas"]["common"]["$defs"]["moment"];
+                /**
+                 * Expires at
+                 * @description When the grant ends by itself. Epoch milliseconds.
+                 */
+                expires_at?: components["schemas"]["common"]["$defs"]["moment"];
+                /**
+                 * Identities
+                 * @description Only these memories; empty for all that meet the other conditions.
+                 */
+                ids: components["schemas"]["common"]["$defs"]["ids"];
+                /**
+                 * Share
+                 * @description The grant.
+                 */
+                share_id: components["schemas"]["common"]["$defs"]["id"];
+                /**
+                 * Tags
+                 * @description Only memories with one of these labels; empty for all.
+                 */
+                tags: components["schemas"]["common"]["$defs"]["tags"];
+                /**
+                 * Memory types
+                 * @description Only these types; empty for all.
+                 */
+                types: components["schemas"]["common"]["$defs"]["type"][];
+                /**
+                 * User
+                 * @description The user whose memories are lent; absent for memories that belong to no user.
+                 */
+                user_id?: components["schemas"]["common"]["$defs"]["user_id"];
+            }[];
+        };
+        /**
          * Test rule
          * @description Report what a rule would have done to past changes; nothing changes.
          */
@@ -4880,6 +5192,98 @@ export interface components {
             would_restore_ids?: components["schemas"]["common"]["$defs"]["ids"];
         };
         /**
+         * Unshare
+         * @description Revoke a grant at once; an undo of this change gives it again.
+         */
+        "unshare.request": {
+            /**
+             * Agent
+             * @description The agent that lends.
+             */
+            agent_id: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * Approval required
+             * @description Hold the change until a person has approved it.
+             */
+            approval_required?: components["schemas"]["common"]["$defs"]["approval_required"];
+            /**
+             * Reasoning
+             * @description Why the caller wants this. A reviewer sees it, and the change keeps it.
+             */
+            reasoning?: components["schemas"]["common"]["$defs"]["reasoning"];
+            /**
+             * Share
+             * @description The grant to revoke.
+             */
+            share_id: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * User
+             * @description The user whose memories the grant lends, if it names one; without it, any grant of the agent.
+             */
+            user_id?: components["schemas"]["common"]["$defs"]["user_id"];
+        };
+        /**
+         * Unshared
+         * @description The receipt of a revocation.
+         */
+        "unshare.response": {
+            /**
+             * Approval address
+             * @description Where a person can review a held change; null if none is held or no console is configured.
+             */
+            approval_url?: components["schemas"]["common"]["$defs"]["approval_url"];
+            /**
+             * Borrower
+             * @description The agent that may recall what the grant lends.
+             */
+            borrower: components["schemas"]["common"]["$defs"]["agent_id"];
+            /**
+             * Change
+             * @description The committed change, for undo; absent if nothing was changed.
+             */
+            change_id?: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Degraded
+             * @description Parts of the request that were not carried out, by name.
+             */
+            degraded: components["schemas"]["common"]["$defs"]["degraded"];
+            /**
+             * Outcomes
+             * @description The outcome in each store.
+             */
+            outcomes: components["schemas"]["common"]["$defs"]["outcomes"];
+            /**
+             * Pending approval
+             * @description True while the change is held for a person.
+             */
+            pending_approval: boolean;
+            /**
+             * Proposal
+             * @description The proposal of a held change; absent if none is held.
+             */
+            proposal_id?: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Rule
+             * @description The rule that holds it; absent if none does.
+             */
+            rule?: components["schemas"]["common"]["$defs"]["rule_name"];
+            /**
+             * Share
+             * @description The grant.
+             */
+            share_id: components["schemas"]["common"]["$defs"]["id"];
+            /**
+             * Status
+             * @description The status of the write; duplicate if the grant is in force already.
+             */
+            status: components["schemas"]["common"]["$defs"]["status"];
+            /**
+             * Stores
+             * @description The stores that have the change; empty while it is held.
+             */
+            stores: components["schemas"]["common"]["$defs"]["store_names"];
+        };
+        /**
          * Why
          * @description Show the results of a recall, with the memories as they were then.
          */
@@ -4956,8 +5360,13 @@ export interface components {
                  */
                 id: components["schemas"]["common"]["$defs"]["id"];
                 /**
+                 * Lender
+                 * @description The agent that lends it; absent for a memory of the agent that asks.
+                 */
+                lender?: components["schemas"]["common"]["$defs"]["agent_id"];
+                /**
                  * Memory
-                 * @description Its content; absent if it was erased since.
+                 * @description Its content; absent if it was erased since, or is not lent any more.
                  */
                 memory?: components["schemas"]["record"];
                 /**
@@ -4971,6 +5380,21 @@ export interface components {
                  */
                 version: components["schemas"]["common"]["$defs"]["version"];
             }[];
+            /**
+             * Run
+             * @description The run that asked, if it was named.
+             */
+            run_id?: components["schemas"]["common"]["$defs"]["run_id"];
+            /**
+             * Session
+             * @description The session that asked, if it was named.
+             */
+            session_id?: components["schemas"]["common"]["$defs"]["session_id"];
+            /**
+             * Trace
+             * @description The trace of the request, if it was named.
+             */
+            trace_id?: components["schemas"]["common"]["$defs"]["trace_id"];
             /**
              * User
              * @description The user of the request.

@@ -142,6 +142,13 @@ SELECT number, at, by, rules, tenant FROM edition WHERE tenant = %(tenant)s ORDE
 INSERT INTO ruled (rule, change, tenant, agent, "user") VALUES (%(rule)s, %(change)s, %(tenant)s, %(agent)s, %(user)s)
 ON CONFLICT DO NOTHING;
 
+-- name: add_loan
+INSERT INTO loan (tenant, borrower, lender, id)
+VALUES (%(tenant)s, %(borrower)s, %(lender)s, %(id)s) ON CONFLICT DO NOTHING;
+
+-- name: loans
+SELECT borrower, lender, id FROM loan WHERE tenant = %(tenant)s ORDER BY borrower, lender, id;
+
 -- name: ruled_changes
 SELECT tenant, agent, "user", change FROM ruled WHERE tenant = %(tenant)s AND rule = %(rule)s ORDER BY change DESC;
 
@@ -152,7 +159,9 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: erase_queries
 UPDATE recalled SET query = NULL, details = NULL
-WHERE tenant = %(tenant)s AND agent = %(agent)s AND says(hits, %(quoted)s);
+WHERE tenant = %(tenant)s AND says(hits, %(quoted)s) AND agent IN (
+  SELECT %(agent)s UNION ALL SELECT borrower FROM loan WHERE tenant = %(tenant)s AND lender = %(agent)s
+);
 
 -- name: old_queries
 SELECT count(*) FROM (SELECT 1 FROM recalled WHERE query IS NOT NULL AND at < %(before)s LIMIT 1) AS part;

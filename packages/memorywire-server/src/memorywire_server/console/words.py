@@ -12,6 +12,8 @@ _PAST = {
     ("expire", "committed"): "let expire",
     ("undo", "committed"): "took back a change of",
     ("dream", "committed"): "consolidated",
+    ("share", "committed"): "lent by a grant",
+    ("unshare", "committed"): "revoked a grant",
     ("recall", "recalled"): "recalled",
 }
 _DECIDED = {
@@ -32,6 +34,9 @@ def describe_entry(entry: Mapping[str, Json]) -> str:
     if operation in ("operator", "feedback"):
         return f"{operation}: {kind}"
     verb = _PAST.get((operation, kind)) or _DECIDED.get(kind, f"{kind}: {{}}").format(operation)
+    if operation in ("share", "unshare") and kind == "committed":
+        to = f" to {details['borrower']}" if "borrower" in details else ""
+        return f"{verb}{to}"
     number = _count_memories(entry)
     return f"{verb} {counted(number, 'memory', 'memories')}" if number else str(verb)
 

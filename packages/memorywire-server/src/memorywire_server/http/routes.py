@@ -13,8 +13,9 @@ ALL = tuple(OPERATIONS)
 
 NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(("recall", "context", "profile", "get", "list", "history", "changes"), Right.READ),
-    **dict.fromkeys(("capabilities", "why", "agents", "facets", "recalls"), Right.READ),
+    **dict.fromkeys(("capabilities", "why", "agents", "facets", "recalls", "shares"), Right.READ),
     **dict.fromkeys(("remember", "forget", "merge", "expire", "undo", "feedback"), Right.WRITE),
+    **dict.fromkeys(("share", "unshare"), Right.WRITE),
     **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
 }
 """The right that each operation needs; one that is not named here needs the right to manage."""
@@ -48,6 +49,7 @@ _FRIENDLY = (
     Wire("POST", "/v0/undo/{change_id}", "undo", "change_id"),
     Wire("GET", "/v0/profile", "profile"),
     Wire("GET", "/v0/changes", "changes"),
+    Wire("GET", "/v0/shares", "shares"),
     Wire("GET", "/v0/capabilities", "capabilities"),
     Wire("GET", "/v0/proposals", "proposals"),
     Wire("GET", "/v0/proposals/{proposal_id}", "proposal", "proposal_id"),

@@ -1,12 +1,12 @@
 """The one way in: every transport hands over an operation and a payload, and gets an answer."""
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
 from memorywire.app.container import Container
-from memorywire.model.answers import Answer, ContextBlock, Profile
+from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import (
@@ -22,7 +22,10 @@ from memorywire.model.requests import (
     Recall,
     Remember,
     Request,
+    Share,
+    Shares,
     Undo,
+    Unshare,
 )
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import expire, forget
@@ -75,8 +78,6 @@ def perform(request: Request, context: Context) -> Awaitable[Answer]:
             from memorywire.pipeline.recall import recall  # a process that only writes needs no ranker
 
             return recall(request, context)
-        case BuildContext() | ReadProfile():
-            return _read_for_task(request, context)
         case Forget():
             return forget(request, context)
         case Merge():
@@ -93,14 +94,25 @@ def perform(request: Request, context: Context) -> Awaitable[Answer]:
             return undo(request, context)
         case Changes():
             return changes(request, context)
+        case _:
+            return _perform_rarer(request, context)
 
 
-async def _read_for_task(request: BuildContext | ReadProfile, context: Context) -> ContextBlock | Profile:
-    """Loaded when it is first asked for, as is a recall."""
+_Rarer: TypeAlias = BuildContext | ReadProfile | Share | Unshare | Shares
+
+
+async def _perform_rarer(request: _Rarer, context: Context) -> Answer:
+    """What is loaded when it is first asked for, as is a recall."""
     if isinstance(request, ReadProfile):
         from memorywire.pipeline.prompt_context.profile import read_profile
 
         return await read_profile(request, context)
-    from memorywire.pipeline.prompt_context.build import build_context
+    if isinstance(request, BuildContext):
+        from memorywire.pipeline.prompt_context.build import build_context
 
-    return await build_context(request, context)
+        return await build_context(request, context)
+    from memorywire.pipeline.share import list_shares, share, unshare
+
+    if isinstance(request, Shares):
+        return await list_shares(request, context)
+    return await (share(request, context) if isinstance(request, Share) else unshare(request, context))

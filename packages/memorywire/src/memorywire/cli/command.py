@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SECTIONS = {
     "Memory": "remember recall context:prompt_context profile:prompt_context get:lookup list:lookup "
     "history:lookup agents:lookup users:lookup forget merge:forget expire:forget changes "
-    "undo:changes kv layer procedure",
+    "undo:changes share unshare:share shares:share kv layer procedure",
     "Review and audit": "review policy why:lookup audit archive scan:recover recover erase:forget",
     "Serve": "serve mcp hook operator webhook call capabilities:about",
     "Move data": "export import:import_ import-lines:import_ migrate:import_ backup restore:backup",
@@ -315,6 +315,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "expire": ("memorywire expire --older-than-days 90 --type episodic --action archive --dry-run",),
     "changes": ("memorywire changes -k 5",),
     "undo": ("memorywire undo --last", "memorywire undo 01a1e811-3886"),
+    "share": (
+        "memorywire share support --tag runbook --expires 30d",
+        "memorywire share support 01a1e811-37c3 --agent ops --reasoning 'they are on call'",
+    ),
+    "unshare": ("memorywire unshare grant-2765324cf13f94564652a7faafdfb903",),
+    "shares": ("memorywire shares --agent support",),
     "kv": ("memorywire kv set theme dark", "memorywire kv get theme"),
     "kv get": ("memorywire kv get theme --of user --user ana",),
     "kv set": ("""memorywire kv set limits '{"rows": 50}' --ttl 3600""",),

@@ -158,6 +158,7 @@ def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> 
         for hit in answer["results"]
         if hit["supporting"]
     )
+    yield from (f"{hit['id']} is lent by {hit['lender']}" for hit in answer["results"] if "lender" in hit)
     yield from _near_miss_lines(answer, contents, reason)
 
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -18,15 +19,18 @@ from memorywire.client.options import (
     ProposalsOptions,
     ReachOptions,
     RecallsOptions,
+    ScopeOption,
     TrialOptions,
+    TypeName,
     VerbName,
+    WriteOptions,
     moments,
 )
 from memorywire.journal.journal import Journal
 from memorywire.journal.ledger import Filters
 from memorywire.journal.signed_notes import parse_checkpoints
 from memorywire.journal.signer import Signer
-from memorywire.model.answers import Hit
+from memorywire.model.answers import Grants, Hit, Shared
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.oversight import (
     AgentList,
@@ -81,6 +85,41 @@ class Overseeing(ABC):
         """
         ids = [proposal_ids] if isinstance(proposal_ids, str) else list(proposal_ids)
         return await self._ask(Decided, "decide", self._reach(options, proposal_ids=ids, verb=verb))
+
+    @checks_arguments
+    async def share(
+        self,
+        borrower: str,
+        ids: str | Sequence[str] = (),
+        *,
+        types: Sequence[TypeName] = (),
+        tags: Sequence[str] = (),
+        expires_at: int | datetime | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> Shared:
+        """Let another agent recall memories of this one: those of these ids, types and tags, also later ones.
+
+        Memories of a user are lent only by a grant that names them (`user_id`). The receipt has the
+        `share_id` for `unshare`; `undo` takes the change back.
+
+        Options: `approval_required`, `reasoning`, `user_id`.
+        """
+        fields = {"ids": [ids] if isinstance(ids, str) else list(ids), "types": types, "tags": tags}
+        selection = {name: list(values) for name, values in fields.items() if values}
+        moment = {} if expires_at is None else moments(expires_at=expires_at)
+        payload = self._payload(options, borrower=borrower, **selection, **moment)
+        return await self._ask(Shared, "share", payload)
+
+    async def unshare(self, share_id: str, **options: Unpack[WriteOptions]) -> Shared:
+        """Revoke a grant at once; `undo` of this change gives it again.
+
+        Options: `approval_required`, `reasoning`, `user_id`.
+        """
+        return await self._ask(Shared, "unshare", self._payload(options, share_id=share_id))
+
+    async def shares(self, **options: Unpack[ScopeOption]) -> Grants:
+        """Return the grants in force that this agent gave, and those that it was given."""
+        return await self._ask(Grants, "shares", self._payload(options))
 
     async def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
         """Return what a recall returned, with the memories as they were then.

@@ -110,7 +110,8 @@ def _read_owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> 
 def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
     hits = tuple(
         Hit(
-            record=decode_record(hit, scope),
+            record=decode_record({**hit, "agent_id": hit.get("lender", scope.agent)}, scope),
+            lender=hit.get("lender"),
             score=hit["score"],
             stores=tuple(hit["stores"]),
             supporting=tuple(hit["supporting"]),

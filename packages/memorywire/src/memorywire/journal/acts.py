@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,6 +73,10 @@ class Words(Struct, frozen=True, kw_only=True):
     proposal: str
 
 
+Loan: TypeAlias = tuple[str, str, str]
+"""Borrower, lender, and the id of the grant, which is a record of the lender."""
+
+
 class Act(Struct, frozen=True, kw_only=True, gc=False):
     """What is written together, all of it or none of it.
 
@@ -82,7 +86,8 @@ class Act(Struct, frozen=True, kw_only=True, gc=False):
     changes a rule let pass, as (scope, rule, change id). What is said of `erased` memories leaves the
     journal, and so do proposals that would say the same as one of them: `unsaid` are its scope and the digest
     of its words. `registered` is a change that the register of memories has to know. `rejected` are words
-    that a person does not want, `accepted` are words that are no longer among those.
+    that a person does not want, `accepted` are words that are no longer among those. `loans` notes the grants
+    that the change gives.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -97,6 +102,7 @@ class Act(Struct, frozen=True, kw_only=True, gc=False):
     registered: Change | None = None
     rejected: tuple[Words, ...] = ()
     accepted: tuple[Words, ...] = ()
+    loans: tuple[Loan, ...] = ()
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -172,6 +178,9 @@ def _write_rows(db: Session, act: Act) -> list[RowKey]:
     for scope, rule, change in act.ruled:
         db.execute("add_ruled_change", bind_scope(scope) | {"rule": rule, "change": change})
         keys.append(("ruled", (scope.tenant, rule, change)))
+    for borrower, lender, id in act.loans:
+        tenant = act.entries[0].scope.tenant
+        db.execute("add_loan", {"tenant": tenant, "borrower": borrower, "lender": lender, "id": id})
     if act.registered is not None:
         keys += _register(db, act.registered)
     for words in act.accepted:

@@ -276,6 +276,11 @@ class Journal:
             (Scope(tenant=tenant, agent=agent, user=user), change) for tenant, agent, user, change in rows
         ]
 
+    async def list_loans(self, tenant: str) -> Sequence[acts.Loan]:
+        """Borrower, lender and id of every grant that was ever given in the tenant."""
+        rows = await self._rows("loans", {"tenant": tenant})
+        return [(borrower, lender, id) for borrower, lender, id in rows]
+
     async def find_recall(self, tenant: str, id: str) -> RecallNote | None:
         await self.settle()
         return await self.backend.read(partial(recall_log.find_recall, tenant=tenant, id=id))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from memorywire.model.change import Change, Version
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json, MemoryType, Record
 from memorywire.model.requests import Action, Fusion, Strategy
 
 
@@ -201,6 +201,48 @@ class Undone(Displayed, frozen=True, kw_only=True):
     would_end_ids: tuple[str, ...] | None = None
 
 
+class Shared(Displayed, frozen=True, kw_only=True):
+    """The receipt of a share or of its revocation: `share_id` names the grant."""
+
+    share_id: str
+    borrower: str
+    stores: tuple[str, ...]
+    status: Status
+    outcomes: tuple[Outcome, ...] = ()
+    change_id: str | None = None
+    pending_approval: bool = False
+    approval_url: str | None = None
+    proposal_id: str | None = None
+    rule: str | None = None
+    degraded: tuple[str, ...] = ()
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """A grant in force: the agent `agent_id` lends to the `borrower` what meets all conditions.
+
+    Without `user_id` it lends memories that belong to no user; with one, those of this user.
+    """
+
+    share_id: str
+    agent_id: str
+    borrower: str
+    created_at: int
+    user_id: str | None = None
+    ids: tuple[str, ...] = ()
+    types: tuple[MemoryType, ...] = ()
+    tags: tuple[str, ...] = ()
+    expires_at: int | None = None
+
+
+class Grants(Struct, frozen=True, kw_only=True):
+    """The grants in force that an agent gave, or was given; oldest first."""
+
+    items: tuple[Grant, ...]
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(self.items)
+
+
 HIT_FIELDS = (
     *("id", "type", "content", "metadata", "created_at", "confidence", "source", "tags"),
     *("occurred_at", "session_id", "user_id", "version", "trust"),
@@ -225,6 +267,8 @@ class Hit(Struct, frozen=True, kw_only=True):
     supporting: tuple[str, ...] = ()
     signals: Mapping[str, float] | None = None
     signed: HitSignature | None = None
+    lender: str | None = None
+    """The agent that lends the memory; None for a memory of the agent that asks."""
 
     @property
     def id(self) -> str:
@@ -311,6 +355,7 @@ class ContextLine(Struct, frozen=True, kw_only=True):
     score: float
     kind: str | None = None
     slot: str | None = None
+    lender: str | None = None
 
 
 class ContextBlock(Struct, frozen=True, kw_only=True):
@@ -356,6 +401,7 @@ class SlotValue(Struct, frozen=True, kw_only=True):
     source: str | None = None
     trust: str
     pinned: bool = False
+    lender: str | None = None
 
 
 class PastValue(Struct, frozen=True, kw_only=True):
@@ -446,6 +492,8 @@ Answer: TypeAlias = (
     | Merged
     | Expired
     | Undone
+    | Shared
+    | Grants
     | Record
     | Page
     | Chain

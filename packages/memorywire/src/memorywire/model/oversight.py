@@ -265,13 +265,14 @@ class Reverted(Struct, frozen=True, kw_only=True):
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """A memory as a recall returned it; without `memory` it has been erased."""
+    """A memory as a recall returned it; without `memory` it has been erased, or is not lent any more."""
 
     id: str
     version: int
     score: float
     current: bool
     memory: Record | None = None
+    lender: str | None = None
 
 
 class Reasons(Struct, frozen=True, kw_only=True):

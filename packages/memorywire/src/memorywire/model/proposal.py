@@ -178,6 +178,9 @@ class RecallNote(Struct, frozen=True, kw_only=True):
 
 ORIGIN = ("session_id", "run_id", "trace_id")
 
+LENT = "lent"
+"""In the details of a recall: the lender of each memory that another agent lent."""
+
 
 ERASE = "erase"
 """The word that a person types to approve what erases content for good."""

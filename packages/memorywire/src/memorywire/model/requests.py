@@ -237,7 +237,38 @@ class Changes(Struct, frozen=True, kw_only=True):
     limit: int = 20
 
 
-Write: TypeAlias = Remember | Forget | Merge | Expire | Undo
+class Share(Struct, frozen=True, kw_only=True):
+    """Let another agent recall memories: the agent's own, or those of the user that the scope names.
+
+    A memory is lent if it meets each condition that is given: its id, its type, one of the tags.
+    """
+
+    scope: Scope
+    borrower: str
+    ids: tuple[str, ...] = ()
+    types: tuple[MemoryType, ...] = ()
+    tags: tuple[str, ...] = ()
+    expires_at: int | None = None
+    approval_required: bool = False
+    reasoning: str | None = None
+
+
+class Unshare(Struct, frozen=True, kw_only=True):
+    """Revoke a grant of the agent."""
+
+    scope: Scope
+    share_id: str
+    approval_required: bool = False
+    reasoning: str | None = None
+
+
+class Shares(Struct, frozen=True, kw_only=True):
+    """The grants in force that the agent gave, and those that it was given."""
+
+    scope: Scope
+
+
+Write: TypeAlias = Remember | Forget | Merge | Expire | Undo | Share | Unshare
 """The requests that change memory; each can demand a review and give its reasoning."""
 
 Request: TypeAlias = (
@@ -253,4 +284,7 @@ Request: TypeAlias = (
     | History
     | Undo
     | Changes
+    | Share
+    | Unshare
+    | Shares
 )

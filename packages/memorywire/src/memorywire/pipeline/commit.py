@@ -51,6 +51,7 @@ from memorywire.pipeline.plan import (
     build_staged,
     entry_about,
     entry_of,
+    list_loans,
     summarize_effect,
 )
 from memorywire.pipeline.review import find_similar, move_proposal
@@ -177,6 +178,8 @@ async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Contex
         act = Act(entries=(build_entry(change, "committed", actor, details),))
         if judgement.learned:
             act = replace(act, ruled=((change.scope, judgement.rule, change.id),))
+        if change.operation == "share":
+            act = replace(act, loans=list_loans(change))
         if change.erase:
             erased_ids = tuple([(change.scope, id) for id in change.erase])
             act = replace(act, erased=erased_ids, unsaid=await find_retractions(change, context))

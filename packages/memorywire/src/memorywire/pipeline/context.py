@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memorywire.journal.acts import Words
+from memorywire.journal.acts import Loan, Words
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.governance import GovernanceClient
@@ -176,6 +176,7 @@ class Rulebook:
         self._journal = journal
         self._clock = clock
         self._policies: dict[str, tuple[int, Policy]] = {}
+        self._loans: dict[str, tuple[int, Sequence[Loan]]] = {}
         self._reading = asyncio.Lock()
 
     async def policy(self, tenant: str) -> Policy:
@@ -202,9 +203,21 @@ class Rulebook:
         self._policies[tenant] = (now, policy)
         return policy
 
+    async def list_loans(self, tenant: str) -> Sequence[Loan]:
+        """Who was ever lent something: borrower, lender and grant. Whether it is in force, the grant says."""
+        read_at, loans = self._loans.get(tenant, (0, None))
+        now = self._clock()
+        if loans is None or not 0 <= now - read_at < _FRESH_MS:
+            loans = await self._journal.list_loans(tenant)
+            if len(self._loans) >= _MOST_TENANTS:
+                self._loans.clear()
+            self._loans[tenant] = (now, loans)
+        return loans
+
     def forget(self) -> None:
         """Read again what is in force, because this process changed it."""
         self._policies.clear()
+        self._loans.clear()
 
 
 def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
@@ -330,6 +343,10 @@ class NamelessVectors:
                 self._vectors.popitem(last=False)
 
 
+LENDING = frozenset({"recall", "context", "profile"})
+"""The operations that also read what other agents lend."""
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
@@ -385,6 +402,12 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.governance is not None and bool(
             (await self.governance.rulebook.policy(tenant)).redactions
         )
+
+    async def finds_loans(self, scope: Scope) -> bool:
+        """Whether another agent ever lent something to this one, and the operation reads that."""
+        if self.governance is None or self.operation not in LENDING:
+            return False
+        return scope.agent in [row[0] for row in await self.governance.rulebook.list_loans(scope.tenant)]
 
     def without_secrets(self, text: str | None) -> str | None:
         """What somebody says beside a memory (a reason, a note), as it may be written down."""

@@ -24,13 +24,24 @@ from memorywire.model.proposal import (
     people_behind,
 )
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.model.requests import Expire, Forget, Merge, Remember, Request, Strategy, Undo
+from memorywire.model.requests import (
+    Expire,
+    Forget,
+    Merge,
+    Remember,
+    Request,
+    Share,
+    Strategy,
+    Undo,
+    Unshare,
+)
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import plan_expire, plan_forget
 from memorywire.pipeline.merge import merged_record, plan_merge
-from memorywire.pipeline.plan import CommitResult, entry_about, entry_of, summarize_effect
+from memorywire.pipeline.plan import CommitResult, entry_about, entry_of, list_loans, summarize_effect
 from memorywire.pipeline.remember import RememberPlan, plan_remember, sanitize
 from memorywire.pipeline.review import find, move_proposal, seen_digest
+from memorywire.pipeline.share import plan_share, plan_unshare
 from memorywire.pipeline.transaction import Transaction, find_retractions
 from memorywire.pipeline.undo import build_reversal, plan_undo
 
@@ -63,6 +74,10 @@ async def _plan_change(request: Request, context: Context) -> Change | None:
             plan = await plan_merge(request, context)
         case Undo():
             plan = await plan_undo(request, context)
+        case Share():
+            plan = await plan_share(request, context)
+        case Unshare():
+            plan = await plan_unshare(request, context)
         case _:
             return None
     change = plan.change
@@ -319,9 +334,12 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await find_retractions(change, context),
             accepted=await context.require_governance().rejected.accepting(proposals),
+            loans=list_loans(change),
         )
         result = await Transaction(context).commit_one(change, act)
         context.require_governance().rejected.forget()
+        if act.loans:
+            context.require_governance().rulebook.forget()
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, context)
         raise Conflict(

@@ -59,14 +59,7 @@ async def balance(
     untrusted_hits = _unique(
         candidate for admission in admissions for candidate in admission.admitted if _is_untrusted(candidate)
     )
-    discounted_hits = [
-        replace(
-            candidate,
-            score=min(compute_share(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE),
-            signals={**candidate.signals, "untrusted": EVIDENCE_SHARE},
-        )
-        for candidate in untrusted_hits
-    ]
+    discounted_hits = list(map(discount, untrusted_hits))
     hits, left_out = _limit_sources(trusted_hits.admitted, discounted_hits, limit)
     verdicts = [trusted_hits.verdict, *(one.verdict for one in admissions if has_untrusted(one.admitted))]
     return Balanced(
@@ -82,6 +75,12 @@ async def balance(
         ),
         left_out=tuple(left_out),
     )
+
+
+def discount(candidate: Scored) -> Scored:
+    """The untrusted candidate, as it counts beside those that are trusted."""
+    score = min(compute_share(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE)
+    return replace(candidate, score=score, signals={**candidate.signals, "untrusted": EVIDENCE_SHARE})
 
 
 async def _search_others(

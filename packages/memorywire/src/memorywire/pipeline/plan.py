@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.journal.acts import Loan
 from memorywire.journal.entries import Entry, contents_of, digests_beside
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.grant import MARK, is_grant
 from memorywire.model.kv import size_of
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
@@ -101,6 +103,15 @@ def count_memories(change: Change) -> int:
     return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
 
 
+def list_loans(change: Change) -> tuple[Loan, ...]:
+    """The grants that the change gives, for the journal."""
+    return tuple(
+        (put.record.metadata[MARK]["borrower"], put.record.scope.agent, put.record.id)
+        for put in change.put
+        if is_grant(put.record)
+    )
+
+
 def summarize_effect(change: Change) -> object:
     """A value that is equal for changes with the same effect, whenever they were planned."""
     puts = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
@@ -154,6 +165,8 @@ def build_entry(change: Change, kind: str, actor: str, details: dict[str, Json])
             details["into"] = into
     if change.erase:
         details["erased"] = list(change.erase)
+    if change.operation == "share":
+        details["borrower"] = change.put[0].record.metadata[MARK]["borrower"]
     if change.undoes is not None:
         details["undoes"] = change.undoes
     if (change.about, change.key, change.reason, change.fingerprint) != (None, None, None, None):

@@ -24,7 +24,7 @@ from memorywire.model.oversight import (
     RecallSummary,
     Why,
 )
-from memorywire.model.proposal import ORIGIN, Reach, RecallNote
+from memorywire.model.proposal import LENT, ORIGIN, Reach, RecallNote
 from memorywire.model.query import Where
 from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
@@ -219,13 +219,18 @@ async def why(request: Why, context: Context) -> Reasons:
     """What the recall handed out; every reason why it cannot be told has the same answer."""
     note = await recall_in_reach(request.reach, request.recall_id, context)
     agent = Scope(agent=note.scope.agent, tenant=note.scope.tenant)
+    lent: Mapping[str, Given] = {}
+    if note.details is not None and LENT in note.details:
+        from memorywire.pipeline.share import read_lent  # few agents are lent anything
+
+        lent = await read_lent(agent, note, context)
     return Reasons(
         recall_id=note.id,
         scope=note.scope,
         at=note.at,
         caller=note.caller,
         verdict=note.verdict,
-        results=tuple([await _read_version(agent, *hit, context) for hit in note.hits]),
+        results=tuple([lent.get(hit[0]) or await _read_version(agent, *hit, context) for hit in note.hits]),
         query=note.query or None,
         as_of=None if note.details is None else note.details.get("as_of"),
         **note.origin,

@@ -17,7 +17,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import ApprovalPending, Refused
-from memorywire.model.proposal import ORIGIN, Proposal, RecallNote, State
+from memorywire.model.proposal import LENT, ORIGIN, Proposal, RecallNote, State
 from memorywire.model.query import (
     DAMAGED_VECTORS,
     EVERYTHING,
@@ -29,7 +29,7 @@ from memorywire.model.query import (
     Where,
     owned_by,
 )
-from memorywire.model.record import RECALLABLE, Json, Scope, Standing
+from memorywire.model.record import RECALLABLE, Json, Record, Scope, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, Owners, RankWeights, Recall
 from memorywire.pipeline.candidates import (
     MEASURED,
@@ -117,7 +117,9 @@ def log_recall(
     """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
     if context.governance is None:
         return
-    governance = context.governance
+    governance, details = context.governance, _describe_origin(request, context)
+    if lent := {hit.record.id: hit.lender for hit in hits if hit.lender is not None}:
+        details[LENT] = lent
     note = RecallNote(
         id=id,
         at=context.clock(),
@@ -126,7 +128,7 @@ def log_recall(
         query=query,
         verdict=verdict.value,
         hits=tuple([(hit.record.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
-        details=_describe_origin(request, context) or None,
+        details=details or None,
     )
     governance.journal.note_recall(note)
     governance.budget.spend(note)
@@ -213,6 +215,11 @@ def pool(request: Recall, spare: int) -> int:
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if _reorders(request) else request.k + spare
 
 
+def find_pool(request: Recall) -> int:
+    """How many candidates to fetch for a recall, with some for the near misses."""
+    return pool(request, _NEAR_MISSES)
+
+
 def enough(
     request: Recall, choosing: Choosing, level: Callable[[float, Mapping[str, float], bool], float]
 ) -> Enough | None:
@@ -268,7 +275,7 @@ async def _find_repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedd
 
 _NEAR_MISSES = 5
 
-_Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
+Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
 
 
 async def recall(request: Recall, context: Context, choosing: Choosing = choose) -> Recalled:
@@ -287,12 +294,18 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     if request.hops:
         result = await add_neighbours(result, request, query, context)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
-    balanced = await _balance(result, query, request, context, admitting)
+    balanced = await balance_sources(result, query, request, context, admitting)
     result, admission = balanced.asked, balanced.admission
     if request.hops:
         admission = replace(
             admission, admitted=await raise_linked(admission.admitted, request, query, context)
         )
+    if await context.finds_loans(request.scope):
+        from memorywire.pipeline.share import add_lent  # few agents are lent anything
+
+        balanced = replace(balanced, admission=admission)
+        balanced = await add_lent(balanced, request, started, admitting, context)
+        result, admission = balanced.asked, balanced.admission
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
     signals = {
         "aside": len(query.boilerplate),
@@ -302,11 +315,13 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     explanation = (
         {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
     )
-    hits = tuple([_build_hit(scored, chosen, result, explanation) for scored in chosen.hits])
+    agent = request.scope.agent
+    hits = tuple([_build_hit(scored, chosen, result, explanation, agent) for scored in chosen.hits])
     if await context.redacts(request.scope.tenant):
         hits = await _redact(hits, request, context)
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
-        await context.store.touch(query.where.scope, [hit.record.id for hit in hits], started)
+        own = [hit.record.id for hit in hits if hit.lender is None]
+        await context.store.touch(query.where.scope, own, started)
     log_recall(recall_id, noted, request, hits, admission.verdict, context)
     if request.sign and hits:
         hits = await _sign(hits, recall_id, context)
@@ -355,7 +370,7 @@ async def _search_linked(query: Query, request: Recall, limit: int, context: Con
     return await add_neighbours(result, request, query, context) if request.hops else result
 
 
-async def _admit(result: SearchResult, request: Recall, context: Context, admitting: _Admitting) -> Admission:
+async def _admit(result: SearchResult, request: Recall, context: Context, admitting: Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
     candidates = result.candidates
     if request.rank is not None and (request.rank.frequency > 0 or request.explain):
@@ -366,8 +381,8 @@ async def _admit(result: SearchResult, request: Recall, context: Context, admitt
     return admission
 
 
-async def _balance(
-    result: SearchResult, query: Query, request: Recall, context: Context, admitting: _Admitting
+async def balance_sources(
+    result: SearchResult, query: Query, request: Recall, context: Context, admitting: Admitting
 ) -> Balanced:
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
     if context.governance is None or not has_untrusted(result.candidates):
@@ -431,18 +446,24 @@ def _count_outcomes(result: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome,
 
 
 def _build_hit(
-    scored: Scored, chosen: Chosen, result: SearchResult, explanation: dict[str, float] | None
+    scored: Scored, chosen: Chosen, result: SearchResult, explanation: dict[str, float] | None, agent: str
 ) -> Hit:
     """`said` are the signals of the question, the same for every hit, if they are to be explained."""
     return Hit(
         record=scored.record,
         score=scored.score,
+        lender=find_lender(scored.record, agent),
         stores=result.stores(scored.record.id),
         supporting=chosen.supporting.get(scored.record.id, ()),
         signals=None
         if explanation is None
         else {**scored.signals, **explanation, **result.ranks(scored.record.id)},
     )
+
+
+def find_lender(record: Record, agent: str) -> str | None:
+    """The agent that lends the memory to this one; None for its own."""
+    return None if record.scope.agent == agent else record.scope.agent
 
 
 def _list_near_misses(

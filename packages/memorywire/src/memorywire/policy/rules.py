@@ -53,6 +53,8 @@ class Operation(StrEnum):
     MERGE = "merge"
     EXPIRE = "expire"
     UNDO = "undo"
+    SHARE = "share"
+    UNSHARE = "unshare"
 
 
 class Condition(Struct, frozen=True, kw_only=True, dict=True):

@@ -14,12 +14,14 @@ from memorywire.model.answers import (
     ContextBlock,
     Expired,
     Forgotten,
+    Grants,
     Hit,
     Merged,
     Page,
     Profile,
     Recalled,
     Remembered,
+    Shared,
     Undone,
 )
 from memorywire.model.capabilities import Capabilities, openwop, probe
@@ -27,7 +29,7 @@ from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.governance import ReviewRequest
-from memorywire.model.kv import MARK as KEYED
+from memorywire.model.grant import RESERVED
 from memorywire.model.label import Kind
 from memorywire.model.oversight import (
     ActivateRule,
@@ -90,8 +92,11 @@ from memorywire.model.requests import (
     Recall,
     Remember,
     Request,
+    Share,
+    Shares,
     Strategy,
     Undo,
+    Unshare,
     Write,
 )
 from memorywire.wire import spec, strict
@@ -124,6 +129,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "history": Operation(History, Chain),
     "undo": Operation(Undo, Undone),
     "changes": Operation(Changes, ChangeLog),
+    "share": Operation(Share, Shared),
+    "unshare": Operation(Unshare, Shared),
+    "shares": Operation(Shares, Grants),
     "capabilities": Operation(None, Capabilities),
     "proposals": Operation(Inbox, ProposalPage, oversight=True),
     "proposal": Operation(Examine, Reviewed, oversight=True),
@@ -196,7 +204,7 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
     """
     try:
         convert(payload, _PLAIN[operation])
-        is_usual = KEYED not in payload.get("metadata", ())
+        is_usual = RESERVED.isdisjoint(payload.get("metadata", ()))
     except (KeyError, ValidationError, UnicodeEncodeError):
         is_usual = False
     if is_usual:
@@ -447,6 +455,8 @@ def _encode_hit(hit: Hit) -> dict[str, Json]:
         "source_store": hit.stores[0],
         "stores": list(hit.stores),
     }
+    if hit.lender is not None:
+        document["lender"] = hit.lender
     if hit.signed is not None:
         document["signed"] = _encode_fields(hit.signed)
     if hit.signals is not None:

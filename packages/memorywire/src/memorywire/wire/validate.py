@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, UnknownOperation
+from memorywire.model.grant import MARK as GRANT
+from memorywire.model.grant import is_mark as is_grant_mark
 from memorywire.model.kv import MARK, is_mark
 from memorywire.model.query import Operator
 from memorywire.model.record import Json
@@ -58,12 +60,16 @@ def check(operation: str, payload: Json) -> None:
     faults = spec.shape(name).faults(payload)
     if faults:
         raise problem_of(faults, spec.schema(name))
-    if operation == "remember" and "metadata" in payload and is_mark(payload["metadata"].get(MARK)):
-        raise InvalidRequest(
-            f"metadata.{MARK} is reserved for key-value entries",
-            field=f"metadata.{MARK}",
-            fix="set the key, or give the metadata another name",
-        )
+    if operation == "remember" and "metadata" in payload:
+        _refuse_marks(payload["metadata"])
+
+
+def _refuse_marks(metadata: Json) -> None:
+    marks = ((MARK, is_mark, "key-value entries", "set the key"), (GRANT, is_grant_mark, "grants", "share"))
+    for name, is_reserved, owner, fix in marks:
+        if is_reserved(metadata.get(name)):
+            field, fix = f"metadata.{name}", f"{fix}, or give the metadata another name"
+            raise InvalidRequest(f"{field} is reserved for {owner}", field=field, fix=fix)
 
 
 def check_query(query: Json) -> None:

@@ -22,7 +22,7 @@ from memorywire_server.http.requests import parameters_of
 
 _PAGE = 50
 _SHOWN_MEMORIES = 10
-OPERATIONS = "remember recall forget merge expire undo dream feedback rules operator".split()
+OPERATIONS = "remember recall forget merge expire undo share unshare dream feedback rules operator".split()
 
 
 async def activity(page: Page) -> Response:

@@ -126,7 +126,28 @@ async def agents(page: Page) -> Response:
     )
 
 
+async def shares(page: Page) -> Response:
+    """What an agent lends, and what is lent to it."""
+    known = (await page.call("agents"))["items"]
+    agent = page.choose(known)
+    grants = [] if agent is None else (await page.call("shares", agent_id=agent))["items"]
+    return await page.show("shares.html", agents=known, agent=agent, grants=grants)
+
+
+async def revoke_share(page: Page, form: Form) -> Response:
+    """Revoke a grant; that is a change, and can be undone."""
+    agent = form.text("agent")
+    receipt = await page.call("unshare", agent_id=agent, share_id=form.text("share"))
+    undo = {"change_id": receipt["change_id"], "agent_id": agent} if "change_id" in receipt else None
+    text = "Revoked." if receipt["status"] == "committed" else f"The revocation is {receipt['status']}."
+    return page.go(form.get("back") or page.link("/shares", agent=agent), Note(text=text, undo=undo))
+
+
 AGENTS = PageGroup(
-    views=(View(path="/agents", look=agents),),
+    views=(
+        View(path="/agents", look=agents),
+        View(path="/shares", look=shares, of_agent=True),
+        View(path="/shares/revoke", do=revoke_share),
+    ),
     section=Section(path="/agents", title="Agents", right=Right.READ),
 )

@@ -142,6 +142,12 @@ SELECT number, at, by, rules, tenant FROM edition WHERE tenant = :tenant ORDER B
 INSERT INTO ruled (rule, change, tenant, agent, user) VALUES (:rule, :change, :tenant, :agent, :user)
 ON CONFLICT DO NOTHING;
 
+-- name: add_loan
+INSERT INTO loan (tenant, borrower, lender, id) VALUES (:tenant, :borrower, :lender, :id) ON CONFLICT DO NOTHING;
+
+-- name: loans
+SELECT borrower, lender, id FROM loan WHERE tenant = :tenant ORDER BY borrower, lender, id;
+
 -- name: ruled_changes
 SELECT tenant, agent, user, change FROM ruled WHERE tenant = :tenant AND rule = :rule ORDER BY change DESC;
 
@@ -152,7 +158,8 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: erase_queries
 UPDATE recalled SET query = NULL, details = NULL
-WHERE tenant = :tenant AND agent = :agent AND instr(hits, :quoted);
+WHERE tenant = :tenant AND instr(hits, :quoted)
+  AND agent IN (SELECT :agent UNION ALL SELECT borrower FROM loan WHERE tenant = :tenant AND lender = :agent);
 
 -- name: old_queries
 SELECT count(*) FROM (SELECT 1 FROM recalled WHERE query IS NOT NULL AND at < :before LIMIT 1);

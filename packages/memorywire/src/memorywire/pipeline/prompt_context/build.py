@@ -21,7 +21,13 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice, build_candidate, choose_lines
 from memorywire.pipeline.prompt_context.score import find_reader, find_vectors, is_related, score_memories
 from memorywire.pipeline.prompt_context.task import Task, read_task
-from memorywire.pipeline.recall import build_query, check_permission, log_recall, redact_query
+from memorywire.pipeline.recall import (
+    build_query,
+    check_permission,
+    find_lender,
+    log_recall,
+    redact_query,
+)
 from memorywire.pipeline.redact import drop_redacted
 from memorywire.search.render import render_lines
 from memorywire.search.text import terms
@@ -74,6 +80,10 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     hits, others, turns = [
         await drop_redacted(_keep_own(records, request.scope), request.scope, context) for records in several
     ]
+    if await context.finds_loans(request.scope):
+        from memorywire.pipeline.share import find_near  # few agents are lent anything
+
+        hits += await find_near(recall, context)
     candidates = await _score(task, vector, hits, others, context)
     choices = choose_lines(task, candidates, turns)
     budget = _choose_budget(request, choices, task)
@@ -193,6 +203,7 @@ def _build_block(
                 score=round(one.score, 6),
                 kind=None if one.label is None else one.label.kind.value,
                 slot=None if one.label is None else one.label.slot,
+                lender=find_lender(one.record, request.scope.agent),
             )
             for one in choices
         ),
@@ -201,8 +212,12 @@ def _build_block(
 
 async def _record(block: ContextBlock, recall: Recall, choices: Sequence[Choice], context: Context) -> None:
     """Log what is handed out, as a recall does, so that `why` can tell it and the budget counts it."""
-    hits = [Hit(record=one.record, score=one.score, stores=context.names) for one in choices]
+    lenders = [find_lender(one.record, recall.scope.agent) for one in choices]
+    hits = [
+        Hit(record=one.record, score=one.score, stores=context.names, lender=lender)
+        for one, lender in zip(choices, lenders, strict=True)
+    ]
     if isinstance(context.store, Tracker) and hits and Feature.RECALL_TRACKING in context.store.features:
-        agent = replace(recall.scope, user=None)  # memories that belong to no user are used as well
-        await context.store.touch(agent, [hit.id for hit in hits], context.clock())
+        scope = replace(recall.scope, user=None)  # memories that belong to no user are used as well
+        await context.store.touch(scope, [hit.id for hit in hits if hit.lender is None], context.clock())
     log_recall(block.recall_id, redact_query(recall, context), recall, hits, block.verdict, context)

@@ -23,14 +23,20 @@ async def read_profile(request: ReadProfile, context: Context) -> Profile:
     groups: dict[tuple[str, str | None, str], list[tuple[Record, Label]]] = {}
     unsorted = 0
     every = [record async for record in context.all_matching(where)]
-    for record in await drop_redacted(every, request.scope, context):
+    records = await drop_redacted(every, request.scope, context)
+    if await context.finds_loans(request.scope):
+        from memorywire.pipeline.share import open_loans  # few agents are lent anything
+
+        for loan in await open_loans(request.scope, context):
+            records += await loan.find(where)
+    for record in records:
         label = read_label(record)
         if label is None or label.slot is None:
             unsorted += 1
         else:
             groups.setdefault((label.kind.value, label.subject, label.slot), []).append((record, label))
     slots = [
-        await _build_slot(key, members, now, context)
+        await _build_slot(key, members, now, context, request.scope.agent)
         for key, members in sorted(
             groups.items(), key=lambda item: (item[0][0], item[0][1] or "", item[0][2])
         )
@@ -45,7 +51,11 @@ def _build_where(scope: Scope, now: int) -> Where:
 
 
 async def _build_slot(
-    key: tuple[str, str | None, str], members: Sequence[tuple[Record, Label]], now: int, context: Context
+    key: tuple[str, str | None, str],
+    members: Sequence[tuple[Record, Label]],
+    now: int,
+    context: Context,
+    agent: str,
 ) -> Slot:
     kind, subject, slot = key
     newest = sorted(members, key=lambda one: (one[0].moment, one[0].id), reverse=True)
@@ -55,9 +65,9 @@ async def _build_slot(
         kind=kind,
         subject=subject,
         slot=slot,
-        values=tuple(_build_value(record, label, now) for record, label in newest),
+        values=tuple(_build_value(record, label, now, agent) for record, label in newest),
         conflict=slot in SINGLE and (len(affirmed) > 1 or not affirmed.isdisjoint(denied)),
-        history=await _read_history([record for record, _ in newest], slot, context),
+        history=await _read_history([one for one, _ in newest if one.scope.agent == agent], slot, context),
     )
 
 
@@ -65,7 +75,7 @@ def _fold(record: Record, label: Label) -> str:
     return " ".join((label.value or record.words).casefold().split())
 
 
-def _build_value(record: Record, label: Label, now: int) -> SlotValue:
+def _build_value(record: Record, label: Label, now: int, agent: str) -> SlotValue:
     return SlotValue(
         id=record.id,
         version=record.version,
@@ -76,6 +86,7 @@ def _build_value(record: Record, label: Label, now: int) -> SlotValue:
         source=record.source,
         trust=record.trust.value,
         pinned=is_pinned(record),
+        lender=None if record.scope.agent == agent else record.scope.agent,
     )
 
 

@@ -1,0 +1,38 @@
+"""The mark of a grant: a record of the lender that says which memories another agent may recall."""
+
+from collections.abc import Mapping
+
+from memorywire.model.answers import Grant
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.record import Json, MemoryType, Record
+
+MARK = "share"
+"""Under this name the metadata of a record says that it is a grant, to whom, and of what."""
+
+RESERVED = frozenset({MARK, KEYED})
+"""The names in the metadata of a memory under which a mark is not a caller's to write."""
+
+
+def is_mark(mark: Json) -> bool:
+    """Whether this is the mark of a grant; users may keep other values under that name."""
+    return isinstance(mark, Mapping) and isinstance(mark.get("borrower"), str)
+
+
+def is_grant(record: Record) -> bool:
+    return is_mark(record.metadata.get(MARK))
+
+
+def read_grant(record: Record) -> Grant:
+    """The grant that a record keeps."""
+    mark = record.metadata[MARK]
+    return Grant(
+        share_id=record.id,
+        agent_id=record.scope.agent,
+        borrower=mark["borrower"],
+        created_at=record.created_at,
+        user_id=record.scope.user,
+        ids=tuple(mark.get("ids", ())),
+        types=tuple(map(MemoryType, mark.get("types", ()))),
+        tags=tuple(mark.get("tags", ())),
+        expires_at=record.expires_at,
+    )
