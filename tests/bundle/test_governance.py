@@ -111,7 +111,7 @@ def test_a_ledger_that_was_altered_is_refused_unless_it_is_left_out(tmp_path: Pa
     resealed(path, alter)
 
     async def story(memory: Memory, context: Context) -> None:
-        with pytest.raises(InvalidRequest, match="does not hold: entry") as caught:
+        with pytest.raises(InvalidRequest, match="is not valid: entry") as caught:
             await imported(path, context)
         assert "--without-ledger" in str(caught.value.fix)
         assert (await memory.list()).total == 0

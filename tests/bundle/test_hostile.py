@@ -70,17 +70,17 @@ def _a_ledger_that_is_none(lines: Lines) -> None:
 
 
 HOSTILE: tuple[tuple[Callable[[Lines], None], str], ...] = (
-    (_a_version_of_tomorrow, "is of version 2, this release reads 1"),
+    (_a_version_of_tomorrow, "has version 2; this release reads 1"),
     (_a_change_without_a_moment, "line 2 is not a valid change"),
     (_a_memory_whose_moment_is_text, "put/0/record/created_at"),
     (_a_field_that_nobody_knows, "line 2 is not a valid change"),
     (_a_change_twice, "has change .* for the second time"),
     (_a_version_twice, "has version 1 of memory .* for the second time"),
-    (_a_line_of_no_kind, "no kind of a bundle"),
-    (_a_line_without_a_kind, "no kind of a bundle"),
+    (_a_line_of_no_kind, "an unknown kind of line"),
+    (_a_line_without_a_kind, "an unknown kind of line"),
     (_a_proposal_that_is_none, "an unreadable proposal"),
     (_rules_that_are_none, "verdict|perhaps"),
-    (_a_ledger_that_is_none, "the ledger in the bundle does not hold"),
+    (_a_ledger_that_is_none, "the ledger in the bundle is not valid"),
 )
 
 

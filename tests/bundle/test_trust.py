@@ -94,7 +94,7 @@ def test_a_bundle_that_was_written_anew_is_unsigned_and_a_moved_signature_is_ref
         answer = await imported(path, context, trusted=False)
         assert (answer["signed_by"], answer["trusted"]) == (None, False)
         path.write_bytes(path.read_bytes() + signature)
-        with pytest.raises(InvalidRequest, match="signature of the bundle does not hold"):
+        with pytest.raises(InvalidRequest, match="signature of the bundle is not valid"):
             await imported(path, context, trusted=True)
 
     on(f"sqlite:///{tmp_path}/from.db", story, policy="balanced")

@@ -282,8 +282,11 @@ def test_what_there_is_to_choose_from_is_no_error(shell: Shell) -> None:
         (("undo", "none"), "no change none here (CHANGE)\n  fix: see: memorywire changes"),
         (("context", "--messages", "tea"), "PROMPT is not JSON"),
         (("context", "--messages", "[]"), "PROMPT is not a list of messages\n  fix: with --messages give"),
-        (("review", "approve", "none"), "no such proposal here (PROPOSAL)"),
-        (("operator", "add", "ana", "--role", "admin", "--expires", "1"), "that moment is past (--expires)"),
+        (("review", "approve", "none"), "there is no such proposal (PROPOSAL)"),
+        (
+            ("operator", "add", "ana", "--role", "admin", "--expires", "1"),
+            "that time is in the past (--expires)",
+        ),
         (("import", "none.txt"), "there is no file none.txt (FILE)"),
         (("reembed", "--to", "none-such"), "(--to)"),
         (("conformance", "none:"), "the store is not a URL"),

@@ -89,7 +89,7 @@ def test_what_would_have_to_be_kept_is_refused_with_a_way_out(shell: Shell):
     *writing, listed = refused
     for done in writing:
         assert (done.code, done.problem["code"]) == (4, "store_unavailable")
-        assert "cannot be written" in done.problem["detail"]
+        assert "is read-only" in done.problem["detail"]
         assert "memorywire backup" in done.problem["fix"]
     assert [item["content"] for item in listed.json["items"]] == ["tea"]
     assert listed.err == ""

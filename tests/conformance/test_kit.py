@@ -218,5 +218,5 @@ def test_a_report_reads_the_same_in_every_form() -> None:
 
 
 def test_a_check_nobody_knows_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="no check has such a name"):
+    with pytest.raises(InvalidRequest, match="there is no such check"):
         asyncio.run(examine_url("memory://", seed=1, checks=("nonsense",)))

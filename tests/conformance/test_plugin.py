@@ -63,10 +63,10 @@ def memorywire_url():
 
 
 def test_without_a_url_it_says_what_is_missing(tmp_path: Path) -> None:
-    assert "say which store" in _pytest(tmp_path, "-k", "another_agent_sees")
+    assert "name the store" in _pytest(tmp_path, "-k", "another_agent_sees")
 
 
 def test_a_store_that_nobody_opens_is_one_usage_error(tmp_path: Path) -> None:
     said = _pytest(tmp_path, "--memorywire-url", "foo://")
-    assert said.startswith("ERROR: --memorywire-url: no store is known for the scheme foo; use one of: ")
+    assert said.startswith("ERROR: --memorywire-url: no store has the URL scheme foo; use one of: ")
     assert len(said.strip().splitlines()) == 1

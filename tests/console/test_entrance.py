@@ -218,7 +218,7 @@ def test_nobody_goes_to_a_tenant_that_is_not_theirs(stage: Stage, browser: Brows
         assert page.locator("#whose option").all_inner_texts() == ["acme", "beta"]
         page.evaluate("document.querySelector('#whose option:not([selected])').textContent = 'default'")
         page.locator("#whose").select_option("default")
-        page.get_by_role("status").get_by_text("this tenant is not yours").wait_for()
+        page.get_by_role("status").get_by_text("your token does not cover this tenant").wait_for()
         assert page.locator("#whose").input_value() == "acme"
 
 

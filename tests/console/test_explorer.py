@@ -94,7 +94,7 @@ def test_a_bulk_change_that_a_rule_holds_is_not_made(stage: Stage, browser: Brow
         for box in page.locator("#rows").get_by_role("checkbox").all():
             box.check()
         page.get_by_role("button", name="Pin", exact=True).click()
-        shows(page.locator("#notes"), "careful stands against")
+        shows(page.locator("#notes"), "careful blocks")
     assert "fact" not in stage.call("get", agent_id="a", id="boiler")["metadata"]
 
 

@@ -258,7 +258,7 @@ def test_a_plan_that_memory_has_overtaken_is_told_and_shown_anew(stage: Stage, b
         page = visit.open(f"{stage.url}/inbox")
         stage.call("remember", agent_id="a", type="semantic", content="Closed", id=first["id"], if_version=1)
         page.keyboard.press("a")
-        _note(page, "memory has moved since this was planned")
+        _note(page, "memory has changed since this was planned")
         expect(page.locator("#detail")).to_contain_text("It can only be rejected")
         expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
@@ -362,7 +362,7 @@ def test_a_note_belongs_to_the_page_after_the_action_and_to_no_other(four: Stage
     assert "Undone." in get(post("/console/undo", note=undo))
     assert len(_waiting(four)) == 3
     assert 'class="note' not in get(second)
-    assert "there is nothing to undo any more" in get(post("/console/undo", note=undo))
+    assert "there is nothing left to undo" in get(post("/console/undo", note=undo))
 
 
 def test_a_note_follows_every_redirect(stage: Stage):
@@ -376,7 +376,7 @@ def test_a_note_follows_every_redirect(stage: Stage):
     reply = client.send("GET", path, headers={"Cookie": cookie})
     assert reply.status == 303
     landing = client.send("GET", reply.headers["location"], headers={"Cookie": cookie})
-    assert b"there is nothing to undo any more" in landing.body
+    assert b"there is nothing left to undo" in landing.body
 
 
 def test_the_inbox_counts_the_reviewers_who_approved(stage: Stage, browser: Browser):

@@ -30,7 +30,7 @@ def test_who_looks_after_several_agents_chooses_one_of_theirs(stage: Stage, brow
         page = visit.open(f"{stage.url}/activity")
         assert page.locator(".choices a").count() == 2
         page = visit.open(f"{stage.url}/inbox?agent=office")
-        assert "this agent is not yours" in page.locator("main").inner_text()
+        assert "your token does not cover this agent" in page.locator("main").inner_text()
 
 
 def test_who_looks_after_one_agent_need_not_choose(stage: Stage, browser: Browser) -> None:
@@ -70,7 +70,7 @@ def test_a_correction_of_what_was_changed_meanwhile_is_not_made(stage: Stage, br
         page.get_by_text("Correct…").click()
         page.get_by_label("Corrected content").fill("Ana lives in Linz.")
         page.get_by_role("button", name="Save correction").click()
-        page.get_by_text("it was changed meanwhile").wait_for()
+        page.get_by_text("it has changed since you opened it").wait_for()
     assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Wels."
 
 

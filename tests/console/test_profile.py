@@ -142,7 +142,7 @@ def test_a_label_can_be_taken_away_and_left_to_the_reader_again(browser: Browser
         ({"kind": "nonsense"}, "nonsense is not a kind"),
         ({"kind": "plan", "slot": "Not A Slot"}, "a slot is a name in small letters"),
         ({"kind": "plan", "until": "soon"}, "until is a day"),
-        ({"kind": "plan", "version": "7"}, "it was changed meanwhile"),
+        ({"kind": "plan", "version": "7"}, "it has changed since you opened it"),
         ({}, "kind is missing"),
     ],
 )

@@ -231,7 +231,7 @@ def test_a_name_that_changes_its_mind_is_judged_again_when_it_is_used(url: str) 
     async def story(book: Backends) -> None:
         made = await book.create("t", {**_KEYED, "url": url}, "me")
         await book.bind("t", made.digest, "bot", "me")
-        with pytest.raises((StoreUnavailable, Forbidden), match="not an address out in the world"):
+        with pytest.raises((StoreUnavailable, Forbidden), match="not a public address"):
             await book.store_of(Scope(tenant="t", agent="bot"))
 
     _play(story, rules)

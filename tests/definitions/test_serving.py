@@ -198,7 +198,7 @@ def test_no_name_of_a_tenant_spells_a_key_of_our_own(far: Server, tmp_path: Path
 def test_a_host_of_our_own_that_was_not_named_is_not_asked(far: Server, tmp_path: Path) -> None:
     async def story() -> None:
         async with CliContext(f"sqlite://{tmp_path}/here.db", Rules(keys=("FAR_KEY_*",))) as cli:
-            with pytest.raises(Exception, match="not an address out in the world"):
+            with pytest.raises(Exception, match="not a public address"):
                 await cli.bind(await cli.tenant("one"), _definition(far))
 
     asyncio.run(story())

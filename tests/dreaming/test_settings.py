@@ -112,7 +112,7 @@ def test_a_command_says_that_no_model_is_asked_and_what_is_wrong_with_an_option(
     assert "summaries and procedures: off, no model is configured" in shell("dream").out
     assert shell("dream", "--keep", "rumour=3").code == 2
     wrong = shell("dream", "--model", "magic")
-    assert "no model is called that" in wrong.err
+    assert "unknown model" in wrong.err
     assert "openai+https" in wrong.err
     assert shell("serve", "--night", "25:00").code == 2
     assert shell("serve", "--promote", "0").code == 2

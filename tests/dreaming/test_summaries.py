@@ -131,7 +131,7 @@ def test_garbage_from_a_model_changes_nothing_and_it_is_asked_again() -> None:
                 model.says = lambda question, garbage=garbage: garbage
                 thought = (await dream(SCOPE, context, night(model))).document()["model"]
                 assert thought["proposed"] == []
-                assert "of no use" in thought["problem"]
+                assert "gave no usable answer" in thought["problem"]
                 assert "k-1" not in json.dumps(thought)
                 assert len(model.asked) == count
         assert await memories(context, clock) == before

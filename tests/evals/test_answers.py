@@ -165,7 +165,7 @@ def test_another_program_judge_or_right_answer_is_another_question(plan, reader,
 
 def test_what_nobody_could_judge_is_refused_before_the_first_call(plan):
     micro = replace(plan, kind=KINDS["micro"])
-    with pytest.raises(InvalidRequest, match="right answer"):
+    with pytest.raises(InvalidRequest, match="reference answer"):
         _answer(micro, _grid("cmd:/does/not/exist"))
 
 

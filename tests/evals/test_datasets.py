@@ -348,7 +348,7 @@ def test_of_several_releases_in_a_folder_the_small_haystacks_are_taken(data):
     (data / "longmemeval_oracle.json").write_text("[]", encoding="utf-8")
     assert len(load(KINDS["longmemeval"], data, split="all").case_ids) == 3
     (data / "longmemeval_s_3.json.xz").unlink()
-    with pytest.raises(InvalidRequest, match="no case of longmemeval"):
+    with pytest.raises(InvalidRequest, match="no cases of longmemeval"):
         load(KINDS["longmemeval"], data, split="all")
 
 

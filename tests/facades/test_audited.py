@@ -62,9 +62,9 @@ def test_the_log_is_of_a_span_that_a_datetime_may_say_and_never_seconds(memory):
     memory.remember("Ana likes tea")
     began = datetime.now(UTC) - timedelta(hours=1)
     assert (len(memory.audit_log(since=began)), len(memory.audit_log(until=began))) == (1, 0)
-    with pytest.raises(InvalidRequest, match="since is a moment in seconds"):
+    with pytest.raises(InvalidRequest, match="since is a time in seconds"):
         memory.audit_log(since=int(began.timestamp()))
-    with pytest.raises(InvalidRequest, match="since is a moment in seconds"):
+    with pytest.raises(InvalidRequest, match="since is a time in seconds"):
         memory.recover("web:*", since=int(began.timestamp()))
 
 

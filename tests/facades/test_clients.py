@@ -186,7 +186,7 @@ def test_events_are_followed_without_an_event_loop():
 
 @pytest.mark.parametrize("stores", [5, [5], [None], Path("memory.db"), ["memory://", Path("memory.db")]])
 def test_what_is_no_store_is_told_before_anything_is_opened(stores: Any):
-    with pytest.raises(InvalidRequest, match="a store is a URL or a Store, not") as caught:
+    with pytest.raises(InvalidRequest, match="expected a URL or a Store, not") as caught:
         BlockingMemory("a", stores)
     assert (caught.value.field, "sqlite:///" in str(caught.value.fix)) == ("stores", True)
 

@@ -218,7 +218,7 @@ def test_a_rotated_token_keeps_the_limits_of_the_one_it_replaces():
         assert new.post("/v0/forget", {"agent_id": "support-1", "ids": ["x"]}).status == 403
         clock.now = end
         assert new.get("/v0/capabilities").status == 401
-        with pytest.raises(InvalidRequest, match="has ended") as caught:
+        with pytest.raises(InvalidRequest, match="has expired") as caught:
             server.run(server.registry.rotate("short"))
         assert caught.value.field == "expires_at"
         assert server.run(server.registry.rotate("short", expires_at=end + 1)).token.expires_at == end + 1
@@ -285,14 +285,14 @@ def test_names_in_one_word_with_a_comma_are_no_list(guarded: Server):
     for field, patterns in (("tenants", ["acme,beta"]), ("agents", ["sales", "support, hr"])):
         with pytest.raises(InvalidRequest) as caught:
             guarded.operator(f"of-some-{field}", "writer", **{field: patterns})
-        assert (caught.value.field, "by itself" in str(caught.value.fix)) == (field, True)
+        assert (caught.value.field, "separately" in str(caught.value.fix)) == (field, True)
         each = [name.strip() for pattern in patterns for name in pattern.split(",")]
         assert guarded.operator(f"of-all-{field}", "writer", **{field: each})
 
 
 def test_who_is_not_let_in_learns_where_a_token_goes_and_what_may_be_wrong_with_it(guarded: Server):
     problem = guarded.client.get("/v0/capabilities").json
-    assert "ended or was revoked" in problem["detail"]
+    assert "expired or revoked" in problem["detail"]
     assert "Authorization: Bearer" in problem["fix"]
     assert "MEMORYWIRE_TOKEN" in problem["fix"]
 

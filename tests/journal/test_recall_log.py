@@ -114,7 +114,7 @@ def test_a_recall_that_cannot_be_written_down_is_not_answered(tmp_path: Path):
     for size in ("0", "60"):  # nothing fits, or half a line does
         done = process(path, f"let_files_grow_to({size})", *refused, DIE)
         first, second = done.stdout.splitlines()
-        assert first.startswith("refused: the recall cannot be written down")
+        assert first.startswith("refused: the recall cannot be recorded")
         assert recalled(path, second) == [True]
 
 

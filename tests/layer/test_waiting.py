@@ -164,7 +164,7 @@ def test_a_host_that_cannot_be_fails_like_one_that_is_away() -> None:
         seen = await until(memory, event, lambda one: one.tries > 0)
         assert (seen.state, seen.error) == (
             EventState.PENDING,
-            "the model small was of no use: UnicodeError",
+            "the model small gave no usable answer: UnicodeError",
         )
 
     play(story, reading=Reading(extractor="openai+http://b\u00fccher..example/v1?model=small"))

@@ -113,7 +113,7 @@ def test_what_was_superseded_or_blacklisted_answers_only_when_asked_for() -> Non
         ("---\nid: a\nnonsense\n---\nTea.\n", "line 3"),
         ("---\nid: a\nid: b\n---\nTea.\n", "line 3"),
         ("---\ntags: {home: [}\n---\nTea.\n", "line 2"),
-        ("---\ncreated_at: yesterday\n---\nTea.\n", "created_at is no time"),
+        ("---\ncreated_at: yesterday\n---\nTea.\n", "created_at is not a time"),
         ("---\ntype: funny\n---\nTea.\n", "type is not one of"),
         ("---\nrelevancy: 2\n---\nTea.\n", "relevancy"),
         ("---\nversion: 0\n---\nTea.\n", "version"),

@@ -70,10 +70,10 @@ SPOILT: dict[str, tuple[str, Spoil, str]] = {
         _edited("agent/one.md", "type: semantic", "type: magic"),
         r"agent/one\.md: type",
     ),
-    "markdown-twins": ("markdown", _another_with_its_id, "has the id one, which another one has too"),
+    "markdown-twins": ("markdown", _another_with_its_id, "has the id one, which another memory has too"),
     "markdown-not-utf-8": ("markdown", lambda path: _not_utf_8(path / "agent" / "one.md"), "not UTF-8"),
     "okf-moment": ("okf", _edited("agent/two.md", '"created_at": ', '"created_at": "soon", "x": '), "valid"),
-    "okf-twins": ("okf", _another_with_its_id, "has the id one, which another one has too"),
+    "okf-twins": ("okf", _another_with_its_id, "has the id one, which another memory has too"),
 }
 
 
@@ -182,8 +182,8 @@ def test_a_memory_of_ours_that_somebody_made_too_long_is_named_and_the_others_co
     async def story(memory: Memory, context: Context) -> None:
         answer = await imported(path, context)
         (problem,) = answer["problems"]
-        assert problem["detail"].startswith("memory one has ")
-        assert f"{CONTENT_CHARS_MAX} are allowed" in problem["detail"]
+        assert problem["detail"].startswith("memory one is ")
+        assert f"longer than {CONTENT_CHARS_MAX} characters" in problem["detail"]
         assert [one.id for one in (await memory.list()).items] == ["two"]
 
     on("sqlite://", story)

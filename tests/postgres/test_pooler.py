@@ -64,7 +64,7 @@ def test_a_pooler_that_keeps_prepared_statements_can_be_trusted_with_them(pooler
 def test_events_are_looked_for_where_a_pooler_announces_nothing(pooler: Server, schema: str):
     async def story() -> None:
         async with opened(through(pooler, schema)) as store:
-            with pytest.raises(StoreUnavailable, match="a pooler is in between"):
+            with pytest.raises(StoreUnavailable, match="leads to a pooler"):
                 await anext(store.database.listen("memorywire"))
 
     run(story())

@@ -138,7 +138,7 @@ def test_a_definition_in_a_text_cannot_be_joined_with_words():
             '{"name":"m","initial":"a","states":["a"],"transitions":[]}', type="procedural"
         )
         words = await memory.remember("then rest", type="procedural")
-        with pytest.raises(InvalidRequest, match="cannot be joined"):
+        with pytest.raises(InvalidRequest, match="cannot be merged"):
             await memory.merge(machine.id, [words.id], strategy="merge_content")
 
     play("memory://", story)

@@ -152,7 +152,7 @@ def test_an_address_says_which_tenant_a_token_of_several_asks_for(tmp_path: Path
 
 @pytest.mark.parametrize("url", [5, None, "", "localhost:8377", "ftp://host"])
 def test_what_is_no_address_is_a_problem_before_anything_is_asked(url: Any):
-    with pytest.raises(InvalidRequest, match="no address of another memorywire"):
+    with pytest.raises(InvalidRequest, match="not the address of a memorywire"):
         BlockingClient(url, "ana")
 
 
@@ -277,7 +277,7 @@ def test_the_doctor_examines_the_server_that_is_named(server: Server, tmp_path: 
     near = shell("doctor", "--json", "--store", "memory://", MEMORYWIRE_URL=server.client.url)
     assert (near.code, near.json["stores"][0]["url"]) == (0, "memory://")
     refused = shell("doctor", "--json", MEMORYWIRE_URL="sqlite:///x.db")
-    assert (refused.code, "no address" in refused.problem["detail"]) == (2, True)
+    assert (refused.code, "not the address" in refused.problem["detail"]) == (2, True)
 
 
 def test_a_server_is_not_told_what_time_it_is(server: Server, tmp_path: Path):

@@ -198,7 +198,7 @@ def test_nobody_there_is_unavailable():
         pass
     with pytest.raises(StoreUnavailable, match="did not answer") as caught:
         asyncio.run(open_store(gone.client.url, space=OURS))
-    assert str(caught.value.fix).startswith("is it running?")
+    assert str(caught.value.fix).startswith("start it with")
 
 
 def test_a_url_says_which_tenant_a_token_of_several_asks_for(strict_peer: Server, tmp_path: Path):
@@ -255,7 +255,7 @@ _NO_ADDRESSES = (
 
 @pytest.mark.parametrize("url", _NO_ADDRESSES)
 def test_what_is_no_address_is_refused_before_anything_is_sent(url: str):
-    with pytest.raises(InvalidRequest, match="no address"):
+    with pytest.raises(InvalidRequest, match="not the address"):
         asyncio.run(open_store(url, space=OURS))
 
 

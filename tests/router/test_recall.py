@@ -189,5 +189,5 @@ def test_a_weight_or_seal_for_a_store_that_is_not_there_is_refused() -> None:
     async def story(scene: Scene) -> None:
         await scene.memory.recall(QUERY)
 
-    with pytest.raises(InvalidRequest, match="no store is called middle"):
+    with pytest.raises(InvalidRequest, match="there is no store middle"):
         play(story, weights={"middle": 2.0})

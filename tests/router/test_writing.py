@@ -268,7 +268,7 @@ def test_several_stores_without_a_journal_are_refused() -> None:
     async def story() -> None:
         with pytest.raises(CapabilityUnsupported, match="need a journal"):
             await Memory("agent", ["memory://", "memory://"], policy=None).remember(FACTS[0])
-        with pytest.raises(InvalidRequest, match="two stores are called one"):
+        with pytest.raises(InvalidRequest, match="two stores have the name one"):
             await Memory("agent", ["memory://#one", "sqlite://#one"]).remember(FACTS[0])
         with pytest.raises(InvalidRequest, match="no write policy"):
             Memory("agent", write="most")

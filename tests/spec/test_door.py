@@ -66,7 +66,7 @@ def test_a_moment_in_seconds_is_refused_and_the_fix_says_what_to_do(
     operation: str, payload: dict[str, Any], field: str
 ) -> None:
     """Proves G-11."""
-    with pytest.raises(InvalidRequest, match=f"{field} is a moment in seconds") as caught:
+    with pytest.raises(InvalidRequest, match=f"{field} is a time in seconds") as caught:
         check(operation, payload)
     assert (caught.value.field, caught.value.fix) == (field, "multiply it by 1000")
     check(operation, payload | {field: payload[field] * 1000})

@@ -204,9 +204,9 @@ def test_a_pattern_means_what_ecmascript_means(pattern: str) -> None:
     ],
 )
 def test_a_pattern_that_is_not_translated_is_refused_when_the_schema_is_compiled(pattern: str) -> None:
-    with pytest.raises(ValueError, match="not known here"):
+    with pytest.raises(ValueError, match="not supported"):
         ALONE.of({"pattern": pattern}, HOME)
-    with pytest.raises(ValueError, match="not known here"):
+    with pytest.raises(ValueError, match="not supported"):
         ALONE.of({"patternProperties": {pattern: True}}, HOME)
 
 

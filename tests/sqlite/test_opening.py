@@ -158,7 +158,8 @@ def test_every_connection_keeps_the_promises(tmp_path: Path) -> None:
 
 def _looks_at_a_statement(db: apsw.Connection) -> list[int]:
     """How often the engine asked whether it may do what a statement says, after each of its executions:
-    it asks whenever it parses one."""
+    it asks whenever it parses one.
+    """
     asked: list[int] = []
 
     def allow(operation: int, *_: object) -> int:
@@ -230,7 +231,7 @@ def test_a_file_that_can_only_be_read_gives_what_it_has_and_takes_nothing(tmp_pa
         async with opened(path, connect=to_read) as store:
             assert await store.get(kept.scope, [kept.id]) == [kept]
             await store.touch(kept.scope, [kept.id], 1)
-            with pytest.raises(StoreUnavailable, match="cannot be written") as refusal:
+            with pytest.raises(StoreUnavailable, match="is read-only") as refusal:
                 await keep(store, a_record(a_scope()))
             assert "memorywire backup" in str(refusal.value.fix)
             assert (await store.health())["records"] == 1

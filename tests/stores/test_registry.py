@@ -121,7 +121,7 @@ def test_finding_a_built_in_store_reads_no_package_metadata() -> None:
     ("scheme", "said"),
     [
         ("nameless", "has no attribute 'open_stroe'"),
-        ("empty", "NoneType, which is no store"),
+        ("empty", "NoneType, which is not a store"),
         ("faulty", "the package of the store faulty raised KeyError in line 7 of"),
     ],
 )

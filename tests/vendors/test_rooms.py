@@ -155,7 +155,7 @@ def test_an_erased_memory_that_the_product_still_has_is_not_called_erased() -> N
         await keep(store, record)
         drawer.stuck = True
         erasing = a_change(record.scope, ending(record), erase=(record.id,))
-        with pytest.raises(StoreUnavailable, match="drawer still has what it was told to erase"):
+        with pytest.raises(StoreUnavailable, match="drawer still has the memories that were to be erased"):
             await store.write(erasing)
         drawer.stuck = False
         await store.write(erasing)

@@ -208,4 +208,4 @@ def test_a_traceback_shows_the_field_and_the_fix():
     with pytest.raises(InvalidRequest) as caught:
         validate.check("remember", {**GOOD, "tag": ["ops"]})
     shown = "".join(format_exception_only(caught.value))
-    assert shown.endswith("tag is not a field here\nfield: tag\nfix: did you mean tags?\n")
+    assert shown.endswith("unknown field tag\nfield: tag\nfix: did you mean tags?\n")

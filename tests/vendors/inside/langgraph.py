@@ -49,4 +49,4 @@ async def books_without_a_database_are_refused(folder: Path) -> None:
     for url in (f"langgraph://{folder}/books.db", "langgraph://?postgres=postgresql%3A%2F%2Flocalhost"):
         with refused(InvalidRequest, field="store") as refusals:
             await open_store(url, space=SPACE)
-        assert "go together" in refusals[0].detail
+        assert "given together" in refusals[0].detail

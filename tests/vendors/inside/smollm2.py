@@ -174,7 +174,7 @@ async def every_turn_is_kept_whatever_the_model_answers(folder: Path) -> None:
                 messages = _messages(_TALK)
                 event = await _read(memory, server, messages)
                 facts = await _check(memory, event, messages)
-                if event.state is EventState.PENDING:  # the answer was of no use: it changes nothing
+                if event.state is EventState.PENDING:  # the answer gave no usable answer: it changes nothing
                     assert facts == []
                     assert event.error
         assert any("{" not in answer or "}" not in answer for answer in server.answers), (

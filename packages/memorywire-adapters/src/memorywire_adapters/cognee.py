@@ -45,7 +45,7 @@ _FOLDER = "SYSTEM_ROOT_DIRECTORY"
 # Its vector and its graph database mark what is deleted and leave the bytes in their files.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
-# The vectors of the texts that are being kept or asked for; Cognee is told them when it wants to embed.
+# The vectors of the texts that are being kept or asked for; Cognee gets them when it wants to embed.
 _told: ContextVar[Mapping[str, list[float]]] = ContextVar("told")
 
 
@@ -53,7 +53,7 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     """The store at this URL, created if it is not there yet; its vectors are of `space`."""
     place = locate(url)
     if place.path is None:
-        raise InvalidRequest("the URL names no folder", field="store", fix="write cognee:///folder")
+        raise InvalidRequest("the URL does not name a folder", field="store", fix="write cognee:///folder")
     _refuse_what_leaks(place.path)
     place.path.mkdir(parents=True, exist_ok=True)
     # On a thread: Cognee takes seconds to load.
@@ -64,15 +64,15 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
 def _refuse_what_leaks(folder: Path) -> None:
     if os.environ.get(_ACCESS_CONTROL, "true").lower() == "false":
         raise CapabilityUnsupported(
-            "without access control Cognee searches the datasets of everybody",
+            "without access control, Cognee searches the datasets of all users",
             field="store",
             fix=f"unset {_ACCESS_CONTROL}",
         )
     if NAME in sys.modules and os.environ.get(_FOLDER) != str(folder / "system"):
         raise CapabilityUnsupported(
-            "Cognee keeps to one folder in a process, and another one is open",
+            "Cognee uses one folder per process, and another folder is open",
             field="store",
-            fix="open this folder in a process of its own",
+            fix="open this folder in a separate process",
         )
 
 
@@ -143,7 +143,7 @@ class Cognee:
             incremental_loading=True,
         )
         if "Errored" in str(runs):
-            raise StoreUnavailable("Cognee could not index what it was given", fix="see its log, then retry")
+            raise StoreUnavailable("Cognee could not index the data", fix="see its log, then retry")
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         for ref in refs:
@@ -189,7 +189,7 @@ class Cognee:
 
 
 class _Dictated:
-    """An embedding engine that is told what to answer: the vectors were made before Cognee was asked."""
+    """An embedding engine with prepared answers: the vectors were made before Cognee was asked."""
 
     model = provider = "memorywire"
     max_completion_tokens = _WHOLE

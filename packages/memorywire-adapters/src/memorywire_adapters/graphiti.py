@@ -155,7 +155,7 @@ class Graphiti:
         """What Graphiti finds in these messages, using a temporary graph, so that nothing is kept."""
         if "llm" not in self._options:
             raise CapabilityUnsupported(
-                "Graphiti has no language model to read conversations with",
+                "Graphiti has no language model to read conversations",
                 field="store",
                 fix="add ?llm=URL&model=NAME to the URL of the store",
             )

@@ -41,9 +41,9 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     place = locate(url, options=frozenset({"postgres"}))
     if (place.path is None) != ("postgres" not in place.options):
         raise InvalidRequest(
-            "a file for the books and a database for the entries go together",
+            "the sidecar file and the database must be given together",
             field="store",
-            fix="write langgraph:///books.db?postgres=DSN, or langgraph:// for one in memory",
+            fix="write langgraph:///sidecar.db?postgres=DSN, or langgraph:// for one in memory",
         )
     product = LangGraph(space)
     await answered(product, product.open(place))

@@ -45,7 +45,9 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     """The store on this server; vectors of `space` lie beside the ones Letta makes."""
     place = locate(url, options=_OPTIONS)
     if not place.host:
-        raise InvalidRequest("the URL names no server", field="store", fix="write letta://HOST:8283/folder")
+        raise InvalidRequest(
+            "the URL does not name a server", field="store", fix="write letta://HOST:8283/folder"
+        )
     if place.path is not None:
         place.path.mkdir(parents=True, exist_ok=True)
     # On a thread: its client takes a second to load.

@@ -109,7 +109,7 @@ def _llm() -> dict[str, Json]:
 
 
 class _Dictated:
-    """An embedder that is told what to answer: the vector was made before mem0 was asked."""
+    """An embedder with prepared answers: the vector was made before mem0 was asked."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension

@@ -49,7 +49,9 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     place = locate(url, options=frozenset({PREVIEW, "tls"}))
     refuse_unless_asked_for(place, NAME)
     if not place.host:
-        raise InvalidRequest("the URL names no server", field="store", fix="write mem9://HOST:PORT/folder")
+        raise InvalidRequest(
+            "the URL does not name a server", field="store", fix="write mem9://HOST:PORT/folder"
+        )
     if place.path is not None:
         place.path.mkdir(parents=True, exist_ok=True)
     books = None if place.path is None else place.path / "memorywire.db"

@@ -45,7 +45,7 @@ async def open_store(url: str, *, space: Space) -> ExtractingStore:
     """The store at this URL, created if it is not there yet; its vectors are of `space`."""
     place = locate(url, options=frozenset({"llm", "model"}))
     if place.path is None:
-        raise InvalidRequest("the URL names no folder", field="store", fix="write memos:///folder")
+        raise InvalidRequest("the URL does not name a folder", field="store", fix="write memos:///folder")
     place.path.mkdir(parents=True, exist_ok=True)
     product = MemOS(place, place.path, space)
     erases = await product.open()
@@ -83,7 +83,9 @@ class MemOS:
             self._memory = memories.MemoryFactory.from_config(made)
         except RuntimeError as error:  # as the local Qdrant says that its folder is taken
             raise StoreBusy(
-                "another process has this folder open", field="store", fix="use a Qdrant server for several"
+                "another process has this folder open",
+                field="store",
+                fix="to share it between processes, use a Qdrant server",
             ) from error
         return overwrite_what_is_deleted(self._memory.vector_db.client)
 
@@ -153,14 +155,16 @@ class MemOS:
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
         if "llm" not in self._place.options:
             raise CapabilityUnsupported(
-                "MemOS has no language model to read conversations with",
+                "MemOS has no language model to read conversations",
                 field="store",
                 fix="add ?llm=URL&model=NAME to the URL of the store",
             )
         try:
             results = await self._do(lambda memory: memory.extract([dict(message) for message in messages]))
         except KeyError as error:
-            raise StoreCorrupt("the language model did not answer in the form MemOS asks for") from error
+            raise StoreCorrupt(
+                "the language model did not answer in the format that MemOS expects"
+            ) from error
         return [str(one.memory) for one in results]
 
     async def health(self) -> Mapping[str, Json]:

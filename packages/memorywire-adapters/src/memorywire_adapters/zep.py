@@ -102,7 +102,7 @@ class Zep:
             await asyncio.sleep(_PAUSE)
             task = await self._client.task.get(task.uuid_)
         if task.status != "succeeded":
-            raise StoreUnavailable(f"Zep could not do what it had accepted: {task.status}", fix="retry")
+            raise StoreUnavailable(f"Zep accepted the task but it failed: {task.status}", fix="retry")
 
     async def _graph(self, name: str, *, make: bool = False) -> str | None:
         if name not in self._graphs:

@@ -222,7 +222,7 @@ class _Round:
             return True
         if record.version == 1:
             return False
-        # What was archived once and is active again was restored by somebody.
+        # A memory that was archived and is active again was restored by a person.
         history = await self._context.historian("promote").history(record.scope, record.id)
         return any(one.record is not None and one.record.standing is Standing.ARCHIVED for one in history)
 

@@ -88,7 +88,7 @@ class Grid(Struct, frozen=True, kw_only=True):
 class Answered(Struct, frozen=True, kw_only=True):
     """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
 
-    Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
+    `correct` is None until the answer is judged. `shown` are the refs of the memories in it.
     `memory_share` is how much of the prompt they took. `served` and `judged_by` are the models that the
     endpoints say they used.
     """
@@ -184,7 +184,7 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
         told_first += len(tellings(case)) * sum(cell.own for cell in grid.cells)
     if not answerable:
         raise InvalidRequest(
-            "no question here has a right answer to judge by", field="set", fix="take another set or data"
+            "no question has a reference answer", field="set", fix="take another set or data"
         )
     calls = 2 * judged * grid.seeds * len(grid.cells) + told_first
     if calls > grid.most_calls:
@@ -278,7 +278,7 @@ async def _answer_question(
     if given.correct is None:
         try:
             given = await _judge_answer(question, given, judge, asking.purse)
-        finally:  # an answer that nobody judged is paid for, too
+        finally:  # answers without a judgement cost money, too
             await asyncio.to_thread(append, asking.place, asdict(given))
     return given
 

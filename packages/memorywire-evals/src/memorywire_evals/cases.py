@@ -38,7 +38,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class Expectation(Struct, frozen=True, kw_only=True):
-    """What a recall must bring up, tier by tier; None is no claim about that tier."""
+    """What a recall must bring up, tier by tier; None makes no claim about that tier."""
 
     scopes: tuple[str, ...]
     user: str

@@ -36,7 +36,7 @@ def interval(
 ) -> Interval:
     """The mean of the values, drawn one by one; and in whole clusters as well, where those are given.
 
-    The wider range and the larger p are told: a few clusters that happen to agree are no certainty.
+    The wider range and the larger p are told: a few clusters that happen to agree prove nothing.
     """
     ways = [None] if clusters is None else [None, clusters]
     draws = [resample_means(values, way, resamples=resamples, seed=seed) for way in ways]

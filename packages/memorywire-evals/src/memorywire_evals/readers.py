@@ -104,12 +104,12 @@ def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dic
 
 
 def _host(spec: str | None) -> str:
-    """Host and port of an endpoint; nothing of a program, or of nobody."""
+    """Host and port of an endpoint; None for a program."""
     if spec is None or spec.startswith(COMMAND):
         return ""
     try:
         return urlsplit(spec).netloc.rpartition("@")[2]
-    except ValueError:  # whoever opens it will say what is wrong
+    except ValueError:  # the code that opens it reports what is wrong
         return ""
 
 
@@ -152,7 +152,7 @@ class Command:
         except TimeoutError as error:
             raise ReaderFailed(f"{self.name} gave no answer in {PATIENCE:g} s") from error
         finally:
-            if process.returncode is None:  # nobody waits for it any more
+            if process.returncode is None:  # no caller waits for it any more
                 process.kill()
         if process.returncode:
             told = complaint.decode(errors="replace")[:200]

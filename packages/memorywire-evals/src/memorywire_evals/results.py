@@ -94,7 +94,7 @@ def values(rows: Sequence[Row], system: str, metric: str) -> list[float]:
 
 
 _ASIDE = ("address", "code", "seed", "version")
-"""Conditions of a run that are no part of what it found."""
+"""Conditions of a run that do not belong to its results."""
 
 
 class Folder(Struct, frozen=True, kw_only=True):
@@ -211,7 +211,7 @@ def record(out: Path, entry: Mapping[str, Json]) -> None:
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
-    """The newest document of each set, split, store and version; whatever else is there is passed over."""
+    """The newest document of each set, split, store and version; other files are ignored."""
     newest: dict[tuple[Json, ...], dict[str, Json]] = {}
     for document in sorted(filter(_of_the_data, _documents(folder)), key=lambda one: one.get("date", "")):
         run = document["run"]

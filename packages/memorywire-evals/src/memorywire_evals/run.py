@@ -141,7 +141,7 @@ Told = Callable[[float, int, str], None]
 
 
 def _nobody(done: float, of: int, note: str) -> None:
-    """Nobody looks."""
+    """Nothing is printed."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -402,7 +402,7 @@ async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
             leaks += sum(ref not in known for ref in filtered.refs)
             if own.refs != filtered.refs:
                 differences.append(_difference(question.id, own.refs, filtered.refs))
-            elif known and not own.refs:  # a store that forgot everything is no proof
+            elif known and not own.refs:  # a store that lost everything proves nothing
                 differences.append(f"{question.id}: nothing was recalled")
         return differences, leaks
 

@@ -263,7 +263,7 @@ async def _explain_errors(work: Coroutine[Any, Any, str]) -> str:
 
 def _refuse_held(receipt: Kept | Deleted) -> None:
     if receipt.proposal_id is not None:
-        raise ToolError("A person has to agree first; nothing has changed yet.")
+        raise ToolError("A person must approve this first. Nothing has changed yet.")
 
 
 def _path(path: str) -> str:

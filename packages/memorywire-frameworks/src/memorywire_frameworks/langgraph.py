@@ -196,7 +196,7 @@ def _read_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Lite
     for name in ("embed", "dims"):
         if name in index:
             raise InvalidRequest(
-                f"the memory has an embedder of its own, so that the index takes no {name}",
+                f"the memory has its own embedder, so the index cannot take {name}",
                 field=f"index.{name}",
                 fix=f"leave {name} out, and name the embedder in Memory(embedder=...)",
             )
@@ -240,7 +240,7 @@ def _compares(value: Json, name: str, operand: Json) -> bool:
         raise ValueError(f"unknown operator {name}")
     try:
         return bool(_COMPARISONS[name](float(value), float(operand)))
-    except (TypeError, ValueError):  # what is no number is neither more nor less
+    except (TypeError, ValueError):  # values that are not numbers do not compare
         return False
 
 

@@ -65,7 +65,7 @@ class MemorywireSession(SessionABC):
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         if not session_id or "/" in session_id:
-            raise InvalidRequest("a session has a name without slashes", field="session_id")
+            raise InvalidRequest("the name of a session cannot contain slashes", field="session_id")
         if len(session_id) > _CHARS_MAX or not session_id.isprintable():
             detail = f"a session id has 1 to {_CHARS_MAX} printable characters"
             raise InvalidRequest(detail, field="session_id")
@@ -133,7 +133,7 @@ class MemorywireSession(SessionABC):
         proposal_id = next((one.proposal_id for one in receipts if one.proposal_id is not None), None)
         if proposal_id is not None:
             raise ApprovalPending(
-                "a person has to agree before the session is cleared",
+                "a person must approve before the session is cleared",
                 proposal_id=proposal_id,
                 fix="decide with `memorywire review`",
             )

@@ -197,7 +197,7 @@ def read_head() -> bytes:
     except OSError as error:
         raise ModelDamaged(f"{HEAD.name} cannot be read: {error}") from error
     if len(head) != 4 * HIDDEN * TOKEN:
-        raise ModelDamaged(f"{HEAD.name} is not a head of this version")
+        raise ModelDamaged(f"{HEAD.name} is not a token head of this version")
     return head
 
 

@@ -17,8 +17,8 @@ from memorywire_minilm.layout import HEADER, HIDDEN, TOKEN, Encoding, layers_off
 # In the order of the kernel's levels.
 LEVELS = ("c", "avx2", "avx512-vnni")
 
-# So many rows share a walk through the weights; when there are no more, they are a question that
-# somebody waits for, and a second thread may help. Longer lists are for whoever has threads.
+# So many rows share a walk through the weights; a single such batch is a query that a caller waits for, so a
+# second thread may help. Longer lists are split by the caller.
 TOGETHER = 2
 
 VECTOR = 4 * HIDDEN  # bytes
@@ -32,7 +32,8 @@ class NativeKernel:
 
     def __init__(self, library: CDLL, name: str, weights: mmap, head: bytes | None, threads: int) -> None:
         """`weights` is a whole weights file, mapped so that it may be written to. Without a `head` texts
-        have no tokens."""
+        have no tokens.
+        """
         self.name = name
         self._level = LEVELS.index(name)
         self._threads = threads
@@ -66,7 +67,7 @@ class NativeKernel:
             given = (*self._weights, *output.inputs, output.count, self._level, threads)
             done = self._embed(*given, *output.targets)
             if done < 0:
-                raise ValueError("a row has no token, more than 256, or one that is not in the vocabulary")
+                raise ValueError("a row must have 1 to 256 tokens of the vocabulary")
             if not done:
                 raise MemoryError(f"no memory to embed {len(output.ids)} tokens")
             yield output
@@ -106,7 +107,7 @@ class _Output:
 
 
 class _Begun:
-    """Rows that a second thread is at work on; it must be finished, if need be for nobody."""
+    """Rows that a second thread is at work on; it must be finished, even if no caller waits."""
 
     def __init__(self, finish: Callable[..., None], job: int, output: _Output) -> None:
         self._finish = finish

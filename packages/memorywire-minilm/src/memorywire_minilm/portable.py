@@ -106,7 +106,8 @@ class PortableKernel:
 
     def __init__(self, weights: memoryview, head: bytes | None) -> None:
         """`weights` is a whole weights file, as `layout` describes it. Without a `head` texts have no
-        tokens."""
+        tokens.
+        """
         self._head = None if head is None else np.frombuffer(head, "<f4").reshape(HIDDEN, TOKEN)
         arrays = {
             section.name: np.frombuffer(
@@ -128,7 +129,7 @@ class PortableKernel:
         ]
 
     def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
-        """What embeds these rows when it is called: not before, for nobody else does it."""
+        """What embeds these rows when it is called: not earlier, because nothing else initialises it."""
         return lambda: self.embed(rows)
 
     def encode(self, ids: Sequence[int]) -> Floats:

@@ -29,7 +29,7 @@ class Vocabulary:
         magic, size, pieces, unreadable = _HEADER.unpack(table[: _HEADER.size].ljust(_HEADER.size, b"\0"))
         length = _HEADER.size + 2 * SLOTS + 4 * (pieces + 1) + 2 * unreadable + 1
         if magic != _MAGIC or (size, length) != (len(text), len(table)):
-            raise ValueError("the vocabulary and its table do not belong together")
+            raise ValueError("the vocabulary and its table do not match")
         self._text = text
         start = _HEADER.size
         self._slots, start = _read("H", table, start, SLOTS)

@@ -151,9 +151,9 @@ class Adapter(Struct, frozen=True, kw_only=True):
         """The memory of a reference; raises Forbidden if it cannot be written."""
         scope = parse_ref(ref, self.caller.tenant)
         if scope is None:
-            raise InvalidRequest("this is not a reference to a memory", field="memoryRef")
+            raise InvalidRequest("this is not a memory reference", field="memoryRef")
         if not self._in_reach(scope) or not self._is_bound(ref, scope):
-            raise Forbidden("this memory cannot be written from here", field="memoryRef")
+            raise Forbidden("this memory is read-only for this run", field="memoryRef")
         return scope
 
     async def _write(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
@@ -210,7 +210,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
             raise ValueTooLarge(
                 f"the entry is {size} bytes, {self.max_bytes} are allowed",
                 field="entry.content",
-                fix="keep large things elsewhere and refer to them",
+                fix="store large values elsewhere and keep a reference",
             )
 
     def _check_expiry(self, entry: Draft) -> None:
@@ -260,7 +260,7 @@ def _merge_group(source: Record, into: Record) -> End:
 
 def _pending_error(proposal_id: str) -> ApprovalPending:
     return ApprovalPending(
-        "a person has to approve this first; nothing has changed yet",
+        "a person must approve this first; nothing has changed yet",
         proposal_id=proposal_id,
-        fix="wait for the decision, and look again in a later run",
+        fix="wait for the decision and read again in a later run",
     )

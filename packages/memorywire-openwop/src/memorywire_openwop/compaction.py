@@ -39,7 +39,7 @@ async def compact(host: Host, caller: Requester, ref: str) -> PassResult:
         records = await _list_own_entries(adapter, ref)
         sources = list(_list_fitting(reversed(records), host.serves))
         if len(sources) < _FEWEST:
-            raise InvalidRequest("there are not enough entries to make one of", field="memoryRef")
+            raise InvalidRequest("a compaction needs at least two entries", field="memoryRef")
         text = "\n".join(_text(source) for source in sources)
         tags = ("source:compaction", *(f"compacted-from:{source.id}" for source in sources))
         output = await adapter.fold(ref, Draft(content=text, tags=tags), sources)

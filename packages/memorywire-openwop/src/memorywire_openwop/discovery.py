@@ -76,10 +76,10 @@ def parse_manifest(body: Mapping[str, Json]) -> dict[str, Json]:
     """An agent as its pack describes it; raises InvalidRequest when something is missing."""
     check_fields(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
     if not all(isinstance(body.get(name), str) and body[name] for name in _TEXTS):
-        raise InvalidRequest(f"an agent has the texts {', '.join(_TEXTS)}", field="agent")
+        raise InvalidRequest(f"an agent needs the strings {', '.join(_TEXTS)}", field="agent")
     context, shape = body.get("toolAllowlist", []), body.get("memoryShape", {})
     if not isinstance(context, list) or not isinstance(shape, Mapping):
-        raise InvalidRequest("toolAllowlist is a list, memoryShape an object", field="agent")
+        raise InvalidRequest("toolAllowlist must be a list and memoryShape an object", field="agent")
     fields = {name: body[name] for name in _TEXTS}
     handoff = body.get("hasHandoffSchemas") is True
     return {**fields, "toolAllowlist": context, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
@@ -89,7 +89,7 @@ def parse_manifests(data: bytes) -> tuple[dict[str, Json], ...]:
     """The agents of a file."""
     items = strict.parse(data)
     if not isinstance(items, list):
-        raise InvalidRequest("the agents are a JSON list", field="openwop-agents")
+        raise InvalidRequest("agents must be a JSON list", field="openwop-agents")
     return tuple(map(parse_manifest, items))
 
 

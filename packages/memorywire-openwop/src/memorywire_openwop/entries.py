@@ -69,10 +69,10 @@ def parse_draft(body: Mapping[str, Json]) -> Draft:
     check_fields(body, "entry", ("id", "createdAt", "content", "tags", "expiresAt"))
     content, tags = body.get("content"), body.get("tags", [])
     if not isinstance(content, str):
-        raise InvalidRequest("content is a text", field="entry.content")
+        raise InvalidRequest("content must be a string", field="entry.content")
     if not isinstance(tags, list) or len(tags) > TAGS or not all(map(_is_tag, tags)):
         raise InvalidRequest(
-            f"tags are at most {TAGS} texts of at most {TAG_CHARS} characters", field="entry.tags"
+            f"tags must be at most {TAGS} strings of at most {TAG_CHARS} characters", field="entry.tags"
         )
     return Draft(content=content, tags=tuple(tags), expires_at=_parse_time(body.get("expiresAt")))
 
@@ -82,11 +82,11 @@ def parse_search(body: Mapping[str, Json]) -> Search:
     fields = {name: body[name] for name in ("query", "filter", "limit") if name in body}
     query, filter, limit = fields.get("query"), fields.get("filter"), fields.get("limit", SEARCH_LIMIT)
     if query is None and filter is None:
-        raise InvalidRequest("a search has a query, a filter or both", field="query")
+        raise InvalidRequest("a search needs a query, a filter or both", field="query")
     if query is not None and not (isinstance(query, str) and 0 < len(query.strip()) <= QUERY_CHARS):
-        raise InvalidRequest(f"query is a text of 1 to {QUERY_CHARS} characters", field="query")
+        raise InvalidRequest(f"query must be a string of 1 to {QUERY_CHARS} characters", field="query")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT_MOST:
-        raise InvalidRequest(f"limit is an integer from 1 to {LIMIT_MOST}", field="limit")
+        raise InvalidRequest(f"limit must be an integer from 1 to {LIMIT_MOST}", field="limit")
     return Search(query=query, filter=EVERYTHING if filter is None else _parse_filter(filter), limit=limit)
 
 
@@ -101,18 +101,18 @@ def parse_listing(body: Mapping[str, Json]) -> Listing:
     check_fields(body, "options", ("limit", "tag"))
     limit, tag = body.get("limit", 0), body.get("tag")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise InvalidRequest("limit is an integer, 0 or more", field="options.limit")
+        raise InvalidRequest("limit must be an integer, 0 or more", field="options.limit")
     if tag is not None and not (_is_tag(tag) and tag):
-        raise InvalidRequest(f"tag is a text of 1 to {TAG_CHARS} characters", field="options.tag")
+        raise InvalidRequest(f"tag must be a string of 1 to {TAG_CHARS} characters", field="options.tag")
     return Listing(limit=limit, tag=tag)
 
 
 def check_fields(body: object, place: str, known: tuple[str, ...]) -> None:
     """Raise InvalidRequest unless this is an object with no other names than these."""
     if not isinstance(body, Mapping):
-        raise InvalidRequest(f"{place} is an object", field=place)
+        raise InvalidRequest(f"{place} must be an object", field=place)
     if not body.keys() <= set(known):
-        raise InvalidRequest(f"{place} has a field that is not known here", field=place)
+        raise InvalidRequest(f"{place} has an unknown field", field=place)
 
 
 def _is_tag(tag: Json) -> bool:
@@ -126,10 +126,12 @@ def _parse_time(text: Json) -> int | None:
     try:
         at = datetime.fromisoformat(text)
     except (TypeError, ValueError) as error:
-        raise InvalidRequest("expiresAt is a moment in ISO 8601", field="entry.expiresAt") from error
+        raise InvalidRequest("expiresAt must be a time in ISO 8601", field="entry.expiresAt") from error
     if at.tzinfo is None:
-        raise InvalidRequest("expiresAt needs its offset", field="entry.expiresAt", fix="end it with Z")
+        raise InvalidRequest(
+            "expiresAt needs a time zone offset", field="entry.expiresAt", fix="end it with Z"
+        )
     whole = (at - _BEGINNING) // timedelta(milliseconds=1)
     if whole >= END_OF_CALENDAR:
-        raise InvalidRequest("expiresAt is later than any date", field="entry.expiresAt")
+        raise InvalidRequest("expiresAt is too late to be a date", field="entry.expiresAt")
     return whole

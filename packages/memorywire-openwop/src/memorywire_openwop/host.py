@@ -75,7 +75,7 @@ class OpenRun:
 
 
 class RunTimeout(MemorywireError):
-    """Nobody ended a run in time."""
+    """A run was not ended in time."""
 
     code = "run_timeout"
 
@@ -87,7 +87,7 @@ class SnapshotUnavailable(MemorywireError):
 
     def __init__(self, *, run: str, from_seq: int) -> None:
         super().__init__(
-            "a memory that the run was shown has been erased", fix="start a new run on what is there now"
+            "a memory that the run was shown has been erased", fix="start a new run on the present memory"
         )
         self.details = {"sourceRunId": run, "fromSeq": from_seq, "reason": "retention_expired"}
 
@@ -245,7 +245,7 @@ class Host:
         if source.status is RunStatus.RUNNING:
             raise Conflict("the run has not ended", field="runId", fix="end it first")
         if not 0 <= from_seq <= len(events):
-            raise InvalidRequest("the run told nothing at that number", field="fromSeq")
+            raise InvalidRequest("the run has no event with that number", field="fromSeq")
         await self._check_reads(caller, source, from_seq)
         mint = self.container.context.mint
         again = replace(source, id=mint(), caller=caller.name, parent=source.id)
@@ -364,7 +364,7 @@ class Host:
             raise run_ended_error()
         if run.id not in self._open_runs:
             raise Conflict(
-                "the secrets of this run were known to another process, or to this one before it ended",
+                "the secrets of this run were given to another process, or to this one before it restarted",
                 field="runId",
                 fix="cancel the run and start another one",
             )

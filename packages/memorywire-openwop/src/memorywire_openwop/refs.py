@@ -26,7 +26,7 @@ def build_ref(scope: Scope) -> str:
 
 
 def parse_ref(ref: str, tenant: str) -> Scope | None:
-    """The scope that a reference means; None for what is no reference.
+    """The scope that a reference means; None if the text is not a reference.
 
     It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
     the published scenarios have it: `mem://a/b` is the memory of the agent `a/b` of the tenant.
@@ -67,5 +67,7 @@ def _parse_issued(ref: str) -> Scope | None:
 
 
 def _is_name(value: object) -> bool:
-    """Whether the wire would accept this name: no memory is made that other doors could not name."""
+    """Whether the wire would accept this name: no memory is created that the other interfaces could not
+    address.
+    """
     return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS and "\0" not in value

@@ -95,9 +95,7 @@ async def _find_sequence(scope: Scope, change: str, context: Context) -> int:
         return _NO_COMMIT
     footprint = await context.historian(_WANTED_FOR).footprint(replace(scope, user=None), change)
     if footprint is None:
-        raise StoreUnavailable(
-            "the store has not come as far as the run that looks at it", fix="ask again in a while"
-        )
+        raise StoreUnavailable("the store is behind the commit that the run reads", fix="retry later")
     return footprint.sequence
 
 

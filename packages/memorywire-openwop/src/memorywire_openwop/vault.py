@@ -28,7 +28,7 @@ class Vault:
         """Know a secret from now on; raises InvalidRequest for one that is too short."""
         if len(value) < CHARS_MIN:
             raise InvalidRequest(
-                f"a secret shorter than {CHARS_MIN} characters cannot be told from ordinary words",
+                f"a secret shorter than {CHARS_MIN} characters cannot be distinguished from ordinary words",
                 field="value",
                 fix="use a longer secret, or do not give it to this run",
             )

@@ -30,7 +30,7 @@ WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 _TRANSIENT = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
 
-# The connection is gone, or leads to a server that is no primary any more: a group of servers that lost its
+# The connection is gone, or leads to a server that is no longer primary: a group of servers that lost its
 # primary needs a while to choose another. Seconds.
 _NotPrimary = errors.ReadOnlySqlTransaction
 _CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _NotPrimary)
@@ -211,14 +211,14 @@ async def is_pooled(db: Connection) -> bool:
 def refuse_pooler(location: Location, what: str) -> StoreUnavailable:
     """The error of work that needs one connection from beginning to end."""
     return StoreUnavailable(
-        f"{location}: {what} needs a connection of its own, and a pooler is in between",
-        fix="name the server itself in the URL, past the pooler",
+        f"{location}: {what} needs its own connection, but the URL leads to a pooler",
+        fix="put the address of the server, not of the pooler, into the URL",
     )
 
 
 def _check_tenant(tenant: str) -> str:
     if not tenant:
-        raise InvalidRequest("the tenant has no name", field="tenant")
+        raise InvalidRequest("the tenant is empty", field="tenant")
     return tenant
 
 
@@ -254,7 +254,7 @@ def map_errors(location: Location) -> Iterator[None]:
         ) from error
     except (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement) as error:
         raise StoreUnavailable(
-            f"{location}: {_message(error)}: a pooler gives every transaction another connection",
+            f"{location}: {_message(error)}: the pooler uses another connection for every transaction",
             fix="add prepare=off to the URL, or let the pooler keep prepared statements",
         ) from error
     except _NotPrimary as error:
@@ -272,7 +272,7 @@ def map_errors(location: Location) -> Iterator[None]:
             fix="check that the server runs, its address and the login, then retry",
         ) from error
     except (psycopg.DataError, UnicodeEncodeError) as error:
-        raise InvalidRequest(f"the server cannot keep this: {_message(error)}") from error
+        raise InvalidRequest(f"the server cannot store this: {_message(error)}") from error
     except psycopg.Error as error:
         if error.sqlstate == _AGENT_MOVED:
             raise AgentElsewhere(f"{location}: {_message(error)}") from error

@@ -88,7 +88,7 @@ def locate(url: str, *, schema: str = SCHEMA) -> Location:
 def _schema(name: str) -> str:
     if not _NAME.fullmatch(name) or name.startswith("pg_"):
         raise InvalidRequest(
-            "the option schema is not a plain name",
+            "the option schema must be a plain name",
             field="store",
             fix="use small letters, digits and _, 56 of them at most",
         )
@@ -97,11 +97,11 @@ def _schema(name: str) -> str:
 
 def _pool(number: str) -> int:
     if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= _MOST:
-        raise InvalidRequest("the option pool is not a number of connections", field="store", fix="pool=10")
+        raise InvalidRequest("the option pool must be a number of connections", field="store", fix="pool=10")
     return int(number)
 
 
 def _switch(name: str, word: str) -> bool:
     if word not in ("on", "off"):
-        raise InvalidRequest(f"the option {name} is neither on nor off", field="store", fix=f"{name}=on")
+        raise InvalidRequest(f"the option {name} must be on or off", field="store", fix=f"{name}=on")
     return word == "on"

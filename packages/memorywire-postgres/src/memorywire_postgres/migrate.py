@@ -124,7 +124,7 @@ def refuse_if_reembedded(now: str | None, space: Space) -> None:
     """Raise SpaceMismatch if the vectors were replaced after this process opened the schema."""
     if now is not None and now != str(space):
         raise SpaceMismatch(
-            f"the schema was re-embedded: its vectors are of {now}, not of {space} any more",
+            f"the schema was re-embedded: its vectors are of {now}, no longer of {space}",
             fix="open it again with the embedder that it was re-embedded with",
         )
 

@@ -65,7 +65,7 @@ def encode_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds a lone surrogate") from error
+        raise InvalidRequest("the text contains a lone surrogate") from error
     return text
 
 
@@ -217,7 +217,9 @@ def dumps(value: Json) -> str:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         text.encode()
     except ValueError as error:  # UnicodeEncodeError is one
-        raise InvalidRequest("the value holds a lone surrogate, or a number that JSON has not") from error
+        raise InvalidRequest(
+            "the value contains a lone surrogate or a number that JSON cannot hold"
+        ) from error
     return text
 
 

@@ -199,9 +199,7 @@ def _find_keys(body: bytes) -> list[str]:
 
 
 def _unavailable(why: str | None) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"the archive does not answer: {why}", fix="check its address and the permissions"
-    )
+    return StoreUnavailable(f"the archive did not answer: {why}", fix="check its address and the permissions")
 
 
 def open_place(url: str, env: Mapping[str, str]) -> Place:
@@ -210,16 +208,16 @@ def open_place(url: str, env: Mapping[str, str]) -> Place:
         parts = urlsplit(url)
         host, secrets, query = parts.netloc, parts.username or parts.password, parse_qs(parts.query)
     except ValueError:
-        raise InvalidRequest("that is no URL of an archive", field="archive", fix=_FIX) from None
+        raise InvalidRequest("this is not the URL of an archive", field="archive", fix=_FIX) from None
     if secrets:
         fix = f"put the key into {_ID} and {_KEY_OF}"
-        raise InvalidRequest("a key has no place in the URL of an archive", field="archive", fix=fix)
+        raise InvalidRequest("the URL of an archive cannot contain a key", field="archive", fix=fix)
     path = unquote(parts.path).strip("/")
     if parts.scheme == "file" and not host and path:
         return Folder(Path(unquote(parts.path)))
     bucket, _, prefix = path.partition("/")
     if parts.scheme not in ("s3+https", "s3+http") or not host or not bucket:
-        raise InvalidRequest("that is no URL of an archive", field="archive", fix=_FIX)
+        raise InvalidRequest("this is not the URL of an archive", field="archive", fix=_FIX)
     if not env.get(_ID) or not env.get(_KEY_OF):
         raise InvalidRequest(f"{_ID} and {_KEY_OF} are not set", field="archive", fix="set both")
     return Bucket(
@@ -275,7 +273,7 @@ def _load_checkpoint(place: Place, name: str) -> Checkpoint:
     try:
         return parse_checkpoint((place.read(name) or b"").decode())
     except (InvalidRequest, UnicodeDecodeError) as error:
-        raise Conflict(f"{name} is no checkpoint any more", field="archive") from error
+        raise Conflict(f"{name} is no longer a checkpoint", field="archive") from error
 
 
 def _read_news(
@@ -285,7 +283,7 @@ def _read_news(
     report = examine(db, signer, saved=[] if last is None else [last]).report
     if report.fault is not None:
         raise Conflict(
-            f"the ledger is not what was archived: {report.fault.place} {report.fault.reason}",
+            f"the ledger differs from the archive: {report.fault.place} {report.fault.reason}",
             field="archive",
             fix="compare it with the archive: memorywire archive --verify",
         )
@@ -312,7 +310,7 @@ def _write(place: Place, checkpoints: Sequence[Checkpoint], segments: Sequence[t
         if known is None and place.create(name, data):
             continue
         if (known or place.read(name)) != data:
-            raise Conflict(f"{name} is in the archive and says something else", field="archive")
+            raise Conflict(f"{name} is already in the archive with other content", field="archive")
 
 
 def _name_of(checkpoint: Checkpoint) -> str:
@@ -350,7 +348,7 @@ def _read_row(line: bytes) -> ledger.Row:
         entry = json.loads(line)
         return ledger.Row(int(entry["seq"]), str(entry["body"]), bytes.fromhex(entry["chain"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise Conflict("a line of the archive is no entry", field="archive") from error
+        raise Conflict("a line of the archive is not an entry", field="archive") from error
 
 
 def _checkpoints(origin: str) -> str:

@@ -33,7 +33,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant.
 
     `tenants` are the names and patterns that `tenant` was chosen among. `principal` is the name of the
-    credential, where the caller goes by another name. `owns_machine` marks a program that the user of this
+    credential if it differs from the caller's name. `owns_machine` marks a program that the user of this
     machine started: it can read the store's file.
     """
 
@@ -48,11 +48,9 @@ class Caller(Struct, frozen=True, kw_only=True):
 
     def require(self, right: Right, *, everywhere: bool = False) -> None:
         if right not in self.rights:
-            raise Forbidden(f"this needs the right to {right}", fix="ask with a token of another role")
+            raise Forbidden(f"this needs the right to {right}", fix="use a token with that right")
         if everywhere and not self.everywhere:
-            raise Forbidden(
-                "this concerns every tenant", fix="ask with a token of an operator of all tenants"
-            )
+            raise Forbidden("this affects every tenant", fix="use a token that covers all tenants")
 
     def hears_of(self, operation: str) -> bool:
         """Whether the caller may hear of this: operators concern only those who may see every tenant."""
@@ -61,7 +59,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     def require_every_agent(self) -> None:
         """Raise Forbidden for a caller limited to some agents: this holds for all agents of a tenant."""
         if self.agents != EVERYBODY:
-            raise Forbidden("this concerns every agent", fix="ask with a token that is for all agents")
+            raise Forbidden("this affects every agent", fix="use a token that covers all agents")
 
     def require_agent(self, payload: Mapping[str, Json], *, optional: bool) -> None:
         """Raise unless a limited caller names an agent of theirs; which others exist does not show."""
@@ -69,10 +67,16 @@ class Caller(Struct, frozen=True, kw_only=True):
             return
         agent = payload.get("agent_id")
         if (agent is None and optional) or (isinstance(agent, str) and not names(self.agents, agent)):
-            raise Forbidden("this agent is not yours", field="agent_id", fix="name an agent that is")
+            raise Forbidden(
+                "your token does not cover this agent",
+                field="agent_id",
+                fix="name an agent that your token covers",
+            )
         team = payload.get("team")
         if isinstance(team, str) and not names(self.agents, f"team:{team}"):
-            raise Forbidden("this team is not yours", field="team", fix="ask for a token for agent team:NAME")
+            raise Forbidden(
+                "your token does not cover this team", field="team", fix="ask for a token for agent team:NAME"
+            )
 
     def require_own_id(self, payload: Mapping[str, Json]) -> None:
         """Raise Forbidden when a limited caller chooses the id of a new memory.
@@ -83,7 +87,7 @@ class Caller(Struct, frozen=True, kw_only=True):
         is_limited = self.agents != EVERYBODY and not self.owns_machine
         if is_limited and payload.get("id") is not None and payload.get("if_version") is None:
             raise Forbidden(
-                "a token for some agents cannot choose the id of a new memory",
+                "a token that covers only some agents cannot choose the id of a new memory",
                 field="id",
                 fix="leave out id; send idempotency_key to make a retry safe",
             )
@@ -126,7 +130,7 @@ class Authenticator:
         """The caller of an `Authorization` header; raises Unauthenticated, Forbidden or InvalidRequest."""
         if tenant == "":  # sent, and without a name: it is not the default one that was meant
             raise InvalidRequest(
-                "the tenant has no name", field=TENANT_HEADER, fix="name it, or leave the header out"
+                "the tenant is empty", field=TENANT_HEADER, fix="give a name, or leave the header out"
             )
         if authorization is None:
             if self._trusting and not await self._has_operators():
@@ -189,7 +193,7 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
     elif not names(tenants, tenant or DEFAULT_TENANT):
         unsaid = f"the token is of several tenants ({', '.join(tenants)}), and the request names none"
         raise Forbidden(
-            unsaid if tenant is None else "this tenant is not yours",
+            unsaid if tenant is None else "your token does not cover this tenant",
             field=TENANT_HEADER,
             fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
         )
@@ -208,7 +212,7 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
 def _refuse_token() -> Unauthenticated:
     """The one answer for a token that is missing, unknown, ended or revoked."""
     return Unauthenticated(
-        "no valid token came with this request: none, an unknown one, or one that has ended or was revoked",
+        "this request has no valid token: it is missing, unknown, expired or revoked",
         fix="send the header: Authorization: Bearer mw_...; the command line takes it from MEMORYWIRE_TOKEN",
     )
 

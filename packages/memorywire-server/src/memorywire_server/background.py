@@ -52,7 +52,7 @@ def check_address(url: str) -> None:
     except ValueError:
         sound = False
     if not sound or parts.username or parts.fragment or not url.isascii() or not url.isprintable():
-        raise InvalidRequest("that is no http or https URL", field="url", fix="write https://host/path")
+        raise InvalidRequest("this is not an http or https URL", field="url", fix="write https://host/path")
 
 
 def sign_event(webhook: Webhook, event: Event, body: bytes, at_ms: int) -> dict[str, str]:

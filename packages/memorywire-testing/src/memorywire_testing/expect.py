@@ -97,7 +97,7 @@ def refused(error: type[E], *, field: str | None = None) -> Iterator[list[E]]:
         if field is not None:
             same(refusal.field, field)
         return
-    raise Broken(f"expected {error.__name__}, but the store agreed")
+    raise Broken(f"expected {error.__name__}, but the store accepted it")
 
 
 async def must_refuse(request: Awaitable[object], error: type[E], *, field: str | None = None) -> None:

@@ -19,7 +19,7 @@ class Fault(StrEnum):
 
     NONE = "none"
     RAISES = "raises"  # the problem a store is meant to raise
-    CRASHES = "crashes"  # an error nobody expects of it
+    CRASHES = "crashes"  # an error that callers do not expect from it
     HANGS = "hangs"
     LOSES_ANSWERS = "loses_answers"  # does what is asked, and then fails to say so
     TRUNCATES = "truncates"

@@ -52,7 +52,7 @@ def memorywire_url(request: pytest.FixtureRequest) -> str:
     """The URL of the store; override it where it is known only at run time."""
     url = request.config.getoption("--memorywire-url")
     if not isinstance(url, str):
-        raise pytest.UsageError("say which store: --memorywire-url URL, or a fixture memorywire_url")
+        raise pytest.UsageError("name the store: --memorywire-url URL, or a fixture memorywire_url")
     return url
 
 

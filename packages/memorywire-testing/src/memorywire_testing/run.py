@@ -88,7 +88,7 @@ def _parse_exemptions(text: str, scheme: str, name: str) -> Mapping[str, str]:
         if check not in names:
             raise InvalidRequest(f"{name}: unknown check {check}", field="exempt")
         if not isinstance(reason, str) or not reason.strip():
-            raise InvalidRequest(f"{name}: {check} is exempt without a reason", field="exempt")
+            raise InvalidRequest(f"{name}: {check} is exempted without a reason", field="exempt")
     return dict(listing)
 
 
@@ -96,7 +96,7 @@ def select_checks(names: tuple[str, ...]) -> tuple[Check | Lasting, ...]:
     """The checks whose names contain one of these words; all of them without words."""
     results = tuple(check for check in EVERY if not names or any(name in check.name for name in names))
     if not results:
-        raise InvalidRequest("no check has such a name", field="check")
+        raise InvalidRequest("there is no such check", field="check")
     return results
 
 

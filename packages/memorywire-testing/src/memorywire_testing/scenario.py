@@ -185,7 +185,7 @@ class _Endpoint:
                 self.held_by = "a rule"
             raise
         if f"{operation}.response" not in spec.schemas():
-            raise Broken(f"{operation} is no operation, and was answered")
+            raise Broken(f"{operation} is not an operation, but was answered")
         for fault in spec.shape(f"{operation}.response").faults(answer):
             raise Broken(f"the answer to {operation} breaks its schema: {fault}")
         if answer.get("status") == "staged" and answer.get("rule") not in _ON_REQUEST:

@@ -182,7 +182,9 @@ class _PointUnpickler(pickle.Unpickler):
 
 
 def _refusal(what: str) -> InvalidRequest:
-    return InvalidRequest(f"the Qdrant file asks for {what}, which no memory needs", field="file")
+    return InvalidRequest(
+        f"the Qdrant file asks for {what}, which is not needed to read memories", field="file"
+    )
 
 
 # Over its API: the platform lists every entity, a self-hosted server one user at a time.
@@ -243,7 +245,7 @@ def _list_platform(site: Site) -> Iterator[Mapping[str, Json]]:
 def _list_server(site: Site, scope: Scope) -> Iterator[Mapping[str, Json]]:
     if scope.user is None:
         raise InvalidRequest(
-            "a server of mem0 gives the memories of one user at a time",
+            "a mem0 server returns the memories of one user at a time",
             field="user",
             fix="name one with --user",
         )

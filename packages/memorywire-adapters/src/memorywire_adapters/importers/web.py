@@ -53,7 +53,9 @@ class Site(Confidential, frozen=True, kw_only=True):
         status, body_text = self._send(verb, path, parameters, body)
         if status in _REFUSED:
             raise InvalidRequest(
-                f"the service refuses: {status}", field="key", fix="give its key in the environment"
+                f"the service refused the request: {status}",
+                field="key",
+                fix="set its API key in the environment",
             )
         if status not in range(200, 300):
             raise StoreUnavailable(f"the service answered {path} with {status}", field="url")

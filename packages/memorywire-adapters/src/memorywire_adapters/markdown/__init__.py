@@ -13,7 +13,7 @@ async def open_store(url: str, *, space: Space) -> MarkdownStore:
     """The store in this folder, made if it is not there yet."""
     root = locate(url).path
     if root is None:
-        raise InvalidRequest("the URL names no folder", field="store", fix="write markdown:///folder")
+        raise InvalidRequest("the URL does not name a folder", field="store", fix="write markdown:///folder")
     folder, thread = Folder(root), OneThread("markdown")
 
     def open_sidecar() -> Sidecar:

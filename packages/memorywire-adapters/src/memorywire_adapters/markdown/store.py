@@ -283,7 +283,7 @@ class MarkdownStore:
         try:
             content = sheet(replace(put.record, recalled_at=None)).encode()
         except UnicodeEncodeError as error:
-            raise InvalidRequest("the text holds a lone surrogate", field="content") from error
+            raise InvalidRequest("the text contains a lone surrogate", field="content") from error
         return replace(line, handle=self._folder.stage(content))
 
     def _vector(self, put: Put, before: Line | None) -> bytes | None:
@@ -306,8 +306,8 @@ class MarkdownStore:
             if place in read_agent.broken or self._folder.read_stamp(place) != stamps.get(place):
                 wrong = read_agent.broken.get(place, "it is not what was last read")
                 raise StoreCorrupt(
-                    f"the file {place} was put there or edited by hand: {wrong}",
-                    fix="mend the file or move it away, then retry",
+                    f"the file {place} was added or edited by hand: {wrong}",
+                    fix="correct the file or move it away, then retry",
                 )
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:

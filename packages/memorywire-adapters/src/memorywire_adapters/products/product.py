@@ -132,7 +132,7 @@ class Product(Protocol):
 
 @runtime_checkable
 class Scrubber(Protocol):
-    """A product whose files still hold what was dropped, until it is told to clean them."""
+    """A product whose files still hold what was dropped, until it is asked to clean them."""
 
     async def scrub(self) -> None:
         """Leave no word of anything dropped in the files. Asked when a memory is to be erased."""
@@ -148,7 +148,7 @@ class Extractor(Product, Protocol):
 
 
 def _unreadable() -> StoreCorrupt:
-    return StoreCorrupt("the product holds an entry of ours that somebody else has changed")
+    return StoreCorrupt("an entry of memorywire in the product was changed from outside")
 
 
 async def answered(product: Product, call: Awaitable[T]) -> T:
@@ -160,7 +160,7 @@ async def answered(product: Product, call: Awaitable[T]) -> T:
     except product.errors as error:
         raise StoreUnavailable(
             f"the store {product.name} could not answer: {type(error).__name__}",
-            fix="see whether the product runs, is reachable and belongs to nobody else, then retry",
+            fix="check that the product runs, is reachable and is not used by another program, then retry",
         ) from error
 
 
@@ -215,5 +215,5 @@ def refuse_unless_asked_for(place: Place, store: str) -> None:
             f"the store {store} is a preview: it was written from the published interface of the service, "
             "and has not been examined against it",
             field="store",
-            fix=f"add {PREVIEW}=1 to the options of the URL to use it all the same",
+            fix=f"add {PREVIEW}=1 to the options of the URL to use it anyway",
         )

@@ -142,8 +142,8 @@ class VendorStore:
             remaining = await self._ask(self._product.fetch(litter)) if for_good else ()
             if remaining:
                 raise StoreUnavailable(
-                    f"{self.name} still has what it was told to erase",
-                    fix="try again; if it stays, the product does not delete, and must be cleaned by hand",
+                    f"{self.name} still has the memories that were to be erased",
+                    fix="retry; if they stay, the product does not delete them: delete them by hand",
                 )
             await self._thread.do(lambda: self._sidecar.forget_garbage(litter))
 

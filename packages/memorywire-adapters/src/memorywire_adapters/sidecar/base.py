@@ -53,7 +53,7 @@ def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
 
 def _path(path: str) -> Path | None:
     if "\0" in path:
-        raise InvalidRequest("the URL names no file", field="store")
+        raise InvalidRequest("the URL does not name a file", field="store")
     return path_of(path) if path.strip("/") else None
 
 

@@ -61,7 +61,7 @@ class Prompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Person(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Somebody with memories, who gives tasks; `unrelated` prompts have nothing to do with any memory."""
+    """A person with memories, who gives tasks; `unrelated` prompts have nothing to do with any memory."""
 
     id: str
     domain: str

@@ -96,7 +96,7 @@ async def store_notes(store: Store, memory: Memory) -> None:
         id = f"{store.id}:{note.id}"
         receipt = await memory.remember(note.text, id=id, occurred_at=_BEGIN_MS + place * DAY_MS)
         if receipt.id != id:
-            raise InvalidRequest(f"{id} was not kept: it says the same as {receipt.id}", field="part")
+            raise InvalidRequest(f"{id} was not stored: it repeats {receipt.id}", field="part")
 
 
 def moment_after(store: Store) -> int:

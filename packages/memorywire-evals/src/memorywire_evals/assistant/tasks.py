@@ -130,7 +130,7 @@ async def ask_all(person: Person, memory: Memory, ask: Ask) -> list[Answer]:
     notes = {note.id for note in person.memories}
 
     async def answer(text: str, prompt: Prompt | None = None) -> Answer:
-        block = await ask(memory, text)  # it may hold lines that are no memory, such as a rule
+        block = await ask(memory, text)  # it may have lines that are not memories, such as a rule
         known = Block(ids=tuple(name for name in block.ids if name in notes), tokens=block.tokens)
         return Answer(person=person, text=text, block=known, prompt=prompt)
 

@@ -42,7 +42,7 @@ _CHOICES: dict[str, Sequence[str | int]] = {
     "price": range(15, 4901),
 }
 
-# What is kept, and what somebody would ask who wants it back.
+# What is stored, and the question that asks for it.
 _TEMPLATES = (
     (
         "{first} {last} moved to {place} in {year} and works there as a {job}",

@@ -80,7 +80,7 @@ Watch = Callable[[float, str], None]
 
 
 def retype(text: str) -> str:
-    """The same sentence as somebody else types it: other spacing, other case at the start, a full stop."""
+    """The same sentence in another spelling: other spacing, other case at the start, a full stop."""
     return text[:1].swapcase() + text[1:].replace(" ", "  ", 1) + "."
 
 
@@ -166,12 +166,12 @@ class _Process:
     async def play(self, payload: Mapping[str, Any]) -> Played:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
-            raise Conflict("the process under watch cannot be spoken to")
+            raise Conflict("cannot communicate with the measured process")
         stdin.write(json.dumps(payload).encode() + b"\n")
         await stdin.drain()
         line = await stdout.readline()
         if not line:
-            raise Conflict("the process under watch ended")
+            raise Conflict("the measured process ended")
         return Played(**json.loads(line))
 
 
@@ -234,7 +234,7 @@ def build_document(plan: Drift, filled: Sequence[Seen], seen: Sequence[Seen]) ->
     first = [one for one in seen if one.at < seconds / 3]
     last = [one for one in seen if one.at >= seconds * 2 / 3]
     if not first or not last:
-        raise Conflict("too short a run: nothing was done in its first or in its last third")
+        raise Conflict("the run is too short: its first or last third has no operations")
     thirds = {"first third": summarise(first), "last third": summarise(last)}
     faults = [one.fault for one in (*filled, *seen) if one.fault]
     return {

@@ -86,7 +86,7 @@ class Player:
 
 
 async def serve(url: str) -> None:
-    """Play what comes in, a JSON document a line, until there is no more."""
+    """Run the operations from standard input, one JSON document a line, until its end."""
     embedder = CountingEmbedder(open_embedder("minilm"))
     async with Memory(AGENT, [url], embedder=embedder) as memory:
         player = Player(memory, embedder)

@@ -226,7 +226,7 @@ async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
         await _fill_stores(some, container.context)
         router = container.context.store
         if not isinstance(router, SupportsReplicas):
-            raise AssertionError("two stores are a router")
+            raise AssertionError("two stores need a router")
         samples = [
             await _round(some[n % len(some)], router, container.context) for n in range(WARM_UP + rounds)
         ]

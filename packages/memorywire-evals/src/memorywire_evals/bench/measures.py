@@ -38,7 +38,7 @@ _COLD_OPENINGS = 3
 async def recall(stage: Stage) -> list[Latency]:
     """With the embedding step and without, questions from all over the store.
 
-    Those without stand beside the bound of the memory, too: nobody who looks at every vector is faster.
+    Those without stand beside the bound of the memory, too: no exact scan of all vectors is faster.
     """
     count = stage.rounds + WARM_UP
     cold, known = stage.asked(count), stage.asked(count, turn=1)
@@ -142,7 +142,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
             "alone": _ours_recall(alone, questions, SMALL_USER),
         }
         spreads = await side_by_side(stage.rounds, steps, fewer={"linear": stage.scans})
-        # Without a scan between them: what it leaves in the processor's caches is of no use to anybody.
+        # No scan between them: it would evict the processor's caches.
         steps = {"tenant": _ours_recall(tenant, questions), "tenant alone": _ours_recall(alone, questions)}
         spreads |= await side_by_side(stage.rounds, steps)
     stage.vectors.unlearn(learned)

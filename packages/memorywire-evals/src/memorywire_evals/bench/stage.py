@@ -124,7 +124,7 @@ class Stage(Struct, kw_only=True):
     small: list[Fact]
 
     def fresh(self, count: int) -> list[str]:
-        """Memories nobody has yet."""
+        """Memories that are not stored yet."""
         return [fact.content for fact in islice(self.source, count)]
 
     def asked(self, count: int, turn: int = 0) -> list[str]:

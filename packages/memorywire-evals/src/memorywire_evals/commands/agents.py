@@ -105,4 +105,4 @@ def _check_hooks(file: Path) -> None:
     except ValueError as error:
         raise InvalidRequest(f"{file} is not JSON: {error}", field="hooks") from error
     if not isinstance(document, dict) or not isinstance(document.get("hooks"), dict):
-        raise InvalidRequest(f"{file} is no hooks file: it has no object `hooks`", field="hooks")
+        raise InvalidRequest(f"{file} is not a hooks file: it has no object `hooks`", field="hooks")

@@ -78,7 +78,7 @@ def _measure(
     with problems(as_json=False):
         if misses and part == "test":
             raise InvalidRequest(
-                "the rows of the part test are not for looking at while you tune",
+                "the rows of the test part are hidden, so that nothing is tuned on them",
                 field="misses",
                 fix="pass --part dev",
             )

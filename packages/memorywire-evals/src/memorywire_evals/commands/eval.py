@@ -130,9 +130,7 @@ def _limit_spending(max_tokens: int | None, price: float | None, max_cost: float
     from memorywire.model.consolidation import Spending
 
     if max_cost is not None and price is None:
-        raise InvalidRequest(
-            "without a price nobody can say what it costs", field="max-cost", fix="pass --price P as well"
-        )
+        raise InvalidRequest("--max-cost needs a price", field="max-cost", fix="pass --price P as well")
     if max_tokens is None and price is None:
         return None
     return Spending(tokens=sys.maxsize if max_tokens is None else max_tokens, price=price, cost=max_cost)
@@ -145,7 +143,7 @@ def _first_cells(reader: str | None, agent_cmd: str | None, key: str | None) -> 
 
     if (reader is None) == (agent_cmd is None):
         raise InvalidRequest(
-            "either a reader or an agent answers",
+            "--reader and --agent-cmd cannot be combined",
             field="reader",
             fix="pass --reader URL or --agent-cmd COMMAND",
         )

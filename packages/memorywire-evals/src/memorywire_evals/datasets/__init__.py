@@ -29,7 +29,7 @@ def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> 
     with _report_shape(kind):
         dataset = reader(data, split=split, roles=roles)
     if not dataset.case_ids:
-        raise InvalidRequest(f"there is no case of {kind.name} in {data}", field="data")
+        raise InvalidRequest(f"there are no cases of {kind.name} in {data}", field="data")
 
     def build(id: str) -> Case:
         with _report_shape(kind):

@@ -148,7 +148,7 @@ def _moment(text: Any, otherwise: int) -> int:
 def read_spans(data: Path, *, split: str, roles: str) -> Dataset:
     """ContextBench: a case for each repository; the annotated spans of code are the memory, issues questions.
 
-    The repositories are no part of the data set, so the spans of other issues are what else there is.
+    The data set does not include the repositories, so the spans of other issues are the distractors.
     """
     file = (
         data

@@ -19,7 +19,7 @@ _TYPES = {"Event Memory": "episodic"}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # elsewhere they may be anybody's
+    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # elsewhere they may belong to any speaker
     files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", *own)
     users = {user["uuid"]: user for file in files for _, user in read_lines(file)}
     return Dataset(

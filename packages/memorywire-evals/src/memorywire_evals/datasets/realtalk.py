@@ -71,7 +71,7 @@ def _question(name: str, qa: Json, sessions: dict[str, str], asked_at: int) -> Q
 
 
 def read_evidence(evidence: Sequence[str], known: Container[str]) -> tuple[str, ...]:
-    """The turns that are cited, of "D12:3-D12:5" those between as well; what is no turn is left out."""
+    """The turns that are cited, of "D12:3-D12:5" those between as well; other entries are left out."""
     cited = [
         f"D{session}:{turn}"
         for text in evidence

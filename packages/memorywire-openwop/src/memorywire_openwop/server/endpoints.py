@@ -43,7 +43,7 @@ class HostContext(Struct, frozen=True, kw_only=True):
         limits = self.service.limits
         body = await read_body(request, limit=limits.body, seconds=limits.body_seconds)
         if not isinstance(body, dict):
-            raise InvalidRequest("the body is an object")
+            raise InvalidRequest("the body must be an object")
         return body
 
     async def run(self, request: Request, caller: Requester) -> Run:
@@ -65,7 +65,7 @@ def text(body: Mapping[str, Json], name: str) -> str:
     """A field that must be there."""
     value = body.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidRequest(f"{name} is missing, or no text", field=name)
+        raise InvalidRequest(f"{name} is missing or not a string", field=name)
     return value
 
 
@@ -74,7 +74,7 @@ def number(value: Json, name: str) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidRequest(f"{name} is an integer, 0 or more", field=name)
+        raise InvalidRequest(f"{name} must be an integer, 0 or more", field=name)
     return value
 
 
@@ -82,7 +82,7 @@ def part(body: Mapping[str, Json], name: str) -> dict[str, Json]:
     """An object that may be left out."""
     value = body.get(name, {})
     if not isinstance(value, dict):
-        raise InvalidRequest(f"{name} is an object", field=name)
+        raise InvalidRequest(f"{name} must be an object", field=name)
     return value
 
 
@@ -104,7 +104,7 @@ async def start(request: Request, context: HostContext, caller: Requester) -> Re
     """Start a run; fields that this host does not use are ignored, and the tenant is the caller's own."""
     body = await context.body(request)
     if body.get("tenantId", caller.tenant) != caller.tenant:
-        raise Forbidden("this tenant is not yours", field="tenantId")
+        raise Forbidden("your token does not cover this tenant", field="tenantId")
     run = await context.host.start(caller, text(body, "workflowId"), _refs(body))
     document = run_document(run, await context.host.variables(caller, run))
     if run.workflow == SESSION:
@@ -132,7 +132,7 @@ async def fork(request: Request, context: HostContext, caller: Requester) -> Res
     body = await context.body(request)
     source = await context.run(request, caller)
     if body.get("mode") != "replay":
-        raise CapabilityUnsupported("a run can only be replayed here", field="mode", fix="use replay")
+        raise CapabilityUnsupported("a run can only be replayed, not forked", field="mode", fix="use replay")
     from_seq = number(body.get("fromSeq", 0), "fromSeq")
     run = await context.host.replay(caller, source, from_seq)
     fields = {"runId": run.id, "sourceRunId": source.id, "mode": "replay", "fromSeq": from_seq}
@@ -187,9 +187,11 @@ async def refer(request: Request, context: HostContext, caller: Requester) -> Re
     user = text(body, "userId") if "userId" in body else None
     ref = build_ref(Scope(tenant=caller.tenant, agent=text(body, "agentId"), user=user))
     if parse_ref(ref, caller.tenant) is None:
-        raise InvalidRequest("no agent or user can be called that", field="agentId", fix="use a shorter name")
+        raise InvalidRequest(
+            "this name is too long for an agent or a user", field="agentId", fix="use a shorter name"
+        )
     if context.host.adapter(caller).place(ref) is None:
-        raise Forbidden("this agent is not yours", field="agentId")
+        raise Forbidden("your token does not cover this agent", field="agentId")
     return as_json({"memoryRef": ref}, _CREATED)
 
 
@@ -221,7 +223,7 @@ async def seed(request: Request, context: HostContext, caller: Requester) -> Res
     body = await context.body(request)
     ref, entries = text(body, "memoryRef"), body.get("entries")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        raise InvalidRequest("entries is a list of objects", field="entries")
+        raise InvalidRequest("entries must be a list of objects", field="entries")
     drafts = [parse_draft({name: entry[name] for name in entry if name != "id"}) for entry in entries]
     adapter = context.host.adapter(caller)
     for one in drafts:
@@ -293,7 +295,7 @@ async def _end(request: Request, context: HostContext, caller: Requester, status
 def _refs(body: Mapping[str, Json]) -> list[str]:
     refs = body.get("memoryRefs", [])
     if not isinstance(refs, list) or len(refs) > _REFS_MOST or not all(isinstance(ref, str) for ref in refs):
-        raise InvalidRequest(f"memoryRefs is a list of at most {_REFS_MOST} texts", field="memoryRefs")
+        raise InvalidRequest(f"memoryRefs must be a list of at most {_REFS_MOST} texts", field="memoryRefs")
     return refs
 
 

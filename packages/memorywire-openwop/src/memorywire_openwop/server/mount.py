@@ -159,4 +159,4 @@ async def _problem(request: Request, error: Exception) -> Response:
         return as_envelope(error)
     wrong = isinstance(error, HTTPException) and error.status_code == WRONG_METHOD
     headers = error.headers if isinstance(error, HTTPException) else None
-    return as_envelope(WrongMethod("not by that method") if wrong else NotFound("no such address"), headers)
+    return as_envelope(WrongMethod("method not allowed") if wrong else NotFound("no such address"), headers)

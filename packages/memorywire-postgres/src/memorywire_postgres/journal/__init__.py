@@ -110,7 +110,7 @@ class PostgresSession:
     def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """The result of a work of the event loop, in the same transaction."""
         if self.ended:
-            raise StoreUnavailable("the transaction was given up")
+            raise StoreUnavailable("the transaction was rolled back")
         return asyncio.run_coroutine_threadsafe(_await(work, self._connection), self._loop).result()
 
     def _stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:

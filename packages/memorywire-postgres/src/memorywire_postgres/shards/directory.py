@@ -65,7 +65,7 @@ class Map(Struct, frozen=True, kw_only=True):
     def shard_of(self, bucket: int) -> Shard:
         if bucket not in self.homes:
             raise NotFound(
-                "no shard keeps this agent's bucket",
+                "no shard has this agent's bucket",
                 field="store",
                 fix="memorywire shards add NAME URL",
             )
@@ -76,7 +76,7 @@ class Map(Struct, frozen=True, kw_only=True):
             if shard.name == name:
                 return shard
         names = ", ".join(shard.name for shard in self.shards.values()) or "none yet"
-        raise NotFound(f"no shard is called {name}", field="shard", fix=f"known shards: {names}")
+        raise NotFound(f"there is no shard {name}", field="shard", fix=f"known shards: {names}")
 
 
 class Directory:
@@ -127,7 +127,7 @@ class Directory:
                 await self._here(db)
                 others = await _rows(db, "shards")
                 if name in {other for _, other, _ in others}:
-                    raise Conflict(f"there is a shard {name} already", field="name")
+                    raise Conflict(f"a shard {name} already exists", field="name")
                 [(number,)] = await _rows(db, "add_shard", {"name": name, "url": url})
                 if not others:
                     await _run(db, "fill_buckets", {"shard": number, "last": BUCKETS - 1})

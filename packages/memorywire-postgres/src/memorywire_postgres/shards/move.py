@@ -38,7 +38,8 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
-    """Prepare a new shard: tables, its own range of positions, and a fence for what it does not keep.
+    """Prepare a new shard: tables, its own range of positions, and a check that refuses what it does not
+    hold.
 
     The first shard keeps every bucket; others get theirs by moving.
     """
@@ -46,7 +47,9 @@ async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
     location = Shard(number=0, name=name, url=url).location
     schemas = {other.location.schema for other in (await directory.read()).shards.values()}
     if schemas - {location.schema}:
-        raise InvalidRequest("all shards have the same schema", field="url", fix=f"?schema={schemas.pop()}")
+        raise InvalidRequest(
+            "all shards must have the same schema", field="url", fix=f"?schema={schemas.pop()}"
+        )
     await (await PostgresStore.opened(location, space)).close()
     shard, first = await directory.add(name, url)
     async with _at(shard) as place:
@@ -62,9 +65,9 @@ def _refuse_password(url: str) -> None:
     part = find_literal_secret(url)
     if part is not None:
         raise SecretLeakage(
-            f"{part} in the URL is written in clear",
+            f"{part} in the URL is in plain text",
             field="url",
-            fix="write ${NAME} in its place and set that environment variable wherever the shards are used",
+            fix="write ${NAME} instead, and set that environment variable wherever the shards are used",
         )
 
 
@@ -135,7 +138,7 @@ class _Trip:
         self._named = {"name": sql.Identifier(self._channel)}
 
     async def clear(self) -> None:
-        """Remove what an earlier attempt left behind, and fence the new place."""
+        """Remove what an earlier attempt left behind, and block writes to the new place."""
         await self._new.run("mark_elsewhere", self._bucket)
         await self._let_go()
         await self._empty(self._new)
@@ -165,7 +168,7 @@ class _Trip:
             [there] = await new.run("fingerprint", None, table=sql.Identifier(table), **self._sql)
             if here != there:
                 raise StoreCorrupt(
-                    f"bucket {self._number} did not arrive whole: {table} differs", fix="retry"
+                    f"bucket {self._number} was not copied completely: {table} differs", fix="retry"
                 )
             versions = int(here[0])
         await new.run("index_words", None, **self._sql)

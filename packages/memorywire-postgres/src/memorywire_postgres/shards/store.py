@@ -170,7 +170,9 @@ class ShardedStore:
         return self._map
 
     async def _refresh(self) -> None:
-        """Read the map again; without the directory the last one stays in use, for the fences still hold."""
+        """Read the map again; without the directory the last known map stays in use, because each shard still
+        refuses buckets that it does not hold.
+        """
         asked_at = time.monotonic()
         try:
             self._map = await self.directory.read()

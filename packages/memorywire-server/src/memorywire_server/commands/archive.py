@@ -37,7 +37,9 @@ def archive_command(cli: CliContext, url: str | None, verify: bool, key: str | N
 
     address = url or cli.settings.archive
     if address is None:
-        raise InvalidRequest("no archive is named", field="archive", fix="memorywire archive file:///FOLDER")
+        raise InvalidRequest(
+            "give the URL of an archive", field="archive", fix="memorywire archive file:///FOLDER"
+        )
     if key is not None and not verify:
         raise click.UsageError("--key has an effect only with --verify")
     place = open_place(address, os.environ)

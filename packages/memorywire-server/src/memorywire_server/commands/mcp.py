@@ -54,7 +54,7 @@ def mcp_command(cli: CliContext, print_config: bool, tools: tuple[str, ...], no_
     if cli.server is not None:
         address = mask_secrets(cli.server).partition("?")[0].rstrip("/")
         raise CapabilityUnsupported(
-            "this serves a store, and MEMORYWIRE_URL names a server",
+            "this command serves a store, but MEMORYWIRE_URL is set to a server",
             field="store",
             fix=f"configure {address}/mcp (HTTP) in the client, or name the store with --store",
         )

@@ -270,9 +270,13 @@ def _open_stage(tested: bool, host: str, demo: bool, provider: str | None) -> "S
     if not tested:
         return None
     if not Address(host=host).local:
-        raise click.UsageError(f"--conformance lets anybody who reaches {host} set the clock: use 127.0.0.1")
+        raise click.UsageError(
+            f"--conformance lets every client that reaches {host} set the clock: use 127.0.0.1"
+        )
     if demo or provider:
-        raise click.UsageError("--conformance serves an empty memory to anybody: leave out the other options")
+        raise click.UsageError(
+            "--conformance serves an empty memory without sign-in: leave out the other options"
+        )
     return Stage()
 
 

@@ -32,7 +32,9 @@ async def change_many(
     page.caller.require(Right.WRITE)
     page.caller.require_agent({"agent_id": agent}, optional=False)
     if len(ids) > MOST:
-        raise InvalidRequest(f"at most {MOST} memories are changed at once", field="id", fix="select fewer")
+        raise InvalidRequest(
+            f"at most {MOST} memories can be changed at once", field="id", fix="select fewer"
+        )
     service = page.console.service
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await service.as_caller(page.caller).context.serving(scope)
@@ -44,7 +46,7 @@ async def _commit(
 ) -> dict[str, Json]:
     records = await context.store.get(scope, ids)
     if not records:
-        raise NotFound("these memories are gone", field="id", fix="load the page again")
+        raise NotFound("these memories no longer exist", field="id", fix="load the page again")
     now = context.clock()
     puts = [put for one in records if (put := _build_put(one, alter(one), now)) is not None]
     if not puts:
@@ -80,9 +82,9 @@ async def _refuse_unless_allowed(plan: Plan, context: Context) -> None:
     judgement = judge(await build_case(plan, context, policy), policy)
     if judgement.verdict is not Verdict.ALLOW:
         raise Refused(
-            f"the rule {judgement.rule} stands against this change of several memories: {judgement.reason}",
+            f"the rule {judgement.rule} blocks this change of several memories: {judgement.reason}",
             field="id",
-            fix="leave out the memories that the rule is about, or change them one by one",
+            fix="leave out the memories that the rule blocks, or change them one by one",
         )
 
 

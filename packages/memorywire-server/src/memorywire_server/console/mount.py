@@ -106,7 +106,7 @@ def console_mount(
 ) -> Console:
     """Build the console over an open container.
 
-    Where only this machine can come in (`local`) its user needs no token while there are no operators;
+    If only this machine can connect (`local`), its user needs no token while there are no operators;
     elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
     """
     service = Service(container, Limits())
@@ -227,7 +227,7 @@ async def _respond(view: View, page: Page) -> Response:
                 )
             return await view.do(page, form)
         if view.look is None:
-            raise WrongMethod("this address does not know that method")
+            raise WrongMethod("this address does not support that method")
         if view.of_agent and page.limited and page.agent is None:
             agents = (await page.call("agents"))["items"]
             if len(agents) == 1:  # there is no choice

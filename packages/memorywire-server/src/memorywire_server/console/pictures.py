@@ -43,7 +43,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
 
 class Pictures:
-    """The newest pictures that were asked for. A picture that is not ready is drawn while nobody waits."""
+    """The newest pictures that were asked for. A map that is not ready is drawn in the background."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -156,7 +156,7 @@ def _find_store(context: Context) -> Store:
 
 def _unsupported(store: Store) -> CapabilityUnsupported:
     return CapabilityUnsupported(
-        f"store {store.name} does not give out its vectors, so there is nothing to draw",
+        f"store {store.name} does not expose its vectors, so there is no map",
         field="agent",
         fix="use the list of memories",
     )

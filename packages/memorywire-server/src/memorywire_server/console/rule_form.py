@@ -122,7 +122,7 @@ _OWN: Mapping[str, Any] = {
 
 
 def fill(table: Mapping[str, Json]) -> dict[str, Any]:
-    """What the fields of the form show for a table, also for one that is no rule."""
+    """The values of the form's fields for a table, even if it is not a valid rule."""
     values: dict[str, Any] = {name: table.get(name) for name in ("name", "verdict", "note", "reviewers")}
     values["enabled"] = table.get("enabled", True) is not False
     values["learned"] = table.get("learned") is True

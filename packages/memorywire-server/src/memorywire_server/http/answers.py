@@ -62,7 +62,7 @@ def as_problem(
 ) -> Response:
     """The wire's own problem shape, which is what RFC 9457 calls extension members."""
     all_headers = {**(headers or {}), **how(error)}
-    # A problem may name a key that is no text: what cannot be said of it is left out.
+    # A problem may name a key that is not valid text: that part is left out.
     body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
     return Response(body, status or status_of(error), all_headers, media_type=PROBLEM)
 

@@ -237,7 +237,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
         headers = problem.headers or {}
         methods = headers.get("Allow")
         wrong = WrongMethod(
-            "this address does not know that method", fix=f"send {methods}" if methods else None
+            "this address does not support that method", fix=f"send {methods}" if methods else None
         )
         return as_problem(wrong, headers=headers)
     addresses = [route.path for route in wire_routes() if route.field is None]
@@ -252,5 +252,5 @@ async def _bug(request: Request, error: Exception) -> Response:
     """Handle an unexpected error: its name goes to the log, not to the caller."""
     trace = current_trace.get()
     place = "" if trace is None else f", at trace_id {trace.id}"
-    fault = MemorywireError("something went wrong here", fix=f"look into the log of the server{place}")
+    fault = MemorywireError("internal error", fix=f"see the log of the server{place}")
     return as_problem(fault, headers=HEADERS)

@@ -56,7 +56,7 @@ def _of_owner(right: Right, verb: Verb) -> Handler:
         kind = OwnerKind(parameters["scope"])
         owner = Owner(kind=kind, id=parameters["scope_id"], tenant=caller.tenant)
         if kind is OwnerKind.TENANT and owner.id != caller.tenant:
-            raise Forbidden("this tenant is not yours", field="scope_id")
+            raise Forbidden("your token does not cover this tenant", field="scope_id")
         caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
         return await verb(request, service, KeyValue(service.opener(caller), owner, Limits()))
 

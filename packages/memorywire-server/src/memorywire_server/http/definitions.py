@@ -111,9 +111,8 @@ async def _unbind(request: Request, service: Service, caller: Caller, book: Back
 def _require_for(definition: Mapping[str, Json], caller: Caller) -> None:
     """Raise unless the caller may make this definition.
 
-    A store without an address is on this machine, and so are the keys: they belong to everybody. Whoever
-    chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose place
-    under a shared key it is.
+    A store without an address is on this machine, and so are the keys: they belong to everybody. The address
+    decides where the key is sent, and the pattern decides which data under a shared key is reached.
     """
     kind = definition["url"].partition("://")[0]
     has_key = "key_env" in definition or definition["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT

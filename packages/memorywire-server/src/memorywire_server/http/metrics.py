@@ -87,7 +87,9 @@ class Metrics:
         return {name: (int(count), 1000 * sums[name] / count) for name, count in counts.items() if count}
 
     def text(self, books: Status, stores: Sequence[str], now: int) -> bytes:
-        """Everything as Prometheus reads it, with the books as they stand and what `stores` are owed."""
+        """All metrics in the format of Prometheus, with the present counts and the pending writes of
+        `stores`.
+        """
         values = {
             "ledger_entries": books.entries,
             "ledger_unsigned": books.unsigned.count,

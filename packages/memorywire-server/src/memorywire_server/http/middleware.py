@@ -47,7 +47,7 @@ _GRACE_SECONDS = 0.4
 
 
 class SecurityMiddleware:
-    """The application behind its checks. `hosts` are the names this server goes by; none means any.
+    """The application behind its checks. `hosts` are the host names of this server; none means any.
 
     `entries` are paths below which an application authenticates requests itself, `words` those below
     which problems are told in the words of another contract. `names` says what logs call a path.
@@ -121,7 +121,9 @@ class SecurityMiddleware:
             host = ""
         if self._hosts and host not in self._hosts:
             raise Misdirected(
-                "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
+                "this server is not configured for that host name",
+                field="Host",
+                fix="serve with --allow-host NAME",
             )
         # A browser that follows a link to one of our pages changes nothing.
         fetch = (scope["method"], headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
@@ -166,7 +168,7 @@ class SecurityMiddleware:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._service.closing.is_set():
-            raise Overloaded("the server is ending", retry_after=1)
+            raise Overloaded("the server is shutting down", retry_after=1)
         lease = self._quotas.begin(_build_party(scope["state"]))
         scope["state"].update(lease=lease)
         token = current_lease.set(lease)
@@ -286,6 +288,6 @@ def _check_origin(headers: Headers) -> None:
     """
     scheme, _, place = headers.get("origin", "").partition("://")
     if scheme and (scheme not in ("http", "https") or place != headers.get("host")):
-        raise Forbidden("a page of another origin cannot ask here", field="Origin")
+        raise Forbidden("requests from pages of another origin are refused", field="Origin")
     if headers.get("sec-fetch-site", "none") not in _SAME:
-        raise Forbidden("a page of another site cannot ask here", field="Sec-Fetch-Site")
+        raise Forbidden("requests from pages of another site are refused", field="Sec-Fetch-Site")

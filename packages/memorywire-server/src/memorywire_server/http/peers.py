@@ -28,9 +28,9 @@ from memorywire_server.http.requests import read_body
 
 
 def store_mount(container: Container) -> MountedApp:
-    """What `serve` mounts; only who may manage comes in.
+    """What `serve` mounts; only callers with the right to manage are allowed.
 
-    A change that comes in here was judged where it comes from. It is not judged again, but the ledger says
+    A change that arrives here was judged by the sender's policy. It is not judged again, but the ledger says
     who brought it.
     """
     service = Service(container, Limits())
@@ -49,17 +49,17 @@ async def _answer(request: Request, service: Service) -> object:
     caller, name = caller_of(request), request.path_params["verb"]
     caller.require(Right.MANAGE)
     if name not in VERBS:
-        raise UnknownOperation("a store has no such verb", field="verb")
+        raise UnknownOperation("a store has no such method", field="verb")
     body = await read_body(request, limit=service.limits.batch, seconds=service.limits.body_seconds)
     try:
         arguments = [load(hint, data) for hint, data in zip(VERBS[name].takes, body, strict=True)]
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidRequest("these are not the arguments of the verb") from error
+        raise InvalidRequest("these are not the arguments of this method") from error
     for scope in _scopes(arguments):
         if scope.tenant != caller.tenant and not caller.everywhere:
-            raise Forbidden("this tenant is not yours", field="tenant")
+            raise Forbidden("your token does not cover this tenant", field="tenant")
         if not names(caller.agents, scope.agent):
-            raise Forbidden("this agent is not yours", field="agent_id")
+            raise Forbidden("your token does not cover this agent", field="agent_id")
     context = service.as_caller(caller).context
     store = context.store
     if name == "about":
@@ -73,7 +73,7 @@ async def _answer(request: Request, service: Service) -> object:
         return await service.finish(_write(arguments[0], context))
     method: Callable[..., Any] | None = getattr(store, name, None)
     if method is None:
-        raise UnknownOperation(f"the store {store.name} has no such verb", field="verb")
+        raise UnknownOperation(f"the store {store.name} has no such method", field="verb")
     answer = await service.finish(method(*arguments))
     if name == "health" and not caller.everywhere:
         return {"ok": answer["ok"]}  # the rest counts what all tenants have

@@ -72,7 +72,7 @@ class Quotas:
     """The quotas of a server: requests that are being answered, and open streams."""
 
     def __init__(self, *, requests: int, streams: int) -> None:
-        self.requests = Quota(requests, "the server answers as many requests as it can", retry_after=1)
+        self.requests = Quota(requests, "the server is at its limit of concurrent requests", retry_after=1)
         self.streams = Quota(streams, "too many streams are open", retry_after=5)
 
     def begin(self, party: Party) -> "Lease":

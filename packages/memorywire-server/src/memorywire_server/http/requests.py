@@ -29,7 +29,9 @@ async def read_body(request: Request, *, limit: int, seconds: float) -> Json:
             "the body must be JSON", field="Content-Type", fix="send Content-Type: application/json"
         )
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongMedia("the body must not be compressed", field="Content-Encoding", fix="send it plain")
+        raise WrongMedia(
+            "the body must not be compressed", field="Content-Encoding", fix="send it uncompressed"
+        )
     return strict.parse(await read_bytes(request, limit=limit, seconds=seconds))
 
 
@@ -50,7 +52,7 @@ async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
     except TimeoutError:
         raise TooSlow(f"the body was not there after {seconds:g} s", fix="send it faster") from None
     except ClientDisconnect:
-        raise TooSlow("the sender went away before the body was there") from None
+        raise TooSlow("the client disconnected before the body arrived") from None
     return b"".join(parts)
 
 
@@ -66,7 +68,7 @@ def with_headers(
         headers["if_edition" if "if_edition" in fields else "if_version"] = version
     for name, value in headers.items():
         if payload.setdefault(name, value) != value:
-            raise InvalidRequest(f"{name} and its header say different things", field=name)
+            raise InvalidRequest(f"{name} and its header differ", field=name)
     return payload
 
 
@@ -119,7 +121,7 @@ class Parameters:
                 values[name] = request.headers[name]
         for name in _PROMISES:
             if name in request.headers and name not in self._kinds:
-                raise InvalidRequest(f"{name} means nothing here", field=name, fix="send it without")
+                raise InvalidRequest(f"{name} is not used by this operation", field=name, fix="leave it out")
         return self.check(values)
 
     def from_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
@@ -133,7 +135,7 @@ class Parameters:
             if name not in self._by_place["query"]:
                 known = ", ".join(self._by_place["query"])
                 fix = f"there are: {known}" if known else "this address takes no query"
-                raise InvalidRequest(f"{name} is not a field here", field=name, fix=fix)
+                raise InvalidRequest(f"unknown field {name}", field=name, fix=fix)
             kind = self._kinds[name]
             if kind.get("type") == "array":
                 values.setdefault(name, []).append(_parse_value(_resolve_kind(kind["items"]), text, name))
@@ -146,7 +148,7 @@ class Parameters:
     def check(self, values: dict[str, Json]) -> dict[str, Json]:
         """The values, all of them described here; raises InvalidRequest, naming the one that is not."""
         for name in values.keys() - self._kinds.keys():
-            raise InvalidRequest(f"{name} is not a field here", field=name, fix="see /docs")
+            raise InvalidRequest(f"unknown field {name}", field=name, fix="see /docs")
         strict.check(values)
         faults = self._shape.faults(values)
         if faults:

@@ -31,7 +31,7 @@ _TOLERANCE_MS = 300_000
 
 
 class Reviews:
-    """Tells reviewers of held requests, and carries out what they decide."""
+    """Sends held requests to reviewers, and carries out their decisions."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -54,7 +54,7 @@ class Reviews:
                 document = {"proposal_id": message["proposal_id"], "seen": message["seen"], **document}
             await self.settle(webhook, document)
         except (Conflict, NotFound):
-            return None  # somebody else decided, or memory has moved: there is another message
+            return None  # another reviewer decided, or memory has changed: a new message follows
         except MemorywireError as problem:
             return f"the response decides nothing: {problem}"
         return None
@@ -62,7 +62,7 @@ class Reviews:
     async def settle(self, webhook: Webhook, document: Json) -> Decided:
         """Carry a decision out; raises InvalidRequest for a document that is none."""
         if not isinstance(document, dict):
-            raise InvalidRequest("the response is no object", field="approved")
+            raise InvalidRequest("the response is not an object", field="approved")
         problem = problem_with(document, "review.request")
         if problem is not None:
             raise problem
@@ -78,7 +78,7 @@ class Reviews:
     async def _find(self, webhook: Webhook, id: str) -> Proposal:
         proposal = await self._service.journal.find_proposal(webhook.tenant, id)
         if proposal is None or not names(webhook.agents, proposal.scope.agent):
-            raise NotFound("no such proposal here", field="proposal_id")
+            raise NotFound("there is no such proposal", field="proposal_id")
         return proposal
 
 
@@ -92,7 +92,7 @@ async def post_review(request: Request, service: Service) -> Response:
     if webhook is None or not webhook.review or not _is_signed(webhook, request, body, service):
         tokens.reject(request.state.address, mark)
         raise Unauthenticated(
-            "the signature of this callback is not valid, or no longer",
+            "the signature of this callback is invalid or expired",
             field="webhook-signature",
             fix="sign webhook-id, webhook-timestamp and the body with the secret of the webhook",
         )

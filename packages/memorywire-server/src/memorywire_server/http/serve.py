@@ -35,7 +35,7 @@ _OWN_FILES = 192
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where to listen; `hosts` are further names the server goes by.
+    """Where to listen; `hosts` are further host names of the server.
 
     `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
     """
@@ -55,7 +55,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can come in."""
+        """Whether only this machine can connect."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -98,13 +98,13 @@ class _Server(uvicorn.Server):
 async def serve(container: Container, serving: Serving, stop: asyncio.Event | None = None) -> None:
     """Serve until a signal or `stop`; requests in flight finish first. The container stays open.
 
-    Raises InvalidRequest when others could come in without a token, or the address cannot be had.
+    Raises InvalidRequest when others could connect without a token, or the address is not available.
     """
     address = serving.address
     journal, needs_token = container.journal, not address.local and serving.provider is None
     if needs_token and (journal is None or not await Operators(journal).has_any()):
         raise InvalidRequest(
-            f"{address.host} is reachable from other machines, and there are no operators yet",
+            f"{address.host} is reachable from other machines, but there are no operators yet",
             field="host",
             fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
         )
@@ -151,7 +151,7 @@ def _reviewed_at(console: str, container: Container) -> Container:
 
 
 async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
-    """When told to stop: end streams, take no new requests, finish those that are in."""
+    """On a stop signal: end streams, take no new requests, finish those that are in."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, RuntimeError):  # only the main thread hears signals
@@ -206,7 +206,7 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         raise InvalidRequest(
             f"cannot listen on {address.host} port {address.port}: {error}",
             field="port",
-            fix="choose another port, or end what listens there",
+            fix="choose another port, or stop the program that uses it",
         ) from error
     try:
         listener.setblocking(False)

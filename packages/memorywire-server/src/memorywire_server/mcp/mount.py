@@ -51,7 +51,7 @@ class _Metadata:
             fix = f"there are: {', '.join(self._paths)}"
             response = as_problem(NotFound("there is no such resource", fix=fix))
         elif scope["method"] not in ("GET", "HEAD"):
-            response = as_problem(WrongMethod("this address does not know that method", fix="use GET"))
+            response = as_problem(WrongMethod("this address does not support that method", fix="use GET"))
         else:
             # The URL for which a client asks for a token: the audience of the tokens, if that is such a URL.
             resource, audience = f"{_origin(scope)}{self._paths[scope['path']]}", self._provider.audience

@@ -165,7 +165,7 @@ class Listeners:
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams, session: AgentSession
     ) -> types.SubscriptionsListenResult:
-        """Tell the client of changes until it goes, the server ends, or its token is no longer taken."""
+        """Send changes to the client until it disconnects, the server stops, or its token is revoked."""
         from memorywire.journal.operators import Right
 
         service = await self._runner.open_service()
@@ -175,7 +175,7 @@ class Listeners:
         except MemorywireError as error:
             raise protocol_error(error) from error
         if self._open >= service.limits.streams:
-            raise MCPError(types.INTERNAL_ERROR, "too many are listening")
+            raise MCPError(types.INTERNAL_ERROR, "too many subscriptions")
         uris = params.notifications.resource_subscriptions or []
         bus = InMemorySubscriptionBus()
         handler = ListenHandler(bus)

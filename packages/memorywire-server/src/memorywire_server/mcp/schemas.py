@@ -73,7 +73,7 @@ def tool_schema(operation: str) -> dict[str, Json]:
     """What a model is shown of `input_schema`: every field, what it is and what it may be, in few tokens.
 
     Bounds, patterns and conditions are left out: a request that breaks one is answered with a problem that
-    says so. Whatever `input_schema` accepts, this accepts.
+    says so. It accepts everything that `input_schema` accepts.
     """
     whole = input_schema(operation)
     fields = {name: _brief(operation, name, field) for name, field in whole["properties"].items()}

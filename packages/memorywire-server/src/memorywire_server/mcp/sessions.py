@@ -39,7 +39,7 @@ class AgentSession(Struct, frozen=True, kw_only=True):
 
     `verified` says that a token proved who the reviewer is: then no form has to be answered first.
     `decided_with` is the command with which a person decides about a proposal. `state` is where the HTTP
-    door looks for what its log and its figures say of a request.
+    server finds the values for its log and its metrics.
     """
 
     agent: str
@@ -56,7 +56,7 @@ class AgentSession(Struct, frozen=True, kw_only=True):
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """The arguments as a wire request about this agent's memory; no argument can name another."""
         for name in sorted(SCOPE & set(arguments)):
-            raise InvalidRequest(f"{name} is not a field here", field=name, fix=LEFT_OUT)
+            raise InvalidRequest(f"unknown field {name}", field=name, fix=LEFT_OUT)
         scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
         return {**arguments, **scope}
 

@@ -26,7 +26,9 @@ _SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """What a model is told about an operation; `again` if repeating it does no more than doing it once."""
+    """The description of an operation for a model; `again` if repeating it does no more than doing it
+    once.
+    """
 
     title: str
     says: str
@@ -100,7 +102,7 @@ def describe(name: str, card: Card, schema: dict[str, Json]) -> Tool:
 
 
 def as_result(answer: object, arguments: Mapping[str, Json]) -> CallToolResult:
-    """The answer of the wire, structured; as text, recalled memories only in their fences."""
+    """The answer of the wire, structured; as text, recalled memories only between their delimiters."""
     from memorywire.model.answers import ContextBlock, Recalled
     from memorywire.wire.codec import encode
 
@@ -123,7 +125,7 @@ def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) ->
 
 
 def read_result(document: dict[str, Json]) -> CallToolResult:
-    """What a tool read, structured; as text between fences, because others may have written it."""
+    """What a tool read, structured; as text between delimiters, because others may have written it."""
     from memorywire.search.render import render_lines
 
     return _result(render_lines([write_json(document)], sys.maxsize)[1], document)
@@ -140,12 +142,14 @@ def write_result(document: dict[str, Json], decided_with: Callable[[str], str]) 
 
 
 def as_problem(error: MemorywireError) -> CallToolResult:
-    """A problem that the model can read and act on; it is no answer, so nothing is structured."""
+    """A problem that the model can read and act on; it is not an answer, so there is no structured
+    content.
+    """
     return CallToolResult(content=[TextContent(text=write_json(error.problem()))], is_error=True)
 
 
 def write_recall(answer: "Recalled", max_tokens: int | None = None) -> str:
-    """What was recalled, for a model to read; with `max_tokens`, the fences and labels fit into it, too."""
+    """What was recalled, for a model to read; `max_tokens` includes delimiters and labels."""
     from memorywire.search.render import FENCE, render
     from memorywire.search.token_budget import cost
 

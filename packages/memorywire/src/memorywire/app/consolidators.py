@@ -113,7 +113,7 @@ def with_window(settings: ConsolidationSettings, window: int | None) -> Consolid
     """Return the settings with a window: this one, else their own, else the usual one."""
     if window is not None and (type(window) is not int or not 0 <= window <= WINDOW_MAX):
         fix = f"give a number from 0 to {WINDOW_MAX}; 0: only memories with the tag short-term"
-        raise InvalidRequest("window is no number of memories", field="window", fix=fix)
+        raise InvalidRequest("window must be a number of memories", field="window", fix=fix)
     return replace(settings, window=(settings.window or WINDOW) if window is None else window)
 
 
@@ -124,7 +124,7 @@ async def start(
     await _open_scope(scope, container, dry_run=False)
     if isinstance(every, bool) or not isinstance(every, int | float) or not SHORTEST <= every <= LONGEST:
         fix = f"give seconds, from {SHORTEST} to {LONGEST}"
-        raise InvalidRequest("every is no number of seconds", field="every", fix=fix)
+        raise InvalidRequest("every must be a number of seconds", field="every", fix=fix)
     settings = replace(with_window(container.consolidation, window), promote=float(every))
     work = find_consolidator(settings.consolidator).background(container, settings, scope)
     running = work.run_in_background()
@@ -135,9 +135,11 @@ async def start(
 async def _open_scope(scope: Scope, container: Container, *, dry_run: bool) -> Context:
     governance = container.context.governance
     if governance is not None and is_agent(governance.caller):
-        raise Refused("an agent does not consolidate memory", fix="ask as a person with the right to manage")
+        raise Refused(
+            "an agent cannot consolidate memory", fix="use the token of a person with the right to manage"
+        )
     if not isinstance(dry_run, bool):
-        raise InvalidRequest("dry_run is true or false", field="dry_run")
+        raise InvalidRequest("dry_run must be true or false", field="dry_run")
     validate.check(
         "list", {"agent_id": scope.agent, **({} if scope.user is None else {"user_id": scope.user})}
     )
@@ -158,4 +160,4 @@ def find_consolidator(name: str) -> Consolidator:
         detail = f"consolidation needs the package {PACKAGE}"
         raise CapabilityUnsupported(detail, fix=install_hint(PACKAGE))
     names = ", ".join(sorted(point.name for point in points))
-    raise InvalidRequest(f"no consolidator is called {name}", field="dream", fix=f"one of: {names}")
+    raise InvalidRequest(f"there is no consolidator {name}", field="dream", fix=f"one of: {names}")

@@ -54,7 +54,7 @@ async def open_several(
 ) -> Router:
     """A router over what the URLs name. A store that cannot be reached now is opened when it can be.
 
-    The anchor stands first: it decides, and it is read first.
+    The primary comes first: it decides, and it is read first.
     """
     route = several.route
     if isinstance(route, LearnedRoute) and route.space not in ("", str(space)):
@@ -65,7 +65,7 @@ async def open_several(
     for name, times in Counter(name for name in given if name is not None).items():
         if times > 1:  # their receipts and pending changes could not be told apart
             fix = "name them apart: URL#name, or with_name(store, name)"
-            raise InvalidRequest(f"two stores are called {name}", field="store", fix=fix)
+            raise InvalidRequest(f"two stores have the name {name}", field="store", fix=fix)
     once = {_backend(store, place): store for place, store in reversed(list(enumerate(stores)))}
     mounts = await asyncio.gather(*(_mount(once[key], key, space) for key in reversed(once)))
     anchor = _find_anchor(mounts)
@@ -75,7 +75,7 @@ async def open_several(
     router = Router([*first, *replicas], deadline=deadline, writing=writing, route=route)
     for name in sorted({*several.routing.weights, *several.seals} - {*router.replica_names}):
         names = ", ".join(router.replica_names)
-        raise InvalidRequest(f"no store is called {name}", field="router", fix=f"one of: {names}")
+        raise InvalidRequest(f"there is no store {name}", field="router", fix=f"one of: {names}")
     return router
 
 
@@ -118,10 +118,10 @@ _ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the 
 
 
 class Container(Struct, frozen=True, kw_only=True):
-    """The open stores, embedder, journal and engine; whoever opens a house closes it.
+    """The open stores, embedder, journal and engine; the caller that opens a container closes it.
 
     `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts
-    what is kept under keys; `hosting` is set when a door makes an OpenWOP host of it.
+    what is kept under keys; `hosting` is set when a server mounts the OpenWOP host.
     """
 
     context: Context
@@ -135,7 +135,7 @@ class Container(Struct, frozen=True, kw_only=True):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this house can do, derived from what is wired."""
+        """The capabilities of this container, derived from its parts."""
         return self._describe(self.context.store, self.context.names)
 
     async def capabilities_of(self, scope: Scope) -> Capabilities:
@@ -224,7 +224,7 @@ async def open_container(
         detail = "several stores need a journal, to know what one of them missed"
         raise CapabilityUnsupported(detail, field="policy", fix="name a policy, or one store")
     if not stores:
-        raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
+        raise InvalidRequest("name a store", field="store", fix="sqlite:///./memory.db")
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
     first = stores[0]
     if len(stores) > 1:

@@ -37,7 +37,8 @@ class Governance(Confidential, frozen=True, kw_only=True):
     `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
     a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
     are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
-    who asks, unless a door knows better. `console` is the address of the pages where people decide.
+    the caller, unless the server knows a more precise one. `console` is the address of the pages where people
+    decide.
     Each checkpoint of the ledger goes to the `witnesses`. The `reviewers` are asked about each held change.
     """
 

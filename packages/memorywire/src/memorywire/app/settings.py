@@ -223,7 +223,7 @@ def write_policy(name: Json) -> WritePolicy:
         return WritePolicy(name)
     except ValueError:
         raise InvalidRequest(
-            f"no write policy is called {name!r}", field="write", fix=f"one of: {', '.join(WritePolicy)}"
+            f"there is no write policy {name!r}", field="write", fix=f"one of: {', '.join(WritePolicy)}"
         ) from None
 
 
@@ -364,7 +364,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     stores = values.get("stores") or [default_store(env)]
     personal_data = values.get("personal_data", KEEP)
     if personal_data not in (KEEP, REDACT):
-        raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
+        raise InvalidRequest("personal_data must be keep or redact", field="personal_data", fix=REDACT)
     return Settings(
         home=home,
         stores=tuple(_as_list(stores)),
@@ -393,7 +393,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
 
 
 def misspelt(env: Mapping[str, str]) -> dict[str, str]:
-    """Variables that nobody reads, each with the setting that it looks like."""
+    """Unused variables, each with the setting that it resembles."""
     from difflib import get_close_matches
 
     keys = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
@@ -471,7 +471,7 @@ def _read_toml(path: Path) -> dict[str, Json]:
             continue
         texts = value if key == "store" and isinstance(value, list) else [value]
         if key not in _NUMBERS and not all(isinstance(text, str) for text in texts):
-            raise InvalidRequest(f"{key} in {path} must be text", field=key)
+            raise InvalidRequest(f"{key} in {path} must be a string", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
 
 

@@ -46,7 +46,7 @@ def _add_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dic
             cli.refuse_scope(f"{operation} has no {field}", names=(option,))
         if request.get(field, value) != value:
             raise InvalidRequest(
-                f"the request has another {field} than --{option}", field=field, fix="give one of them"
+                f"{field} in the request differs from --{option}", field=field, fix="give only one of them"
             )
     if "agent_id" in schema.get("required", ()) and "agent_id" not in request:
         return {**cli.scope(), **request}

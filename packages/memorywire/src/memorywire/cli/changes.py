@@ -46,7 +46,7 @@ def undo_command(cli: CliContext, change_id: str | None, last: bool, **fields: J
 
 
 def _find_last_change(cli: CliContext) -> str:
-    """Return the newest change that is no undo and that no undo has taken back."""
+    """Return the newest change that is not an undo and was not undone."""
     undone_ids: set[str] = set()
     for change in cli.call("changes", limit=_MOST_CHANGES)["changes"]:
         if change["id"] in undone_ids:

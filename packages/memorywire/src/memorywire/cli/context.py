@@ -74,7 +74,7 @@ class CliContext(Struct, frozen=True, kw_only=True):
         """The settings, for a command that needs the store itself; CapabilityUnsupported for a server."""
         if self.server is not None:
             raise CapabilityUnsupported(
-                "this needs the store itself, and MEMORYWIRE_URL names a server",
+                "this command needs the store itself, but MEMORYWIRE_URL is set to a server",
                 field="store",
                 fix="run it where the store is, or name the store with --store",
             )

@@ -87,7 +87,7 @@ The file is gone again. Your own memory is one command away:
 def open_temporary(cli: CliContext, **settings: Any) -> Iterator[tuple[Path, "Settings"]]:
     """Yield a file in a temporary folder, and settings with a store in it; the user's own is not touched."""
     if cli.options:
-        raise click.UsageError(f"this has its own store and agents: leave out {cli.options[0]}")
+        raise click.UsageError(f"the demo has its own store and agents: leave out {cli.options[0]}")
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         place = Path(folder, "memory.db")
         store = f"sqlite://{url_path(place)}"

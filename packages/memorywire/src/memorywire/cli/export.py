@@ -68,7 +68,7 @@ def export_command(
             f"{format_} has neither vectors nor a ledger", field="format", fix="export a bundle"
         )
     if file == _STDOUT and format_ != "bundle":
-        raise InvalidRequest(f"{format_} needs files of its own", field="file", fix="name a file")
+        raise InvalidRequest(f"{format_} writes files", field="file", fix="name a file")
     for url in cli.local_settings.stores:
         require_store(url)
     request = ExportOptions(

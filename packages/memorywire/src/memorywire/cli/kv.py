@@ -151,7 +151,7 @@ def _open_keys(cli: CliContext, kind: str, *, reads: bool = False) -> "BlockingK
     memory = cli.readable_memory() if reads else cli.memory()
     if kind != OwnerKind.USER and "--user" in cli.options:
         raise InvalidRequest(
-            f"keys of the {kind} belong to no user: they would not be separate, nor erased with the user",
+            f"keys of the {kind} belong to no user: they are neither separate nor erased with the user",
             field="user",
             fix="give --of user for the keys of that user, or leave out --user",
         )

@@ -100,7 +100,7 @@ def why_command(cli: CliContext, recall_id: str | None, **filters: Json) -> None
         cli.show(answer, _render_recalls)
         return
     if given:
-        raise click.UsageError("a recall that is named needs no filter")
+        raise click.UsageError("a recall id and filters cannot be combined")
     request = {**cli.typed_scope(), "recall_id": resolve_recall_id(cli, recall_id)}
     cli.show(cli.readable_memory().call("why", request), _render_why)
 

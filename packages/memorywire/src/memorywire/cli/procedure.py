@@ -118,7 +118,7 @@ def _parse_facts(facts: tuple[str, ...]) -> Mapping[str, bool]:
     for text in facts:
         fact, _, truth = text.partition("=")
         if truth not in _TRUTHS:
-            raise InvalidRequest("a fact is NAME=true or NAME=false", field="fact")
+            raise InvalidRequest("a fact must be NAME=true or NAME=false", field="fact")
         values[fact] = _TRUTHS[truth]
     return values
 

@@ -214,7 +214,7 @@ class BlockingOverseeing:
         return self._run(self._memory.audit_checkpoint())
 
     def audit_key(self) -> str:
-        """Return the public key of the ledger, with which anybody can verify checkpoints and signed hits."""
+        """Return the public key of the ledger, which verifies checkpoints and signed hits."""
         return self._run(self._memory.audit_key())
 
     def verify_hit(self, hit: Hit | Mapping[str, Any], key: str | None = None) -> bool:

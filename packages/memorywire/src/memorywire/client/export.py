@@ -19,7 +19,9 @@ async def export_person(
     validate.check("erase", {name: value for name, value in fields.items() if value is not None})
     context = container.context
     if context.governance is not None and is_agent(context.governance.caller):
-        raise Refused("an agent does not export a person", fix="ask as a person with the right to manage")
+        raise Refused(
+            "an agent cannot export a person", fix="use the token of a person with the right to manage"
+        )
     agents = () if agent_id is None else (agent_id,)
     options = ExportOptions(tenant=tenant, tenant_only=True, agents=agents, user=user_id)
     file = BytesIO()

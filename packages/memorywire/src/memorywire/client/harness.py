@@ -90,9 +90,9 @@ class Ranking(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, weight in (("w_r", self.w_r), ("w_s", self.w_s)):
             if not 0 <= weight <= _HEAVIEST:
-                raise InvalidRequest(f"{name} is a weight from 0 to {_HEAVIEST:,}", field=name)
+                raise InvalidRequest(f"{name} must be a weight from 0 to {_HEAVIEST:,}", field=name)
         if not 0 < self.tau_days < math.inf:
-            raise InvalidRequest("tau_days is a number of days, more than 0", field="tau_days")
+            raise InvalidRequest("tau_days must be a number of days above 0", field="tau_days")
 
     @property
     def weights(self) -> RankWeights:
@@ -188,7 +188,7 @@ class Harness:
         """
         validate.check_query(query)
         if not 0 < k <= MOST:
-            raise InvalidRequest(f"k is 1 to {MOST}", field="k")
+            raise InvalidRequest(f"k must be 1 to {MOST}", field="k")
         context = await self._context("recall")
         # With a rank more candidates are looked at than are shown.
         owners = Owners.AGENT if self.scope.user is None else Owners.USER
@@ -215,7 +215,7 @@ class Harness:
         receipt = await forget(Forget(scope=self.scope, ids=(id,)), await self._context("forget"))
         if receipt.proposal_id is not None:
             raise ApprovalPending(
-                "a person has to agree first; the item is still there",
+                "a person must approve this first; the item still exists",
                 proposal_id=receipt.proposal_id,
                 fix=f"approve proposal {receipt.proposal_id}, or reject it",
             )
@@ -286,19 +286,21 @@ def _read_moment(moment: int | datetime | str | None) -> Json:
             moment = datetime.fromisoformat(moment)
         except ValueError:
             fix = "write 2026-06-16T22:14:05Z, or epoch milliseconds"
-            raise InvalidRequest("created_at is no time", field="created_at", fix=fix) from None
+            raise InvalidRequest("created_at is not a time", field="created_at", fix=fix) from None
     return plain("created_at", moment)
 
 
 def _refuse_unfit(item: MemoryItem, context: Context) -> None:
     if item.status is Status.SUPERSEDED:
         raise InvalidRequest(
-            "an item is superseded by another one", field="status", fix="write the other, with supersedes"
+            "the item is superseded by another one",
+            field="status",
+            fix="write the newer item, with supersedes",
         )
     unknown = sorted(set(item.backends) - set(context.names))
     if unknown:
         raise InvalidRequest(
-            f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(context.names)}"
+            f"there is no store {unknown[0]}", field="backends", fix=f"one of: {', '.join(context.names)}"
         )
     try:
         validate.check("remember", _build_payload(item))

@@ -59,7 +59,8 @@ class SetOptions(TypedDict, total=False):
 
 class SearchOptions(TypedDict, total=False):
     """`rank` weighs `semantic`, `recency` (with `half_life_days`), `source` and `frequency`; `dedup` has a
-    `mode`, `drop`, `merge` or `keep`, and a `threshold`."""
+    `mode`, `drop`, `merge` or `keep`, and a `threshold`.
+    """
 
     prefix: str
     top_k: int
@@ -157,7 +158,7 @@ class KeyValue:
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         """Return a page of entries, ordered by key."""
         if not 0 < limit <= _PAGE_MOST:
-            raise InvalidRequest(f"limit is 1 to {_PAGE_MOST}", field="limit")
+            raise InvalidRequest(f"limit must be 1 to {_PAGE_MOST}", field="limit")
         return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
 
     @checks_arguments
@@ -222,7 +223,9 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     ttl = options.get("ttl")
     if ttl is not None and not (isinstance(ttl, int | float) and -inf < ttl <= LONGEST_TTL):
         raise InvalidRequest(
-            f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
+            f"ttl must be a number of seconds up to {LONGEST_TTL}",
+            field="ttl",
+            fix="leave it out to keep the value",
         )
     rest: dict[str, Any] = dict(options)
     text = rest.pop("embed_text", None)
@@ -231,13 +234,13 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     if index is Indexing.TEXT and not text:
         raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
     if index is Indexing.NONE and rest.get("embed"):
-        raise InvalidRequest("an entry cannot be embedded and kept out of the index", field="index")
+        raise InvalidRequest("embed and index=none cannot be combined", field="index")
     return Setting(key=key, value=value, text=text, index=index, **rest)
 
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
-        raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
+        raise InvalidRequest(f"a key must be a string, not {type(key).__name__}", field="key")
 
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:

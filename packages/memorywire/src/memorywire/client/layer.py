@@ -107,7 +107,7 @@ class Layer:
         for name in options:
             if name not in names:
                 there = ", ".join(sorted(names))
-                raise InvalidRequest(f"{name} is not a field here", field=name, fix=f"there are: {there}")
+                raise InvalidRequest(f"unknown field {name}", field=name, fix=f"there are: {there}")
         rest = dict(options)
         user = rest.pop("user_id", None)
         if user is None:
@@ -129,12 +129,12 @@ def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOp
     """The turns of messages that can be kept."""
     is_list = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
     if not is_list or not 0 < len(messages) <= MOST_TURNS:
-        raise InvalidRequest(f"messages is a list of 1 to {MOST_TURNS}", field="messages")
+        raise InvalidRequest(f"messages must be a list of 1 to {MOST_TURNS}", field="messages")
     metadata, session = options.get("metadata", {}), options.get("session_id")
     if not isinstance(metadata, Mapping):
-        raise InvalidRequest("metadata is an object", field="metadata")
+        raise InvalidRequest("metadata must be an object", field="metadata")
     if is_mark(metadata.get(KEYED)):
-        raise InvalidRequest("no turn and no fact is the value of a key", field=f"metadata.{KEYED}")
+        raise InvalidRequest("a turn or a fact cannot be the value of a key", field=f"metadata.{KEYED}")
     if session is not None:
         _refuse_unfit(session, "session_id", MOST_NAME_CHARS)
     turns = tuple(_turn(message, f"messages.{place}") for place, message in enumerate(messages))
@@ -144,18 +144,18 @@ def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOp
 
 def _turn(message: object, field: str) -> Turn:
     if not isinstance(message, Mapping):
-        raise InvalidRequest("a message is an object with role and content", field=field)
+        raise InvalidRequest("a message must be an object with role and content", field=field)
     unknown = sorted(set(message) - _FIELDS)
     if unknown:
         fix = "leave it out: a message has role, content, name and at"
-        raise InvalidRequest(f"{unknown[0]} is not a field here", field=f"{field}.{unknown[0]}", fix=fix)
+        raise InvalidRequest(f"unknown field {unknown[0]}", field=f"{field}.{unknown[0]}", fix=fix)
     name, at = message.get("name"), message.get("at")
     _refuse_unfit(message.get("role"), f"{field}.role", MOST_ROLE_CHARS)
     _refuse_unfit(message.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)
     if name is not None:
         _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
     if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
-        raise InvalidRequest("at is a moment in epoch milliseconds", field=f"{field}.at")
+        raise InvalidRequest("at must be a time in epoch milliseconds", field=f"{field}.at")
     check_moment(at, f"{field}.at")
     return Turn(role=message["role"], content=message["content"], name=name, at=at)
 
@@ -172,11 +172,11 @@ def asked(scope: Scope, query: str, /, **options: Unpack[QuestionOptions]) -> As
     validate.check("recall", {"agent_id": "agent", "query": query, **level})
     rest.setdefault("top_k", DEFAULT_FACTS)
     if not 0 < rest["top_k"] <= MOST_FACTS:
-        raise InvalidRequest(f"top_k is 1 to {MOST_FACTS}", field="top_k")
+        raise InvalidRequest(f"top_k must be 1 to {MOST_FACTS}", field="top_k")
     named = rest.pop("sources", tuple(Kind))
     unknown = sorted(set(named) - set(Kind))
     if unknown or not named:
-        raise InvalidRequest("sources are some of: fact, turn, note", field="sources")
+        raise InvalidRequest("sources must be some of: fact, turn, note", field="sources")
     owners = _read_owners(rest.pop("scope", None), scope)
     strict.check(rest)
     kinds = tuple(Kind(name) for name in named)
@@ -187,7 +187,7 @@ def _read_owners(name: str | None, scope: Scope) -> Owners | None:
     if name is None:
         return None
     if name not in get_args(Whose):
-        raise InvalidRequest(f"scope is one of: {', '.join(get_args(Whose))}", field="scope")
+        raise InvalidRequest(f"scope must be one of: {', '.join(get_args(Whose))}", field="scope")
     return decode_owners(name, {} if scope.user is None else {"user_id": scope.user})
 
 

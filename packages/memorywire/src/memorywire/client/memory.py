@@ -226,7 +226,7 @@ class Memory(Overseeing):
         finished items.
         """
         if isinstance(items, str | bytes | Mapping):
-            raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
+            raise InvalidRequest("expected a list of items, not one", field="items", fix="use remember")
         results: list[Result] = []
         fields = (item if isinstance(item, Mapping) else {"content": item} for item in items)
         async for batch in self._keep_each(self._payload({"type": "semantic", **one}) for one in fields):
@@ -587,7 +587,7 @@ def _read_stores(stores: str | Sequence[str | Store]) -> tuple[Sequence[str | St
     for one in each:
         if not isinstance(one, str) and not (hasattr(one, "features") or hasattr(one, "store_url")):
             raise InvalidRequest(
-                f"a store is a URL or a Store, not {type(one).__name__}",
+                f"expected a URL or a Store, not {type(one).__name__}",
                 field="stores",
                 fix="for a file write sqlite:////folder/memory.db, or sqlite:///./memory.db for one here",
             )

@@ -220,13 +220,13 @@ def read_prompt(prompt: str | Sequence[Mapping[str, Any]]) -> dict[str, Json]:
 
 
 _MESSAGES = 20
-"""The last messages that are sent: what was said before them is no part of the task."""
+"""The last messages that are sent: earlier messages do not belong to the task."""
 
 
 def _read_message(message: Any, place: int) -> dict[str, Json]:
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise InvalidRequest(
-            "a message has a role and content",
+            "a message needs role and content",
             field=f"messages.{place}",
             fix='{"role": "user", "content": ...}',
         )
@@ -242,11 +242,13 @@ def _read_part(part: Any) -> str:
 
 
 def moments(**given: Any) -> dict[str, Any]:
-    """The same for verbs that no schema speaks for: what is no moment is refused as there."""
+    """The same for verbs that no schema speaks for: a value that is not a time is refused."""
     values = {name: plain(name, value) for name, value in given.items()}
     for name in sorted(_MOMENTS & values.keys()):
         if values[name] is not None and type(values[name]) is not int:
-            raise InvalidRequest(f"{name} is epoch milliseconds, or a datetime with a time zone", field=name)
+            raise InvalidRequest(
+                f"{name} must be epoch milliseconds or a datetime with a time zone", field=name
+            )
         check_moment(values[name], name)
     return values
 
@@ -256,12 +258,12 @@ def check_opening(
 ) -> None:
     """Refuse arguments that could only fail later, or would silently do nothing."""
     if tenant is not None and (not isinstance(tenant, str) or not tenant):
-        raise InvalidRequest("tenant is the name of one", field="tenant", fix="leave it out for `default`")
+        raise InvalidRequest("tenant must be a name", field="tenant", fix="leave it out for `default`")
     for name, share in (("floor", floor), ("match", match)):
         if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
-            raise InvalidRequest(f"{name} is a number from 0 to 1", field=name)
+            raise InvalidRequest(f"{name} must be a number from 0 to 1", field=name)
     if not isinstance(secrets, Mapping | None):
-        raise InvalidRequest("secrets are values by label", field="secrets", fix='{"label": "value"}')
+        raise InvalidRequest("secrets must map labels to values", field="secrets", fix='{"label": "value"}')
 
 
 def read_reviewers(reviewers: GovernanceClient | Sequence[GovernanceClient]) -> tuple[GovernanceClient, ...]:

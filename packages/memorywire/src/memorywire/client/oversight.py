@@ -227,7 +227,7 @@ class Overseeing(ABC):
             refuse_filters("subject", filters)
         for name, number in (("limit", limit), ("before", before)):
             if number is not None and (type(number) is not int or number < 1):
-                raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
+                raise InvalidRequest(f"{name} must be a number of entries, at least 1", field=name)
         journal = await self._ledger()
         if subject is None:
             entries = await journal.filter_entries(selection, before=before, limit=limit)
@@ -261,7 +261,7 @@ class Overseeing(ABC):
         return note
 
     async def audit_key(self) -> str:
-        """Return the public key of the ledger, with which anybody can verify checkpoints and signed hits."""
+        """Return the public key of the ledger, which verifies checkpoints and signed hits."""
         await self.audit_checkpoint()
         return str(_signer(await self._ledger()).verifier())
 
@@ -298,9 +298,7 @@ class Overseeing(ABC):
     def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
         known = AuditOptions.__annotations__
         for name in sorted(filters.keys() - known.keys()):
-            raise InvalidRequest(
-                f"{name} is not a field here", field=name, fix=f"there are: {', '.join(known)}"
-            )
+            raise InvalidRequest(f"unknown field {name}", field=name, fix=f"there are: {', '.join(known)}")
         named: dict[str, Any] = {"user_id": None, "all_agents": False, **moments(**filters)}
         agent = None if named.pop("all_agents") else self.agent_id
         user = named.pop("user_id")

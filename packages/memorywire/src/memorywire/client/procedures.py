@@ -99,7 +99,7 @@ class _Walk:
         """The fields of the next version: all that the memory says of itself is said again."""
         if not self._pending:
             raise InvalidRequest(
-                "no step was taken, so there is nothing to save", field="trigger", fix="trigger one first"
+                "there is nothing to save: no step was taken", field="trigger", fix="trigger one first"
             )
         document = encode_record(self._record)
         options = {name: document[name] for name in _KEPT if document.get(name) not in (None, [])}
@@ -186,9 +186,9 @@ def _explain_duplicate() -> Iterator[None]:
         yield
     except Duplicate as error:
         raise Conflict(
-            f"after this step it would say exactly what {error.existing} says",
+            f"after this step it would equal memory {error.existing}",
             field="content",
-            fix="tell the two runs apart in the metadata of their definitions",
+            fix="give the two runs different metadata",
         ) from error
 
 

@@ -221,7 +221,9 @@ class RemoteKeyValue(KeyValue):
         return await self._transport.ask_for(Deleted, "DELETE", "kv", *self._of, key)
 
     async def touch(self, key: str) -> Entry | None:
-        raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
+        raise CapabilityUnsupported(
+            "a server cannot extend the life of entries", fix="set the value again with a ttl"
+        )
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         page = await self._transport.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
@@ -433,7 +435,9 @@ class Client(Memory):
 
     async def start_consolidation(self, **options: Any) -> NoReturn:
         """Not for a client: the server does this work, by its settings."""
-        raise CapabilityUnsupported("a server consolidates by itself", fix="memorywire serve --window 50")
+        raise CapabilityUnsupported(
+            "a server consolidates on its own schedule", fix="memorywire serve --window 50"
+        )
 
     async def export(self, user_id: str, *, agent_id: str | None = None) -> PersonExport:
         """As `Memory` answers; takes the right to manage."""
@@ -458,7 +462,7 @@ class Client(Memory):
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
         if kind in (ProposalPage, Reviewed):  # sent without the requests and changes they consist of
             raise CapabilityUnsupported(
-                f"a client gets the answer to {operation} as JSON alone",
+                f"a client returns the answer to {operation} as JSON alone",
                 fix=f'use call("{operation}", {{...}})',
             )
         try:
@@ -472,7 +476,7 @@ class Client(Memory):
             reader, scope = _READERS.get(kind), Scope(tenant=self.tenant, agent=self.agent_id)
             value: A = load(kind, dict(answer)) if reader is None else reader(answer, scope)
         except (KeyError, TypeError, ValueError) as error:
-            raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
+            raise StoreCorrupt(f"the answer to {operation} cannot be read", fix="use call") from error
         return value
 
     async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:

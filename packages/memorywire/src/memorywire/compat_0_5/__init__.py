@@ -63,7 +63,7 @@ def earlier_name(name: str) -> object:
     `from module import name` shows the text of an ImportError and hides that of an AttributeError.
     """
     if name in REPLACED:
-        raise ImportError(f"{name} of memorywire 0.5.0 is not here: {REPLACED[name]}", name=name)
+        raise ImportError(f"{name} of memorywire 0.5.0 does not exist here: {REPLACED[name]}", name=name)
     if name not in ALIASES:
         raise AttributeError(f"module 'memorywire' has no attribute {name!r}")
     module, _, ours = ALIASES[name].partition(":")

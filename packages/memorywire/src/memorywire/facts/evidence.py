@@ -52,7 +52,7 @@ class Evidence:
         """Whether the fact may come from these turns.
 
         It may not if a person takes it back or denies it, or if it is nearest to a question, a quotation, a
-        hypothesis or a joke. Words that no sentence has are no reason against it: the model may have
+        hypothesis or a joke. Words that are in no sentence do not count against it: the model may have
         translated them.
         """
         words = find_key_words(fact)

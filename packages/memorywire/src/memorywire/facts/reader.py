@@ -164,7 +164,7 @@ _ADVICE = re.compile(
 
 
 def _write_advice(advice: re.Match[str], user: str) -> str:
-    """What a doctor or a vet says must be so: no hearsay, for somebody acts on it."""
+    """What a doctor or a vet says must be so: no hearsay, because agents act on it."""
     what = re.sub(
         r"\b(?:me|us|I|we)\b", "the user", re.sub(r"\b(?:my|our)\b", "their", advice["what"])
     ).rstrip(" .!")

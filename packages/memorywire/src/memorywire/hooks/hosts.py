@@ -65,14 +65,14 @@ def parsed(text: str | bytes) -> Call:
     except ValueError:
         payload = None
     if not isinstance(payload, dict):
-        raise InvalidRequest("the input of a hook is one JSON object", field="stdin")
+        raise InvalidRequest("the input of a hook must be one JSON object", field="stdin")
     texts = {name: value for name, value in payload.items() if isinstance(value, str)}
     event, log = texts.get("hook_event_name", ""), texts.get("transcript_path")
     moment = (_CLAUDE | _CURSOR).get(event)
     session = texts.get("session_id") or texts.get("conversation_id")
     if moment is None or not session:
         raise InvalidRequest(
-            "hook_event_name or session_id is not known here",
+            "hook_event_name or session_id is missing or unknown",
             field="hook_event_name",
             fix=f"the events are: {', '.join(_CLAUDE | _CURSOR)}",
         )

@@ -56,7 +56,7 @@ def _words(content: Json) -> str:
 
 
 def _moment(stamp: Json) -> int | None:
-    """Epoch milliseconds of an ISO time; None for what is no time, or is before the epoch."""
+    """Epoch milliseconds of an ISO time; None if it is not a time or is before the epoch."""
     try:
         moment = int(datetime.fromisoformat(stamp).timestamp() * 1000)
     except (TypeError, ValueError, OverflowError):
@@ -82,7 +82,7 @@ PINNED = {
 def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
     """Pinned memories within the budget, the counts, and what waits for a person.
 
-    What came from an untrusted source opens no session, whoever pinned it.
+    A memory from an untrusted source is never shown at the start of a session, even if it is pinned.
     """
     if not total and not waiting:
         return Briefing()

@@ -4,7 +4,7 @@
 def __getattr__(name: str) -> object:
     if name == "MemorywireChatMessageHistory":
         raise ImportError(
-            f"{name} of memorywire 0.5.0 is not here: keep messages with "
+            f"{name} of memorywire 0.5.0 does not exist here: keep messages with "
             "Memory.layer.add(messages, session_id=...)",
             name=name,
         )

@@ -65,7 +65,7 @@ class Definitions:
     async def bind(self, edition: Edition, agent: str, at: int, by: str, entry: Entry) -> None:
         """Bind an agent to the edition; raises Conflict for a retired one."""
         if edition.retired_at is not None:
-            raise Conflict("this definition is retired", field="definition", fix="bind one that is not")
+            raise Conflict("this definition is retired", field="definition", fix="bind another definition")
         row = {
             "tenant": edition.tenant,
             "agent": agent,

@@ -33,7 +33,7 @@ def canonical_bytes(value: Json) -> bytes:
     try:
         return _encode(_to_canonical(value))
     except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds a lone surrogate") from error
+        raise InvalidRequest("the text contains a lone surrogate") from error
 
 
 def canonical(value: Json) -> str:
@@ -66,7 +66,7 @@ def _to_canonical(value: Json) -> Json:
 
 def _encode_number(value: float) -> str:
     if not math.isfinite(value):
-        raise InvalidRequest("a number of the entry is not finite")
+        raise InvalidRequest("a number in the entry is not finite")
     if value == 0:
         return "0"  # -0 too
     if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
@@ -97,7 +97,7 @@ def _default(field: FieldInfo) -> object:
 
 
 _FIELDS, _DEFAULTS = Record.__struct_fields__, tuple(map(_default, fields(Record)))
-_NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; it is no part of a version
+_NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; the whole does not belong to a version
 
 
 class Content(Struct, frozen=True, kw_only=True, gc=False):

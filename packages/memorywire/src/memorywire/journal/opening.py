@@ -16,7 +16,7 @@ from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import locate
 
-_WITH_DIGESTS = 11  # since this migration the ledger holds digests of rows that are no memories
+_WITH_DIGESTS = 11  # since this migration the ledger has digests of rows other than memories
 
 
 async def open_journal(

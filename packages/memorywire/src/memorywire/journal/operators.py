@@ -229,7 +229,7 @@ def _issue_token(db: Session, name: str, *, now: int, expires_at: int | None, en
     if _find_operator(db, name).revoked_at is not None:
         raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
     if expires_at is not None and expires_at <= now:
-        raise InvalidRequest("that moment is past", field="expires_at", fix="name one in the future")
+        raise InvalidRequest("that time is in the past", field="expires_at", fix="give a time in the future")
     id = _encode_letters(entropy(_ID_BYTES))
     secret = _encode_letters(entropy(_SECRET_BYTES))
     token = Token(
@@ -253,9 +253,9 @@ def _find_newest_end(db: Session, name: str, now: int) -> int | None:
     end = own[-1].expires_at if own else None
     if end is not None and end <= now:
         raise InvalidRequest(
-            f"the last token of {name} has ended, so a new one needs an end of its own",
+            f"the last token of {name} has expired, so the new one needs its own expiry",
             field="expires_at",
-            fix="say when the new one ends, on the command line with --expires WHEN or --expires never",
+            fix="give its expiry, on the command line with --expires WHEN or --expires never",
         )
     return end
 
@@ -280,16 +280,17 @@ def _check(operator: Operator) -> None:
     name = operator.name
     if not 1 <= len(name) <= _NAME_MAX or not name.isprintable() or set(name) & set(" :*"):
         raise InvalidRequest(
-            f"a name has 1 to {_NAME_MAX} visible characters, without spaces, colons and stars", field="name"
+            f"a name must have 1 to {_NAME_MAX} visible characters, without spaces, colons and stars",
+            field="name",
         )
     for field, patterns in (("tenants", operator.tenants), ("agents", operator.agents)):
         if not patterns or not all(patterns):
             raise InvalidRequest(f"{field} must name at least one", field=field, fix="use * for all")
         if listed := [pattern for pattern in patterns if "," in pattern]:
             raise InvalidRequest(
-                f"{listed[0]} is one name with a comma in it, not a list",
+                f"{listed[0]} is one name that contains a comma, not a list",
                 field=field,
-                fix=f"name each by itself, on the command line with a --{field} of its own",
+                fix=f"give each one separately, on the command line with one --{field} each",
             )
 
 

@@ -48,9 +48,9 @@ class RecallBuffer:
         try:
             line = f"{_encode_note(note)}\n".encode()
         except UnicodeEncodeError as error:
-            raise InvalidRequest("the text holds a lone surrogate") from error
+            raise InvalidRequest("the text contains a lone surrogate") from error
         if not _is_finite(note):
-            raise InvalidRequest("a number of the entry is not finite")
+            raise InvalidRequest("a number in the entry is not finite")
         with self._lock:
             self._keep(line)
             self._new.append(note)
@@ -64,7 +64,7 @@ class RecallBuffer:
             _append(self._handle, line)
         except OSError as error:
             raise StoreUnavailable(
-                f"the recall cannot be written down: {error.strerror}", fix="check free space and permissions"
+                f"the recall cannot be recorded: {error.strerror}", fix="check free space and permissions"
             ) from error
 
     def write(self, db: Session) -> None:
@@ -182,7 +182,9 @@ def _is_finite(note: RecallNote) -> bool:
 
 
 def _replace_infinite(note: RecallNote) -> RecallNote:
-    """The note with 0 for scores that are no numbers, which earlier releases left and no journal takes."""
+    """The entry with 0 for scores that are not numbers: earlier releases wrote them and no journal accepts
+    them.
+    """
     if _is_finite(note):
         return note
     hits = [(id, version, score if isfinite(score) else 0.0) for id, version, score in note.hits]

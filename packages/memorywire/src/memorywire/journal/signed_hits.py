@@ -1,6 +1,6 @@
 """Signed hits: the ledger's key vouches that a recall handed out a memory with exactly this content.
 
-Anybody with the public key of the ledger can verify a hit. The signature is over five lines: what is signed,
+The public key of the ledger is enough to verify a hit. The signature is over five lines: what is signed,
 the id of the recall, the id and the version of the memory, and the digest of what the hit says of it.
 """
 
@@ -40,14 +40,14 @@ def verify_hit(hit: "Hit | Mapping[str, Json]", key: str | Verifier) -> bool:
     """Return whether the ledger with this public key signed exactly this hit.
 
     `hit` is a hit of the SDK, or one of `results` as JSON; `key` is what `memorywire audit checkpoint --json`
-    prints. Raises InvalidRequest for a hit without a signature and for a text that is no key.
+    prints. Raises InvalidRequest for a hit without a signature and for an invalid key.
     """
     verifier = parse_verifier(key) if isinstance(key, str) else key
     document = _describe(hit) if isinstance(hit, Hit) else hit
     signature: Json = _signature_of(hit) if isinstance(hit, Hit) else document.get("signed")
     names = HitSignature.__struct_fields__
     if not isinstance(signature, Mapping) or not all(isinstance(signature.get(name), str) for name in names):
-        raise InvalidRequest("this hit is not signed", field="signed", fix="ask for it with sign: true")
+        raise InvalidRequest("this hit is not signed", field="signed", fix="recall it with sign: true")
     try:
         digest = _digest(document)
         text = _format(signature["recall_id"], str(document["id"]), document["version"], digest)

@@ -247,7 +247,7 @@ def _parse_handover(lines: Sequence[str]) -> Handover | None:
 
 def _not_a_key() -> InvalidRequest:
     return InvalidRequest(
-        "this is not an Ed25519 key of a log",
+        "this is not the Ed25519 key of a log",
         field="key",
         fix="give the line `audit checkpoint --key` prints",
     )

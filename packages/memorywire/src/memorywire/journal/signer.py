@@ -270,7 +270,7 @@ class Signer(Struct, frozen=True, kw_only=True):
         if signer.name != origin:
             raise StoreUnavailable(
                 f"the key in {self.key} signs for {signer.name}, and this ledger is {origin}",
-                fix="give each ledger a key file of its own",
+                fix="use a separate key file for each ledger",
             )
         return signer
 

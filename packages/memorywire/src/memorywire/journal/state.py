@@ -447,7 +447,7 @@ def _compare_salts(work: _Comparison) -> None:
         entries = set() if claim is None else {seq for seq, _ in claim.commitments}
         if claim is not None and claim.erased and any(salt is not None for salt in salts.values()):
             work.differ("memory", named, "it was erased, and its salt is there again")
-        # Entries of changes that another store keeps have salts and are no versions here.
+        # Entries of changes in another store have salts but no versions here.
         if claim is not None and set(salts) - entries and not _is_elsewhere(work, set(salts) - entries):
             work.differ("memory", named, "there is a salt that no entry of the ledger uses")
 

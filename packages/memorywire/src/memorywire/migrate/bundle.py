@@ -186,7 +186,7 @@ def validate_bundle(path: Path) -> Bundle:
                 manifest = _check_manifest(content)
             check_line(content, f"line {number}")
             if f'"kind":"{kind}"'.encode() not in line:  # `read_lines` finds lines by this text
-                raise InvalidRequest(f"line {number} is not encoded as lines of a bundle are", field="file")
+                raise InvalidRequest(f"line {number} is not encoded like the lines of a bundle", field="file")
             if kind == "end":
                 end, digest = content, sha256.hexdigest()
             elif kind == "signature":
@@ -198,7 +198,7 @@ def validate_bundle(path: Path) -> Bundle:
                 _check_content(content, number, ids)
     if manifest is None or end is None:
         raise InvalidRequest(
-            "the bundle is cut off: its last line is missing", field="file", fix="copy it again"
+            "the bundle is incomplete: its last line is missing", field="file", fix="copy it again"
         )
     if end["bundle"] != digest or +counts != end["counts"]:
         raise InvalidRequest(
@@ -214,7 +214,7 @@ def _check_manifest(line: Mapping[str, Json]) -> Mapping[str, Json]:
         raise InvalidRequest("the first line is not the manifest of a bundle", field="file")
     if line.get("version") != VERSION:
         raise InvalidRequest(
-            f"the bundle is of version {line.get('version')}, this release reads {VERSION}",
+            f"the bundle has version {line.get('version')}; this release reads {VERSION}",
             field="file",
             fix="import it with a newer release, or export it again with this one",
         )
@@ -246,7 +246,7 @@ def check_line(line: Mapping[str, Json], name: str) -> None:
     kind = line.get("kind")
     schemas = _load_schemas()
     if not isinstance(kind, str) or kind not in schemas:
-        raise InvalidRequest(f"{name} has no kind of a bundle's line", field="file")
+        raise InvalidRequest(f"{name} has an unknown kind of line", field="file")
     faults = schemas[kind].faults({**line, "digest": _DIGEST})
     if faults:
         detail = f"{name} is not a valid {kind}: {max(faults, key=lambda fault: len(fault.path))}"

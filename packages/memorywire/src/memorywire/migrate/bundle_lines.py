@@ -35,7 +35,7 @@ def parse_line(line: bytes, number: int) -> dict[str, Json]:
         raise InvalidRequest(
             f"line {number} is not a line of a bundle: it does not end in a digest",
             field="file",
-            fix="name a file that `memorywire export` wrote, or say what it is with --from",
+            fix="name a file that `memorywire export` wrote, or name its format with --from",
         )
     body = match[1] + b"}"
     if hashlib.sha256(body).hexdigest().encode() != match[2]:

@@ -85,9 +85,9 @@ def _verify_ledger(lines: Iterator[str]) -> Evidence:
     report = verify_export(hash_lines())
     if report.fault is not None:
         raise InvalidRequest(
-            f"the ledger in the bundle does not hold: {report.fault.place}: {report.fault.reason}",
+            f"the ledger in the bundle is not valid: {report.fault.place}: {report.fault.reason}",
             field="file",
-            fix="ask for a bundle whose ledger holds, or leave the ledger out with --without-ledger",
+            fix="get a bundle with a valid ledger, or leave the ledger out with --without-ledger",
         )
     return Evidence(
         sha256=digest.hexdigest(),
@@ -150,7 +150,7 @@ def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
     verifier, note = parse_verifier(str(line["key"])), parse_note(str(line["note"]))
     if note.text != _signed_text(digest) or not verifier.accepts(note):
         fix = "ask for the bundle again where it was exported"
-        raise InvalidRequest("the signature of the bundle does not hold", field="file", fix=fix)
+        raise InvalidRequest("the signature of the bundle is not valid", field="file", fix=fix)
     return verifier
 
 

@@ -205,7 +205,8 @@ def _buffer_changes(source: Source, path: Path) -> int:
             for put in change.put:
                 if versions.setdefault(hash((put.record.id, put.record.version)), mark) != mark:
                     raise InvalidRequest(
-                        f"memory {count} has the id {put.record.id}, which another one has too", field="file"
+                        f"memory {count} has the id {put.record.id}, which another memory has too",
+                        field="file",
                     )
             line = encode_change(change)
             text = seal_line(line)  # raises for a value that JSON does not have
@@ -229,7 +230,7 @@ def _report_unreadable(change_ids: set[int] | None = None) -> Iterator[None]:
         raise InvalidRequest(
             f"{place} cannot be read ({type(error).__name__})",
             field="file",
-            fix="correct the file, or say what it is with --from",
+            fix="correct the file, or name its format with --from",
         ) from error
 
 

@@ -52,9 +52,9 @@ def _redact_record(record: Record, context: Context, secrets: list[tuple[str, st
     refuse_large(record.metadata, "metadata")
     if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
         raise InvalidRequest(
-            f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
+            f"memory {record.id} is longer than {CONTENT_CHARS_MAX} characters: {len(record.content)}",
             field="content",
-            fix="cut it into several where it comes from, and import it again",
+            fix="split it at the source and import it again",
         )
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)

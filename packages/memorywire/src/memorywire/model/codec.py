@@ -22,11 +22,11 @@ _encode, _decode = Encoder().encode, Decoder().decode
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON from outside; raises ValueError also where it is nested too deep."""
+    """Parse JSON from outside; raises ValueError also where it is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError("it is nested too deeply") from error
 
 
 def write_json(value: Any) -> str:

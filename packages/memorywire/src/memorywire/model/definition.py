@@ -104,24 +104,24 @@ def definition_of(document: Mapping[str, Json]) -> Definition:
     rest = dict(document)
     tenancy = rest.pop("tenancy", None)
     if not isinstance(tenancy, Mapping) or set(tenancy) != {"kind", "pattern"}:
-        raise InvalidRequest("tenancy has a kind and a pattern, and nothing else", field="tenancy")
+        raise InvalidRequest("tenancy must have only kind and pattern", field="tenancy")
     try:
         definition = Definition(
             tenancy=Tenancy(kind=TenancyKind(tenancy["kind"]), pattern=tenancy["pattern"]), **rest
         )
     except TypeError:
         raise InvalidRequest(
-            "a definition has name, url and tenancy",
-            fix="and key_env, fallback, health_seconds, preview, description",
+            "a definition needs name, url and tenancy",
+            fix="optional: key_env, fallback, health_seconds, preview, description",
         ) from None
     except ValueError:
         kinds = ", ".join(TenancyKind)
         raise InvalidRequest(
-            "there is no such tenancy", field="tenancy.kind", fix=f"one of: {kinds}"
+            "unknown kind of tenancy", field="tenancy.kind", fix=f"one of: {kinds}"
         ) from None
     for place, holds in _claims(definition).items():
         if not holds:
-            raise InvalidRequest(f"{place} is not as it has to be", field=place, fix=_WANTED[place])
+            raise InvalidRequest(f"{place} is not valid", field=place, fix=_WANTED[place])
     return definition
 
 

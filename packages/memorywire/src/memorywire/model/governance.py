@@ -52,10 +52,10 @@ class ReviewResponse(Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise InvalidRequest, naming the field, for a response that says nothing certain."""
         if not isinstance(self.approved, bool):
-            raise InvalidRequest("approved is neither true nor false", field="approved")
+            raise InvalidRequest("approved must be true or false", field="approved")
         _check_text("reviewer", self.reviewer, NAME_MAX)
         if type(self.reviewed_at) is not int or self.reviewed_at < 0:
-            raise InvalidRequest("reviewed_at is no moment in epoch milliseconds", field="reviewed_at")
+            raise InvalidRequest("reviewed_at must be a time in epoch milliseconds", field="reviewed_at")
         for name, limit in (("reason", REASON_MAX), ("confirm", NAME_MAX)):
             if getattr(self, name) is not None:
                 _check_text(name, getattr(self, name), limit)
@@ -92,4 +92,4 @@ def build_review(proposal: Proposal, diff: Mapping[str, Json], seen: str) -> Rev
 def _check_text(name: str, value: Json, limit: int) -> None:
     is_text = isinstance(value, str) and value.isprintable()
     if not is_text or not value.strip() or len(value) > limit:
-        raise InvalidRequest(f"{name} is not a text of 1 to {limit} characters", field=name)
+        raise InvalidRequest(f"{name} must be a string of 1 to {limit} characters", field=name)

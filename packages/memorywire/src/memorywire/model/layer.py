@@ -61,7 +61,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
 class Fact(Struct, frozen=True, kw_only=True):
     """A sentence that was extracted from a conversation, and the place of the turn it comes from.
 
-    If it `retracts`, its text names what somebody takes back.
+    If it `retracts`, its text names the fact that the speaker takes back.
     """
 
     text: str

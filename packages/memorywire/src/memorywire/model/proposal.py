@@ -312,7 +312,7 @@ VOUCHING = "reviewer:"
 
 
 def people_behind(name: str, credential: str | None) -> frozenset[str]:
-    """The names by which a reviewer is known; whoever shares one with another may be the same person."""
+    """The names by which a reviewer is known; two callers that share one may be the same person."""
     vouches = credential is not None and not credential.startswith(VOUCHING)
     return frozenset({LOCAL if name == PERSON else name, *([credential] if vouches and credential else [])})
 

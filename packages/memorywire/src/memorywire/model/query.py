@@ -122,7 +122,8 @@ STANDING = Or(
         *(Compare(("tags",), Operator.EQ, tag) for tag in ("blacklist", "do", "know")),
     )
 )
-"""What may hold whatever is asked: constraints, pinned memories and rules of sessions. Stores that keep many
+"""Memories that may apply to every question: constraints, pinned memories and rules of sessions. Stores that
+keep many
 memories have an index for exactly this filter."""
 
 

@@ -19,7 +19,7 @@ END_OF_CALENDAR = 253_402_300_800_000
 DEFAULT_TENANT = "default"
 
 LOCAL = "local"
-"""The caller when nobody had to say who they are: the one user of this machine."""
+"""The caller when no authentication took place: the one user of this machine."""
 
 PERSON = "person:local"
 """The caller of a command: the person at this machine, who may do what an operator may."""
@@ -137,7 +137,7 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def conversation(self) -> str | None:
-        """The session of which it is a turn; None for what nobody said there, such as a fact or a rule.
+        """The session of which it is a turn; None for memories that are not turns, such as a fact or a rule.
 
         What the message layer kept says itself what it is; of others a turn is what has a speaker or a role.
         """

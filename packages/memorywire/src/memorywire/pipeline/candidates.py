@@ -96,7 +96,7 @@ async def _read_references(
 
 async def _from_first(keepers: Sequence[Store], where: Where, ids: Sequence[str]) -> dict[str, Record]:
     for keeper in keepers:
-        with suppress(StoreError):  # then another may know, or nobody does
+        with suppress(StoreError):  # then another store may have it, or none
             return await _from_store(keeper, where, ids)
     return {}
 

@@ -65,7 +65,7 @@ _NO_ACT = Act()
 
 
 async def commit_one(plan: Plan, context: Context) -> CommitResult:
-    """Commit one plan; raises what stands in its way."""
+    """Commit one plan; raises the error that prevents it."""
     (result,) = await commit([plan], context)
     if isinstance(result, Exception):
         raise result
@@ -73,7 +73,7 @@ async def commit_one(plan: Plan, context: Context) -> CommitResult:
 
 
 async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
-    """The result of each plan, in order: what became of it, or the error that stands in its way.
+    """The result of each plan, in order: its result, or the error that prevents it.
 
     No two plans may touch the same memory, and all are of one tenant. Raises when the embedder fails; then
     nothing is written.
@@ -199,8 +199,8 @@ async def _hold_or_refuse(
 
 def _build_refusal(judgement: Judgement) -> MemorywireError:
     if judgement.rule == SECRETS:
-        return SecretLeakage(judgement.refusal, fix="take the secret out and send it again")
-    return Refused(judgement.refusal, fix="ask the person who keeps the policy, or change what you send")
+        return SecretLeakage(judgement.refusal, fix="remove the secret and send the request again")
+    return Refused(judgement.refusal, fix="ask the operator of the policy, or change the request")
 
 
 async def hold(
@@ -277,7 +277,7 @@ async def _find_waiting(change: Change, context: Context) -> Proposal | None:
 def _build_repeat_key(plan: Plan, context: Context) -> str:
     """The same for the same request of the same caller: a repetition finds the proposal that waits.
 
-    A model words its reasoning anew each time, so that is no part of it.
+    Reasoning is left out, because a model words it differently each time.
     """
     text = f"{context.require_governance().caller}\n{dumps(replace(plan.request, reasoning=None))}"
     return f"{plan.change.operation}:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"

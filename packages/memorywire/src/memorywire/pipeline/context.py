@@ -304,7 +304,7 @@ T = TypeVar("T")
 PAGE = 1000
 
 Watching: TypeAlias = Callable[[str, str, float], None]
-"""Is told the operation, the store, and how many seconds it took to search or to write."""
+"""Gets the operation, the store, and the seconds of a search or a write."""
 
 
 Placing: TypeAlias = Callable[[Scope], Awaitable[Store | None]]
@@ -378,7 +378,7 @@ class Context(Struct, frozen=True, kw_only=True):
             self.watching(self.operation, store, seconds)
 
     async def timed(self, store: str, work: Awaitable[T]) -> T:
-        """What the store answers; whoever watches is told how long it took, also when it fails."""
+        """What the store answers; the observer gets its duration, also when it fails."""
         now = asyncio.get_running_loop().time
         start = now()
         try:
@@ -410,7 +410,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return scope.agent in [row[0] for row in await self.governance.rulebook.list_loans(scope.tenant)]
 
     def without_secrets(self, text: str | None) -> str | None:
-        """What somebody says beside a memory (a reason, a note), as it may be written down."""
+        """A text that accompanies a memory (a reason, a note), redacted for storage."""
         return text if text is None or self.governance is None else self.governance.redactor.text(text)[0]
 
     def historian(self, wanted_for: str) -> SupportsHistory:

@@ -54,7 +54,7 @@ async def plan_anew(proposal: Proposal, request: Request, context: Context) -> C
         request = replace(request, id=request.id or before.put[0].record.id, idempotency_key=None)
     change = await _plan_change(request, await context.serving(request.scope))
     if change is None:
-        raise Conflict("memory is already as this would make it", field="proposal_id", fix="reject it")
+        raise Conflict("the memory already has this state", field="proposal_id", fix="reject it")
     if before is None:
         return change
     return replace(change, id=before.id, key=before.key, fingerprint=before.fingerprint)
@@ -91,7 +91,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
     for proposal in proposals:
         current = await journal.find_proposal(proposal.scope.tenant, proposal.id)
         if current is None or current.revision != proposal.revision:
-            continue  # somebody else decided meanwhile
+            continue  # another reviewer decided meanwhile
         new_plan = await _renew(proposal, context)
         if new_plan is not proposal:
             if new_plan.state is State.STALE:
@@ -125,7 +125,9 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, context: Contex
     done_by = {_change_id(proposal) for proposal in proposals}
     if len(done_by) > 1:
         raise InvalidRequest(
-            "these were not decided together", field="proposal_ids", fix="reopen decision by decision"
+            "these proposals were not decided together",
+            field="proposal_ids",
+            fix="reopen decision by decision",
         )
     [change_id] = done_by
     change = None if change_id is None else await _plan_reversal(proposals, change_id, context)
@@ -174,7 +176,7 @@ def _change_id(proposal: Proposal) -> str | None:
     if proposal.state not in _DECIDED or proposal.decision is None:
         raise Conflict(f"proposal {proposal.id} is {proposal.state}", field="proposal_id")
     if proposal.request is None:
-        raise Conflict("what it said was erased", field="proposal_id")
+        raise Conflict("its content was erased", field="proposal_id")
     return proposal.decision.change_id
 
 
@@ -183,7 +185,7 @@ async def _plan_reversal(proposals: Sequence[Proposal], change_id: str, context:
     wide = replace(scope, user=None) if len({proposal.scope for proposal in proposals}) > 1 else scope
     footprint = await context.historian("reopen").footprint(wide, change_id)
     if footprint is None:
-        raise Conflict("what it did to memory cannot be found any more", field="proposal_id")
+        raise Conflict("its change can no longer be found", field="proposal_id")
     _refuse_a_part(proposals, footprint)
     undo = Undo(scope=wide, change_id=change_id)
     return await build_reversal(undo, footprint, context)
@@ -197,7 +199,7 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
     ids = {id for proposal in proposals for id in proposal.touched}
     if {version.id for version in (*footprint.began, *footprint.ended)} - ids:
         raise Conflict(
-            "others were decided with it",
+            "other proposals were decided together with it",
             field="proposal_ids",
             fix="name all proposals of the decision, or undo its change",
         )
@@ -269,7 +271,7 @@ def _build_approval(request: Decide, context: Context) -> Approval:
 
 
 def _is_last(proposal: Proposal, request: Decide, context: Context) -> bool:
-    """Whether nobody else has to approve it; raises Conflict for somebody who has approved it already."""
+    """Whether it needs no further approval; raises Conflict for a reviewer who has already approved it."""
     if proposal.reviewers == 1:
         return True
     if request.verb is not Verb.APPROVE:
@@ -343,7 +345,7 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, context)
         raise Conflict(
-            f"memory has moved since this was planned: {conflict.detail}",
+            f"memory has changed since this was planned: {conflict.detail}",
             field="proposal_id",
             fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
@@ -386,7 +388,7 @@ def _fold_into(change: Change, canonical: Record, context: Context) -> Change:
 async def _target(change: Change, request: Decide, context: Context) -> Record:
     records = await context.store.get(change.scope, [request.target or ""])
     if not records or not records[0].alive(context.clock()):
-        raise NotFound(f"no live memory {request.target}", field="target")
+        raise NotFound(f"there is no live memory {request.target}", field="target")
     if len(change.put) != 1:
         raise InvalidRequest("only a held memory can be combined with another", field="verb")
     return records[0]
@@ -407,7 +409,7 @@ def _combine(changes: Sequence[Change], context: Context) -> Change:
     now, first = context.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
     if len(agents) > 1:
-        raise InvalidRequest("a batch is of one agent", field="proposal_ids", fix="decide agent by agent")
+        raise InvalidRequest("a batch cannot mix agents", field="proposal_ids", fix="decide agent by agent")
     users = {change.scope.user for change in changes}
     operations = {change.operation for change in changes}
     reasons = {change.reason for change in changes}
@@ -443,10 +445,10 @@ async def _lower_trust(change: Change, context: Context) -> Change:
 
 
 def _date_put(put: Put, now: int) -> Put:
-    """The put, dated at its approval: before that, nobody could have recalled the memory."""
+    """The put, dated at its approval: before that time the memory could not be recalled."""
     record = put.record
     if not record.alive(now):
-        raise Conflict("it would have expired by now", field="proposal_id", fix="reject it")
+        raise Conflict("it would already have expired", field="proposal_id", fix="reject it")
     born = now if put.base is Base.NOTHING else record.created_at
     return replace(put, record=replace(record, created_at=born, updated_at=now))
 
@@ -457,12 +459,14 @@ def _refuse_nonsense(request: Decide) -> None:
     if len(request.proposal_ids) > 1 and request.verb in _ALONE:
         raise InvalidRequest(f"{request.verb} decides one proposal at a time", field="proposal_ids")
     if len(request.proposal_ids) > 1 and request.seen is not None:
-        raise InvalidRequest("seen is of one proposal", field="seen", fix="decide one at a time, or leave it")
+        raise InvalidRequest(
+            "`seen` applies to one proposal", field="seen", fix="decide one at a time, or leave it"
+        )
     if (request.target is None) is (request.verb in _TARGETED):
         needs = "needs a memory as target" if request.verb in _TARGETED else "has no target"
         raise InvalidRequest(f"{request.verb} {needs}", field="target")
     if bool(request.edit) is not (request.verb is Verb.EDIT):
-        raise InvalidRequest("an edit says what to change, and nothing else does", field="edit")
+        raise InvalidRequest("only an edit takes changes, and it needs at least one", field="edit")
 
 
 def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
@@ -473,7 +477,9 @@ def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
         )
     if len(recalls) != len(request.proposal_ids):
         raise InvalidRequest(
-            "a batch is of recalls or of changes", field="proposal_ids", fix="approve the recalls apart"
+            "a batch cannot mix recalls and changes",
+            field="proposal_ids",
+            fix="approve the recalls separately",
         )
 
 
@@ -489,7 +495,9 @@ def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
 
 
 async def _refuse_own_proposals(proposals: Sequence[Proposal], context: Context) -> None:
-    """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
+    """Where policy asks for two people, refuse an approval by the proposer or by a caller who may be the
+    proposer.
+    """
     governance = context.require_governance()
     if not governance.rulebook.base.four_eyes:
         return
@@ -511,13 +519,13 @@ def _refuse_if_settled(proposal: Proposal, state: State, digest: str | None) -> 
         raise Conflict(
             f"proposal {proposal.id} is {proposal.state}",
             field="proposal_id",
-            fix="reject it, and ask for the write again" if proposal.state is State.STALE else None,
+            fix="reject it and send the write again" if proposal.state is State.STALE else None,
         )
     if digest is not None and digest != seen_digest(proposal):
         raise Conflict(
-            f"proposal {proposal.id} is not what was looked at",
+            f"proposal {proposal.id} has changed since it was read",
             field="seen",
-            fix="look at it again and decide on what it is now",
+            fix="read it again and decide on its present state",
         )
 
 

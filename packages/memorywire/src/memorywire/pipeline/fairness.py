@@ -124,7 +124,9 @@ def _narrow(query: Query, condition: Filter) -> Query:
 def _limit_sources(
     trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored], limit: int
 ) -> tuple[list[Scored], list[tuple[Scored, str]]]:
-    """All of the trusted, and of the untrusted those that are no copies and within the share of a source."""
+    """All trusted hits, and the untrusted ones that are not copies and are within the share of their
+    source.
+    """
     hits: list[Scored] = []
     term_sets: list[tuple[frozenset[str], frozenset[str]]] = []
     counts: Counter[str] = Counter()

@@ -53,7 +53,7 @@ async def propose_forget(request: Forget, context: Context) -> str | None:
 
 
 DOUBT = "doubtful-retraction"
-"""The rule that a proposal names when it is not certain which memory somebody takes back."""
+"""The rule that a proposal names when it is uncertain which memory is taken back."""
 
 
 async def plan_forget(request: Forget, context: Context) -> Plan:
@@ -135,9 +135,9 @@ def refuse_too_many(count: int, limit: int | None) -> None:
     """Stop before anything is changed when the plan touches more than the caller allowed."""
     if limit is not None and count > limit:
         raise TooManyAffected(
-            f"{counted(count, 'memory')} would be affected, {limit} are allowed",
+            f"{counted(count, 'memory')} would be affected; at most {limit} are allowed",
             field="max_affected",
-            fix="narrow the request, raise max_affected, or look first with dry_run",
+            fix="narrow the request, raise max_affected, or try it with dry_run",
         )
 
 

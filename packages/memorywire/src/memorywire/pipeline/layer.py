@@ -192,7 +192,7 @@ async def _remember_turn(request: Remember, context: Context) -> Remembered:
         return build_duplicate_receipt(context, there.id, there.version, there.updated_at, None)
     try:  # not unique: people repeat themselves
         return await remember(_add_key(request, context), context, unique=False)
-    except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
+    except Conflict:  # an earlier attempt stored it, and it was forgotten since
         return build_duplicate_receipt(context, request.id or "", 1, context.clock(), None)
 
 
@@ -311,7 +311,7 @@ class Reader:
         return event
 
     def wake(self) -> None:
-        """Start working in the background on whatever waits, also on what an earlier process left behind."""
+        """Start processing pending conversations in the background, including those of an earlier process."""
         if self._queue is None:
             return
         self._wanted.set()

@@ -81,7 +81,7 @@ async def _read(request: Merge, context: Context) -> tuple[Record, list[Record]]
 
 def _not_found(id: str, field: str) -> NotFound:
     return NotFound(
-        f"no live memory {id}",
+        f"there is no live memory {id}",
         field=field,
         fix="merge takes ids of memories, not names of people or things: find the ids with recall or list",
     )
@@ -124,7 +124,7 @@ def _join_texts(records: Sequence[Record]) -> str:
     ]
     if len(texts) < len(records):
         raise InvalidRequest(
-            "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
+            "structured contents cannot be merged", field="strategy", fix="use keep_canonical"
         )
     text = "\n".join(texts)
     if len(text) > CONTENT_CHARS_MAX:

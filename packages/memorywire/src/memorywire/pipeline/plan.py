@@ -124,7 +124,7 @@ def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
         raise InvalidRequest(
             f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
             field=field,
-            fix="keep large things elsewhere and refer to them",
+            fix="store large values elsewhere and keep a reference",
         )
 
 

@@ -79,7 +79,7 @@ async def recalls(request: Recalls, context: Context) -> RecallPage:
 
 
 async def feedback(request: Feedback, context: Context) -> Judged:
-    """Write down what was said; nothing else changes, whoever said it."""
+    """Write down what was said; nothing else changes."""
     note = await recall_in_reach(request.reach, request.recall_id, context)
     if request.memory_id not in {id for id, _, _ in note.hits}:
         raise NotFound("that recall did not hand out this memory", field="memory_id")

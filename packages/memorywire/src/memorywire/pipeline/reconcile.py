@@ -1,7 +1,7 @@
 """Compares a fact from a conversation with what is known: add it, replace an older one, or end one.
 
 The comparison uses the labels of memories. A fact that is known is not kept again; a newer value of a slot
-with one value supersedes the older one; what somebody takes back is forgotten.
+with one value supersedes the older one; retracted facts are forgotten.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -27,9 +27,9 @@ _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 
 
 def drop_unsupported(facts: Sequence[Fact], conversation: Conversation) -> tuple[Fact, ...]:
-    """The proposals of a model without the facts that nobody states in the conversation.
+    """The proposals of a model without the facts that the conversation does not state.
 
-    A model may turn a question, a quotation or what somebody takes back into a fact.
+    A model may turn a question, a quotation or a retraction into a fact.
     """
     from memorywire.facts.evidence import Evidence  # only models need it
 
@@ -59,18 +59,18 @@ async def find_place(request: Remember, context: Context) -> Remember | Record:
 
 
 class Meant(NamedTuple):
-    """The facts that somebody takes back, and those of which one may be meant."""
+    """The retracted facts, and those of which one may be meant."""
 
     ids: tuple[str, ...] = ()
     doubtful_ids: tuple[str, ...] = ()
 
 
 async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
-    """The facts that somebody takes back with these words.
+    """The facts that these words retract.
 
     A fact with all of the words is meant, then the fact of a slot that the words name, else the one that
-    shares most of them. Words in the first person mean no fact about somebody else. Where several share as
-    many, one shares few, or only somebody else's fact has the words, a person decides.
+    shares most of them. Words in the first person never mean a fact about another person. Where several share
+    as many, one shares few, or only a fact about another person has the words, a person decides.
     """
     from memorywire.facts.retractions import find_slots, is_about, measure_match
 
@@ -107,7 +107,7 @@ def _can_be_meant(record: Record) -> bool:
 
 
 def _is_of_another(record: Record, target: str) -> bool:
-    """Whether the speaker takes back something of their own, and the fact is about somebody else."""
+    """Whether the speaker retracts something of their own, but the fact is about another person."""
     own, known = label_text(target, weigh=False), read_label(record)
     return own is not None and own.subject == _USER and known is not None and known.subject != _USER
 

@@ -29,7 +29,7 @@ _PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
 
 
 class Taint(Struct, frozen=True, kw_only=True):
-    """Why a memory is no longer believed, and from which of its versions on."""
+    """Why a memory is no longer trusted, and from which version on."""
 
     cause: Cause
     via: str | None
@@ -64,7 +64,7 @@ class Trail(Struct):
         elif cause is not None:
             self.tainted.setdefault(version.id, Taint(cause=cause, via=via, version=version.number))
         elif version.id in self.tainted and record.digest in self._clean.get(version.id, ()):
-            del self.tainted[version.id]  # somebody brought it back to what it was
+            del self.tainted[version.id]  # it was restored to its earlier state
 
     def _cause(self, record: Record) -> tuple[Cause | None, str | None]:
         if fits([self.pattern], record.source):

@@ -224,7 +224,7 @@ async def remember(
     unique: bool = True,
     label: bool = True,
 ) -> Remembered:
-    """Keep one memory; raises what stands in its way.
+    """Keep one memory; raises the error that prevents it.
 
     Archived from the start, it answers no question. Unless `unique`, it is kept although a live memory says
     the same. Without `label`, its content is not read for a kind of fact.

@@ -86,7 +86,7 @@ async def find(reach: Reach, id: str, context: Context) -> Proposal:
     """The proposal, or the one answer to every reason why it cannot be had."""
     proposal = await context.require_governance().journal.find_proposal(reach.tenant, id)
     if proposal is None or not reach.covers(proposal.scope):
-        raise NotFound("no such proposal here", field="proposal_id")
+        raise NotFound("there is no such proposal", field="proposal_id")
     return proposal
 
 
@@ -101,7 +101,9 @@ async def difference(proposal: Proposal, context: Context) -> dict[str, Json]:
 
 
 def seen_digest(proposal: Proposal) -> str:
-    """A digest of what a reviewer saw; it changes with the plan, so that nobody decides on an old page."""
+    """A digest of what a reviewer saw; it changes with the plan, so that a decision on an outdated page is
+    refused.
+    """
     text = dumps((proposal.id, proposal.request, proposal.change))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -113,14 +115,14 @@ async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
 
 
 async def tidy(context: Context) -> None:
-    """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
+    """Drop what was kept long enough: undecided proposals, and the queries of old recalls."""
     await expire_overdue(context)
     policy = context.require_governance().rulebook.base  # rules that people give change nothing about it
     await context.require_governance().journal.drop_queries(context.clock() - policy.pending_days * DAY_MS)
 
 
 async def expire_overdue(context: Context) -> None:
-    """Close what nobody decided in time, and write it down.
+    """Close the proposals that were not decided in time, and record it.
 
     A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
     """

@@ -17,11 +17,11 @@ HOST = f"{VOUCHING}host"
 
 
 async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
-    """Ask the reviewers in turn: the approval, or None while the proposal waits for somebody else.
+    """Ask the reviewers in turn: the approval, or None while the proposal waits for another reviewer.
 
     Raises Refused for a rejection.
     One that takes too long or cannot be reached (TimeoutError, OSError) leaves it to the next; so does a
-    Conflict, when somebody decided meanwhile or memory has moved. Other errors are raised, and the proposal
+    Conflict, when another reviewer decided or memory has changed. Other errors are raised, and the proposal
     waits.
     """
     reach = Reach(tenant=proposal.scope.tenant, agent=proposal.scope.agent)

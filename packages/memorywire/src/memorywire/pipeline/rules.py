@@ -124,7 +124,7 @@ def _secrets(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
 
 
 _SAMPLE = 100
-_EVERYBODY = "*"  # in the ledger: rules are nobody's memory
+_EVERYBODY = "*"  # in the ledger: rules belong to no memory
 _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 
 

@@ -140,7 +140,7 @@ async def _check(request: Share, now: int, context: Context) -> None:
     for id in request.ids:
         record = records.get(id)
         if record is None or is_grant(record) or not record.alive(now):
-            raise NotFound(f"no live memory {id} to lend", field="ids")
+            raise NotFound(f"there is no live memory {id} to lend", field="ids")
         if record.scope.user != scope.user:
             fix = "name the user: memories of a user are lent only by a grant that names them"
             raise InvalidRequest(f"{id} belongs to a user", field="user_id", fix=fix)

@@ -91,7 +91,7 @@ from memorywire.stores.contract import Store, SupportsBulkWrite, SupportsHistory
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 60_000
-_IN_FLIGHT_MS = 30_000  # longer than any deadline of a write, so nobody still works on an older entry
+_IN_FLIGHT_MS = 30_000  # longer than any deadline of a write, so no process still works on an older entry
 _LOOK_SECONDS = 1.0
 _PAGE = 50
 EARLIER = "earlier changes wait for this store"
@@ -358,7 +358,7 @@ class Transaction(Struct, frozen=True):
     context: Context
 
     async def commit_one(self, change: Change, act: Act) -> CommitResult:
-        """Commit one change with its act; raises what stands in its way."""
+        """Commit one change with its act; raises the error that prevents it."""
         (result,) = await self.commit([Write(change, act)])
         if isinstance(result, Exception):
             raise result

@@ -215,7 +215,9 @@ class Diff(Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Record | None, after: Record | None) -> Diff:
-    """How one version differs from the other; None is no version at all. Times of keeping do not count."""
+    """How one version differs from the other; None stands for a missing version. Times of keeping do not
+    count.
+    """
     old = {} if before is None else dict(_facts(before))
     new = {} if after is None else dict(_facts(after))
     return Diff(

@@ -71,7 +71,7 @@ def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Json]:
-    """All of the policy, as `policy_from_toml` reads it back whatever the shipped profiles say by then."""
+    """The whole policy, in a form that `policy_from_toml` reads back even if the shipped profiles change."""
     return {
         "profile": policy.profile,
         "complete": True,

@@ -198,7 +198,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     patterns of `agent:NAME` and `caller:NAME` to what they may recall: all that fit apply. `learned` says
     whether learned rules take part. A proposal waits for `pending_days`. Bundles that one of the
     `bundle_keys` signed are believed like one's own. At most `source_share` of the hits of a recall come
-    from one untrusted source. With `four_eyes` a proposal is approved by somebody else than its proposer.
+    from one untrusted source. With `four_eyes` the proposer cannot approve the proposal.
     """
 
     profile: str
@@ -258,7 +258,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> str:
-        """What a refused caller is told."""
+        """The message for a refused caller."""
         return f"policy refuses this: {self.reason} (rule {self.rule})"
 
 

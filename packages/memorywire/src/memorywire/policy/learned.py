@@ -34,7 +34,7 @@ class Features(Struct, frozen=True, kw_only=True):
 
 
 class Decided(Struct, frozen=True, kw_only=True):
-    """A person's decision on a proposal as it stood; decisions of rules are no evidence.
+    """A person's decision on a proposal as it stood; decisions of rules do not count as evidence.
 
     An approval after an edit is neither a yes nor a no to the pattern, and has no place here.
     """
@@ -48,7 +48,7 @@ class Decided(Struct, frozen=True, kw_only=True):
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
-    """A rule nobody has activated yet, and the decisions that speak for it, oldest first."""
+    """A suggested rule, and the decisions that support it, oldest first."""
 
     rule: Rule
     evidence: tuple[str, ...]

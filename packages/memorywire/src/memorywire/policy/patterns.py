@@ -1,7 +1,7 @@
 """How the words of a rule are compared with those of a case; `*` stands for any characters.
 
-What somebody wrote is compared as it reads (`fits`), so that no spelling slips by. Names of tenants,
-agents, users and callers are compared as they are (`names`): another case is somebody else.
+Text is compared as it reads (`fits`), so that no look-alike spelling passes. Names of tenants,
+agents, users and callers are compared as they are (`names`): names that differ in case are different.
 """
 
 import re

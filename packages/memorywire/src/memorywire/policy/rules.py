@@ -238,7 +238,7 @@ def verdict_on_request(value: Json, place: str) -> Verdict:
 
 
 def implies(inner: Condition, outer: Condition) -> bool:
-    """Whether whatever meets `inner` surely meets `outer`; False also when that cannot be told."""
+    """Whether everything that meets `inner` also meets `outer`; False also when that cannot be told."""
     if Operation.RECALL in inner.operation and Operation.RECALL not in outer.operation:
         return False
     if outer.everything:
@@ -394,7 +394,7 @@ _LIMITS = ("per_minute", "per_day")
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """The most that may be spent in any minute and in any day; None is no limit."""
+    """The most that may be spent in any minute and in any day; None means no limit."""
 
     per_minute: int | None = None
     per_day: int | None = None

@@ -67,7 +67,7 @@ def allowed(definition: Definition, facts: Mapping[str, bool]) -> list[str]:
 def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Definition:
     """The definition after the first transition of this trigger whose conditions hold.
 
-    Raises InvalidRequest for a trigger or a fact nobody knows, Conflict when the trigger is not for the
+    Raises InvalidRequest for an unknown trigger or fact, Conflict when the trigger is not for the
     current state or its conditions do not hold.
     """
     ways = [way for way in definition.ways() if way.trigger == trigger]

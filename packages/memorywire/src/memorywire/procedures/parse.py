@@ -1,4 +1,4 @@
-"""Definitions read by allow-list: whatever is not known to be harmless is refused, with its place."""
+"""Definitions read by allow-list: anything not known to be harmless is refused, with its position."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def name(value: Json, place: str) -> str:
         raise fault("a name must be text", place, "give a name between quotes")
     if not _NAME.fullmatch(value):
         detail = "letters of ASCII, digits, spaces, `_` or `-`, no space at its ends"
-        raise fault(f"a name has 1 to {NAME_MAX} {detail}", place, "rename it")
+        raise fault(f"a name must have 1 to {NAME_MAX} {detail}", place, "rename it")
     return _without_dunder(value, place)
 
 
@@ -88,7 +88,7 @@ def plain(metadata: Json, place: str) -> dict[str, Json]:
     size = len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
     if size > METADATA_BYTES_MAX:
         detail = f"the metadata is {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed"
-        raise fault(detail, place, "keep large things elsewhere and refer to them")
+        raise fault(detail, place, "store large values elsewhere and keep a reference")
     return metadata
 
 
@@ -149,7 +149,7 @@ def check(content: Json) -> None:
     """Raise InvalidRequest, naming the place, unless the content is words, notes or a sound definition.
 
     An object is meant as a definition when it names any part that only a machine has; anything else is
-    notes in the shape of an object, which nobody ever runs.
+    notes in the shape of an object, which is never run.
     """
     document = object_of(content)
     if document is not None and not _MACHINE.isdisjoint(document):

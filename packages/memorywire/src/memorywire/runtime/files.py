@@ -13,7 +13,7 @@ from typing import Any
 
 PRIVATE = 0o600
 _BINARY = getattr(os, "O_BINARY", 0)  # else Windows writes two bytes for the end of a line
-_LOCKED_BYTE = 2**31 - 2  # on Windows, where nobody else can read what is locked: beyond the content
+_LOCKED_BYTE = 2**31 - 2  # beyond the content: on Windows no other process can read locked bytes
 _PAUSE = 0.02
 _PATIENCE = 2.0
 
@@ -62,7 +62,8 @@ def _try_lock_on_windows(handle: int) -> bool:
 def remove_locked(path: Path, handle: int) -> None:
     """Delete a file that this handle has locked, and close the handle."""
     if os.name != "nt":
-        path.unlink(missing_ok=True)  # before it is closed: whoever locks it next sees that it is gone
+        # Before closing, so that the next process that locks the file sees that it is gone.
+        path.unlink(missing_ok=True)
         os.close(handle)
         return
     os.close(handle)  # Windows deletes no open file, so not one that another process took meanwhile either
@@ -104,7 +105,7 @@ def replace(source: Path, target: Path) -> None:
     while True:
         try:
             source.replace(target)
-        except PermissionError:  # on Windows also while somebody reads the target
+        except PermissionError:  # on Windows also while another process reads the target
             if os.name != "nt" or time.monotonic() >= deadline:
                 raise
             time.sleep(_PAUSE)

@@ -33,7 +33,7 @@ _OK = range(200, 300)
 
 
 class HttpError(Exception):
-    """There is no complete response. `reason` is safe to show."""
+    """The response is incomplete. `reason` is safe to show."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -56,7 +56,7 @@ class Mooring:
 
 
 def warn_unclosed(memory: object) -> None:
-    """Say, where Python is asked to tell (`-X dev`, `-W default`), that a memory was left open."""
+    """Warn that a memory was left open, if Python shows such warnings (`-X dev`, `-W default`)."""
     message = f"unclosed memory {memory!r}: use `with`, or call close()"
     warnings.warn(message, ResourceWarning, stacklevel=3, source=memory)
 
@@ -81,7 +81,7 @@ class _Running(Struct, frozen=True):
 class Portal:
     """Runs coroutines for any thread, on an event loop of its own; it starts with the first call.
 
-    Where nobody would run them, the caller gets a problem instead of waiting for ever: after the end, in a
+    If the loop no longer runs, the caller gets a problem instead of waiting for ever: after the end, in a
     forked process, and in a callback, which occupies the very thread that would have to answer.
     """
 
@@ -91,7 +91,9 @@ class Portal:
         self._ended = False
 
     def run(self, work: Coroutine[Any, Any, A]) -> A:
-        """What the coroutine gives; one that nobody waits for any more, after a Ctrl-C say, is cancelled."""
+        """What the coroutine gives; a call without a waiting caller, for example after Ctrl-C, is
+        cancelled.
+        """
         try:
             return _waited(self.send(work))
         except Exception:
@@ -126,7 +128,7 @@ class Portal:
             running.loop.call_soon_threadsafe(_cancel, work)
 
     def send(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
-        """A future for what the coroutine gives; raises where nobody would run it."""
+        """A future for what the coroutine gives; raises if the loop no longer runs."""
         if self._running is not None and not self._ended:
             _refuse_callback(self._running)
             if not self._running.thread.is_alive():

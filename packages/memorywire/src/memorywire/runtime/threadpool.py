@@ -31,7 +31,7 @@ class Reply:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        # Whatever it is, it belongs to whoever asked: the thread has nobody else to tell.
+        # Every error goes to the caller: the thread has no other way to report it.
         self.error = error
         return True
 
@@ -50,7 +50,7 @@ def tell(replies: Sequence[Reply]) -> None:
     for reply in replies:
         by_loop.setdefault(reply.loop, []).append(reply)
     for loop, several in by_loop.items():
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so no caller waits any more
             loop.call_soon_threadsafe(_settle, several)
 
 
@@ -83,7 +83,7 @@ class ThreadPool:
             thread.start()
 
     async def do(self, work: Callable[[], T]) -> T:
-        """The answer of `work`; raises Dismissed when nobody is there to do it."""
+        """The answer of `work`; raises Dismissed when the pool has no threads any more."""
         job = _Job(work, Reply())
         with self._lock:
             if self._closed:
@@ -93,7 +93,7 @@ class ThreadPool:
         return answer
 
     async def do_each(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """The answers of all works, each by whoever is free first."""
+        """The results of all tasks, each run by the first free thread."""
         jobs = [_Job(work, Reply()) for work in works]
         with self._lock:
             if self._closed:
@@ -117,4 +117,4 @@ class ThreadPool:
             with job.reply as reply:
                 reply.value = job.work()
             tell([job.reply])
-            del job, reply  # while it waits, it holds on to nobody's memory
+            del job, reply  # while it waits, it must not keep objects of a caller alive

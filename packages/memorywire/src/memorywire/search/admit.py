@@ -39,7 +39,8 @@ SHARE = 0.45
 at once divides it among them, for a fact that answers one part says little about the others."""
 
 REST = 0.1
-"""How near the best fact must be to the rest of a query that names somebody: a name is no answer. A match is:
+"""How near the best fact must be to the rest of a query that names a person: a name alone does not answer. A
+match is:
 what seems to be a name may be a thing (Redis) or any noun (in German)."""
 
 PASSED = 1e-6
@@ -59,7 +60,7 @@ class Floors(Struct, frozen=True, kw_only=True):
     """The relevance from which a candidate is shown, and from which it is a match (None: cannot be told).
 
     `turn` is the floor for turns of a session. Of facts the best must reach `weak`, and `rest` if the query
-    names somebody; the others need a `share` of its evidence.
+    names a person; the others need a `share` of its evidence.
     """
 
     weak: float = WEAK
@@ -76,7 +77,7 @@ class Floors(Struct, frozen=True, kw_only=True):
 
 
 UNFITTED = Floors.level(0.0, None, fitted=False)
-"""For a space whose cosines nobody has looked at: nothing is cut, and nothing is called a match."""
+"""For a space whose cosines were not measured: nothing is cut, and nothing is called a match."""
 
 
 class Admission(Struct, frozen=True, kw_only=True):
@@ -122,7 +123,7 @@ def admit(
 ) -> Admission:
     """Split ranked candidates at the floor, keeping their order.
 
-    `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
+    `asks_more` says that the query names a person and asks for something about them; `things`, for how many
     things it asks.
     """
     evidences = [
@@ -184,7 +185,7 @@ def _compute_levels(
     weak = compute_weak(floors, facts[0][1].get("among"))
     if best < weak or not share:
         return weak, floors.turn
-    # One that has passed another is as good as that one, whatever it is near to itself.
+    # A memory that replaced another counts as near as that one.
     rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
     is_match = floors.match is not None and best >= floors.match
     if asks_more and rest < floors.rest and not is_match:

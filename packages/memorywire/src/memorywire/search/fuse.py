@@ -39,8 +39,8 @@ class Fused(Struct, frozen=True, kw_only=True):
 class Rules(Struct, frozen=True, kw_only=True):
     """How to fuse. Results that fewer than `quorum` stores returned are left out.
 
-    With `trim` the best `trim` votes of every memory are not counted, so that so many stores, whatever they
-    say, cannot bring a memory in or up by themselves.
+    With `trim` the best `trim` votes of every memory are not counted, so that this many stores cannot add or
+    raise a memory by themselves.
     """
 
     fusion: Fusion = Fusion.RRF

@@ -1,7 +1,8 @@
 """What memories gain by links to the hits of a recall: a neighbour some evidence, a linked hit a boost.
 
-A memory gains by a link only if it is trusted no less than the memory at the other end, and if whoever states
-the links on the way is trusted no less than the one that gains: what is less trusted lifts neither itself nor
+A memory gains by a link only if it is trusted no less than the memory at the other end, and if the memories
+that state the links on the way are trusted no less than the one that gains: what is less trusted lifts
+neither itself nor
 another memory.
 """
 
@@ -27,7 +28,7 @@ SEEDS = 8
 """How many of the best hits lend evidence to what is linked to them."""
 
 STRONG = 0.5
-"""Only a hit of this relevance lends: what is linked to a poor hit is no answer either."""
+"""Only a hit of this relevance lends: a memory linked to a poor hit does not answer either."""
 
 SHARE = 0.5
 """How much of its evidence a memory lends over a link, and again over the next; names lend nothing."""

@@ -36,7 +36,7 @@ def _compute_shares(weights: RankWeights) -> Mapping[str, float]:
     }
     largest = max(values.values())
     if largest == 0:
-        raise InvalidRequest("every weight is 0, so there is nothing to rank by", field="rank")
+        raise InvalidRequest("every weight is 0, so results cannot be ranked", field="rank")
     total = sum(weight / largest for weight in values.values())
     return {name: weight / largest / total for name, weight in values.items()}
 
@@ -53,7 +53,7 @@ def score_recency(record: Record, half_life_days: float, now: int) -> float:
 
 
 def score_source(record: Record) -> float:
-    """1 for what the user said, by `source` or `metadata.role`; a half for anybody else."""
+    """1 for what the user said, by `source` or `metadata.role`; a half for all others."""
     by_user = "user" in (record.source, record.metadata.get("role"))
     return SAID_BY_USER if by_user else SAID_BY_ANOTHER
 

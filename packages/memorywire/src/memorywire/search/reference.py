@@ -215,7 +215,7 @@ def _weigh_terms(query: Query, candidates: Sequence[Candidate]) -> _Terms:
 
 
 def _find_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
-    """The words of the query that name somebody whose words are among the candidates."""
+    """The words of the query that name a speaker of the candidates."""
     words = frozenset(word for name in query.names for word in name_words(name))
     return frozenset(word for c in candidates for word in _speaker_words(c.record) & words)
 

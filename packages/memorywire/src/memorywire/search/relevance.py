@@ -78,7 +78,7 @@ counts back from now: only the time tells such a memory from others, as no memor
 ago"."""
 
 SPOKE = 1.5
-"""The factor for words of somebody whom the query names."""
+"""The factor for words of a speaker whom the query names."""
 
 TOP = 50
 """How many of the best take part when near ties are settled in favour of the newer."""
@@ -173,7 +173,8 @@ def measure_new_values(facts: Sequence[Fact]) -> dict[int, tuple[float, ...]]:
 
 def find_new_value(facts: Sequence[Fact]) -> tuple[int, float] | None:
     """The index of the fact that is most likely the new value of the first, and the chance that it is; None
-    if that is less than a half."""
+    if that is less than a half.
+    """
     best: tuple[float, str, int] = (0.0, "", -1)
     for index, inputs in measure_new_values(facts).items():
         score = round(sum(map(mul, NEW_VALUE.values(), inputs)), DIGITS)
@@ -210,7 +211,7 @@ WORD_FLOOR = 0.48
 takes nothing: what helps with a task need not answer its words."""
 
 COMMON = 0.3
-"""The weight of a word that is no term of the query: stop words, and words of boilerplate."""
+"""The weight of a word that is not a term of the query: stop words, and words of boilerplate."""
 
 WIDTH, STEPS = 64, 127  # of a token: as `memorywire_minilm.TOKEN` and `TOKEN_STEPS`
 

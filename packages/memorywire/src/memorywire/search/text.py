@@ -107,7 +107,8 @@ def _is_compound(whole: str) -> bool:
 
 def find_telling(query_terms: Iterable[str], names: Sequence[str]) -> frozenset[str]:
     """The terms of a query that tell one thing from others alike: numbers, compounds, names, and relatives,
-    who are called by what they are instead of by name."""
+    who are called by what they are instead of by name.
+    """
     named = terms(" ".join(names)) if names else ()
     return frozenset(
         [term for term in query_terms if term in named or term in _RELATIVES or _TELLING.search(term)]
@@ -187,7 +188,7 @@ def read_hidden_terms(record: Record, text_words: Sequence[str] | None = None) -
 
 
 def count_question_tenths(record: Record) -> int:
-    """How many tenths of what somebody says to other people are questions.
+    """How many tenths of a speaker's words to other people are questions.
 
     0 for what is said to an assistant: asking it for something tells what one wants.
     """

@@ -27,7 +27,7 @@ class Document(dict[str, str]):
         return self.read()[name]
 
     def read(self) -> "Document":
-        """Read the files now: for whoever needs all of the blocks."""
+        """Read the files now: for callers that need all of the blocks."""
         path = folder(self._package)
         text = "".join((path / file).read_text(encoding="utf-8") for file in self._files)
         _, *parts = _HEADING.split(text)

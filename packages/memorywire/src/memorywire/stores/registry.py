@@ -101,9 +101,9 @@ def _from_entry_point(scheme: str) -> Opener:
             return cast(Opener, point.load())
         except AttributeError as error:
             raise StoreUnavailable(
-                f"the entry point of the store {scheme} leads nowhere: {error}",
+                f"the entry point of the store {scheme} cannot be loaded: {error}",
                 field="store",
-                fix=f'name a function that is there: {scheme} = "module:open_store"',
+                fix=f'name a function that exists: {scheme} = "module:open_store"',
             ) from error
     raise _unknown(scheme)
 
@@ -117,7 +117,7 @@ def _unknown(scheme: str) -> InvalidRequest:
             fix=install_hint(package, scheme if scheme in ADAPTED else ""),
         )
     return InvalidRequest(
-        f"no store is known for the scheme {scheme}",
+        f"no store has the URL scheme {scheme}",
         field="store",
         fix=f"use one of: {', '.join(f'{name}://' for name in known_schemes())}",
     )
@@ -136,7 +136,7 @@ async def _open_foreign(opener: Opener, url: str, space: Space) -> Store:
         raise store
     if not hasattr(store, "features"):
         raise StoreUnavailable(
-            f"the store {_scheme(url)} opened as {type(store).__name__}, which is no store",
+            f"the store {_scheme(url)} opened as {type(store).__name__}, which is not a store",
             field="store",
             fix="let its `open_store` return a `memorywire.stores.contract.Store`",
         )
@@ -152,5 +152,5 @@ def _their_fault(scheme: str, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(
         f"the package of the store {scheme} raised {type(error).__name__}{place}",
         field="store",
-        fix="tell whoever made it, or mend it: for what a store cannot do it raises StoreUnavailable",
+        fix="report it to its author: a store must raise StoreUnavailable for what it cannot do",
     )

@@ -208,14 +208,14 @@ def _scope(fields: Mapping[str, Json], folder: Scope | None) -> Scope:
     user = fields.get("user")
     agent = fields.get("agent", None if folder is None else folder.agent)
     if agent is None:
-        raise Broken("it does not say whose it is")
+        raise Broken("it does not name its agent")
     scope = Scope(
         agent=str(agent),
         tenant=str(fields.get("tenant", DEFAULT_TENANT if folder is None else folder.tenant)),
         user=None if user is None else str(user),
     )
     if folder is not None and not folder.covers(scope):
-        raise Broken("it lies in the folder of another agent")
+        raise Broken("it is in the folder of another agent")
     return scope
 
 
@@ -262,6 +262,6 @@ def _moment(name: str, value: Json) -> int | None:
     try:
         at = datetime.fromisoformat(str(value))
     except ValueError as error:
-        raise Broken(f"{name} is no time; write 2026-06-16T22:14:05Z") from error
+        raise Broken(f"{name} is not a time; write 2026-06-16T22:14:05Z") from error
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(milliseconds=1)

@@ -16,7 +16,7 @@ def check_moment(value: Json, field: str) -> None:
 
 def in_seconds(field: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{field} is a moment in seconds, and the wire counts milliseconds",
+        f"{field} is a time in seconds; the wire uses milliseconds",
         field=field,
         fix="multiply it by 1000",
     )

@@ -128,7 +128,7 @@ def _integer(digits: str) -> int:
 def _float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise InvalidJson("a number too large for this wire")
+        raise InvalidJson("a number too large")
     return value
 
 

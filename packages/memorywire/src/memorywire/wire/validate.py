@@ -125,7 +125,7 @@ def unknown_field(name: str, fields: list[str], path: Sequence[str] = ()) -> Inv
     """The problem of a field that is not among the known ones, with the one that may be meant."""
     field = _join_path([*path, name])
     fix = f"there are: {', '.join(fields)}" if fields else None
-    return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, fields) or fix)
+    return InvalidRequest(f"unknown field {field}", field=field, fix=_spelling(name, fields) or fix)
 
 
 def _closest(fault: "Fault", path: list[str]) -> InvalidRequest:
@@ -138,7 +138,7 @@ def _closest(fault: "Fault", path: list[str]) -> InvalidRequest:
     if missing:
         names = [_join_path([*path, name]) for name in missing]
         return InvalidRequest(f"give {', '.join(names)}, or both", field=names[0])
-    return InvalidRequest(f"{_join_path(path)} is none of the allowed forms", field=_join_path(path) or None)
+    return InvalidRequest(f"{_join_path(path)} has none of the allowed forms", field=_join_path(path) or None)
 
 
 def _format_limit(fault: "Fault") -> str:

@@ -1,4 +1,5 @@
-"""Operators: who may come in, as what, and where to; tokens are given once and taken back here."""
+"""Operators: who may sign in, with which role, and to which page; tokens are given once and taken back
+here."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
@@ -99,7 +100,7 @@ _GIVEN_BACK = "You are signed in again. The action was not performed."
 async def home(page: Page) -> Response:
     """Redirect to the first section that the viewer may open."""
     if not page.sections:
-        raise Forbidden("no page is open to your role")
+        raise Forbidden("your role cannot open any page")
     return page.go(page.link(page.sections[0].path))
 
 
@@ -111,7 +112,7 @@ async def sign_in_page(page: Page) -> Response:
 
 
 async def sign_in(page: Page, form: Form) -> Response:
-    """Whoever has the token of an operator comes in as that operator."""
+    """The token of an operator signs in as that operator."""
     tenant = form.get("tenant")
     secret = form.text("token").strip()
     state = page.request.state

@@ -180,7 +180,7 @@ async def run(page: Page) -> Response:
     page.caller.require(Right.READ)
     agent, id = page.query.get("agent"), page.query.get("run")
     if agent is None or id is None:
-        raise InvalidRequest("a run is named by its agent and its id", field="run")
+        raise InvalidRequest("a run needs an agent and an id", field="run")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
     context = await page.console.service.as_caller(page.caller).context.serving(scope)

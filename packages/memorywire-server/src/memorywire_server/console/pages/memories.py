@@ -249,9 +249,9 @@ async def keep_view(page: Page, form: Form) -> Response:
     if form.get("act") != "drop":
         if len(address) > _VIEW_CHARS or len(others) >= _MOST_VIEWS:
             raise InvalidRequest(
-                f"{_MOST_VIEWS} views of {_VIEW_CHARS} characters are kept",
+                f"{_MOST_VIEWS} views of {_VIEW_CHARS} characters can be saved",
                 field="name",
-                fix="drop one first",
+                fix="delete one first",
             )
         others.append((name, address))
     response = page.go(address)

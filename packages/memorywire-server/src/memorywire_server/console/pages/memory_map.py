@@ -57,7 +57,7 @@ async def _load(page: Page, agent: str) -> tuple[Drawn | None, bool]:
 async def _require(page: Page) -> Drawn:
     agent = page.agent
     if agent is None:
-        raise InvalidRequest("name the agent whose memories these are", field="agent")
+        raise InvalidRequest("choose the agent of these memories", field="agent")
     drawn, _ = await _load(page, agent)
     if drawn is None:
         raise NotFound("this map is still being drawn", fix="ask again in a moment")
@@ -67,7 +67,7 @@ async def _require(page: Page) -> Drawn:
 def _read_colouring(page: Page) -> str:
     by = page.query.get("by", "type")
     if by not in COLOURINGS:
-        raise InvalidRequest(f"by is one of: {', '.join(COLOURINGS)}", field="by")
+        raise InvalidRequest(f"by must be one of: {', '.join(COLOURINGS)}", field="by")
     return by
 
 
@@ -106,7 +106,7 @@ def read_shape(text: str) -> list[tuple[float, float]]:
     """The corners of a closed line, as an address has them: `x,y;x,y;...`, from 0 to 10,000."""
     corners = [corner.split(",") for corner in text.split(";")]
     if not 3 <= len(corners) <= _SHAPE_MOST or any(len(corner) != 2 for corner in corners):
-        raise InvalidRequest(f"shape has 3 to {_SHAPE_MOST} corners x,y;x,y", field="shape")
+        raise InvalidRequest(f"shape must have 3 to {_SHAPE_MOST} corners x,y;x,y", field="shape")
     numbers = [[whole(one, "shape", "a corner is two whole numbers") for one in corner] for corner in corners]
     return [(x / _SCALE, y / _SCALE) for x, y in numbers]
 
@@ -123,10 +123,10 @@ async def view(page: Page) -> Response:
 def _read_box(query: Mapping[str, str]) -> tuple[float, float, float, float]:
     texts = query.get("box", f"0,0,{SIDE},{SIDE}").split(",")
     if len(texts) != 4:
-        raise InvalidRequest("box is x1,y1,x2,y2", field="box")
+        raise InvalidRequest("box must be x1,y1,x2,y2", field="box")
     x1, y1, x2, y2 = (min(whole(one, "box", "box is four whole numbers"), SIDE) / SIDE for one in texts)
     if x1 >= x2 or y1 >= y2:
-        raise InvalidRequest("box is x1,y1,x2,y2, the smaller ones first", field="box")
+        raise InvalidRequest("box must be x1,y1,x2,y2 with the smaller values first", field="box")
     return x1, y1, x2, y2
 
 
@@ -138,7 +138,7 @@ async def point(page: Page) -> Response:
         raise NotFound("the map has changed", field="at", fix="load it again")
     rows = await _load_rows(page, [drawn.picture.ids[at]])
     if not rows:
-        raise NotFound("this memory is gone", field="at", fix="load the map again")
+        raise NotFound("this memory no longer exists", field="at", fix="load the map again")
     return await page.show("point.html", one=rows[0], text=gist(rows[0]["content"])[:240])
 
 

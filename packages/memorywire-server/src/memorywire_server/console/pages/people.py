@@ -24,7 +24,7 @@ async def profile(page: Page) -> Response:
     """The live slots of a user; without a user, those of the memories that belong to none."""
     if page.agent is None:
         fix = "open the memories of an agent, then its profile"
-        raise InvalidRequest("name the agent whose memories these are", field="agent", fix=fix)
+        raise InvalidRequest("choose the agent of these memories", field="agent", fix=fix)
     user = page.query.get("user_id")
     answer = await page.call("profile", agent_id=page.agent, user_id=user)
     slots = [{**_cut(slot), "place": place} for place, slot in enumerate(answer["slots"])]
@@ -85,7 +85,7 @@ async def erase_preview(page: Page) -> Response:
 
 
 async def erase(page: Page, form: Form) -> Response:
-    """Erase everything of a person at this agent; whoever does it types the name of the person."""
+    """Erase everything of a person at this agent; the operator must type the name of the person."""
     agent, user = form.text("agent"), form.text("user")
     if (form.get("confirm") or "").strip() != user.strip():
         raise InvalidRequest("an erase cannot be undone", field="confirm", fix="type the id of the person")
@@ -117,7 +117,7 @@ async def session(page: Page) -> Response:
 
 def _require_agent(page: Page) -> str:
     if page.agent is None:
-        raise InvalidRequest("name the agent whose memories these are", field="agent")
+        raise InvalidRequest("choose the agent of these memories", field="agent")
     return page.agent
 
 

@@ -60,7 +60,7 @@ async def rule(page: Page) -> Response:
     name = page.query.get("name")
     current = next((one for one in book["given"] if one["name"] == name), None)
     if name is not None and current is None:
-        raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
+        raise InvalidRequest("this rule no longer exists", field="name", fix="look at the list again")
     if current is not None and not can_fill(current):
         note = Note(text="This rule says more than the form can show: it is edited as text.")
         return page.go(page.link("/policy/text"), note)
@@ -115,7 +115,7 @@ async def _show_rule(
 
 
 def _status(form: Form | None, outcome: Mapping[str, Any]) -> int:
-    """A draft that is only tried is no failed request, whatever is wrong with it."""
+    """An invalid draft is an answer, not a failed request."""
     problem = outcome.get("problem")
     is_tried = form is not None and form.get("act") == "try"
     return 200 if problem is None or is_tried else status_of(problem)
@@ -199,7 +199,7 @@ async def arrange(page: Page, form: Form) -> Response:
     rules = list(book["given"])
     place = next((at for at, one in enumerate(rules) if one["name"] == name), None)
     if place is None or act not in _DONE:
-        raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
+        raise InvalidRequest("this rule no longer exists", field="name", fix="look at the list again")
     rule = rules.pop(place)
     if act in ("on", "off"):
         rules.insert(place, {**rule, "enabled": act == "on"})
@@ -232,7 +232,7 @@ async def activate(page: Page, form: Form) -> Response:
 
 
 async def revert(page: Page, form: Form) -> Response:
-    """Take back all that a learned rule let pass, and switch it off; whoever does it types its name."""
+    """Take back all that a learned rule let pass, and switch it off; the operator must type its name."""
     if (form.get("confirm") or "").strip() != form.text("name").strip():
         raise InvalidRequest("this cannot be undone", field="confirm", fix="type the name of the rule")
     receipt = await page.call("revert_rule", name=form.text("name"))

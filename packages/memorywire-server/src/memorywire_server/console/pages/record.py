@@ -90,7 +90,7 @@ async def restore(page: Page, form: Form) -> Response:
     chain = (await page.call("history", agent_id=agent, id=id))["versions"]
     older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
     if older is None:
-        raise NotFound("what that version said is gone", field="version")
+        raise NotFound("the content of that version was erased", field="version")
     text = f"Version {number} is current again."
     # What is said comes back, not how long it lives: an earlier end may have passed.
     expiry = chain[-1].get("record", {}).get("expires_at")
@@ -102,7 +102,7 @@ async def correct(page: Page, form: Form) -> Response:
     agent, id = form.text("agent"), form.text("id")
     current = await page.call("get", agent_id=agent, id=id)
     if str(current["version"]) != form.text("version"):
-        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+        raise Conflict("it has changed since you opened it", field="version", fix="read it again and decide")
     right = {**current, "content": form.text("content"), "source": page.caller.name}
     text = "Corrected. The earlier version is below."
     return await _rewrite(page, agent, right, current["version"], text)
@@ -116,7 +116,7 @@ async def relabel(page: Page, form: Form) -> Response:
     agent, id = form.text("agent"), form.text("id")
     current = await page.call("get", agent_id=agent, id=id)
     if str(current["version"]) != form.text("version"):
-        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+        raise Conflict("it has changed since you opened it", field="version", fix="read it again and decide")
     kind, mark = form.text("kind"), current["metadata"].get(MARK, {})
     if not isinstance(mark, Mapping):
         raise Conflict(f"metadata.{MARK} of this memory is not a label", field="kind")
@@ -200,7 +200,7 @@ async def forget(page: Page, form: Form) -> Response:
 
 def _require_agent(page: Page) -> str:
     if page.agent is None:
-        raise InvalidRequest("name the agent whose memory this is", field="agent")
+        raise InvalidRequest("choose the agent of this memory", field="agent")
     return page.agent
 
 

@@ -207,7 +207,7 @@ async def undo_decision(page: Page, form: Form) -> Response:
     back = form.get("back") or _INBOX
     payload = page.console.sessions.take_undo(page.session, form.text("note"))
     if payload is None:
-        raise NotFound("there is nothing to undo any more", fix="see the activity")
+        raise NotFound("there is nothing left to undo", fix="see the activity")
     if "proposal_ids" in payload:
         await page.call("decide", verb=Verb.REOPEN.value, **payload)
         if back.startswith(_INBOX):

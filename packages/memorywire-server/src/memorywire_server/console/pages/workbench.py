@@ -145,7 +145,7 @@ def build_options(query: Mapping[str, str], setting: Mapping[str, str]) -> dict[
         filter = json.loads(query["filter"]) if "filter" in query else None
     except ValueError as error:
         raise InvalidRequest(
-            f"the filter is no JSON: {error}", field="filter", fix='for example {"source": "user"}'
+            f"the filter is not JSON: {error}", field="filter", fix='for example {"source": "user"}'
         ) from error
     floor = setting.get("floor", "auto")
     fields: dict[str, Json] = {
@@ -177,7 +177,7 @@ def _read_share(text: str, name: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise InvalidRequest(f"{name} is a number from 0 to 1", field=name)
+        raise InvalidRequest(f"{name} must be a number from 0 to 1", field=name)
     return value
 
 

@@ -63,11 +63,11 @@ class Hosts(Struct, frozen=True, kw_only=True):
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise InvalidRequest("that is no URL", field="url") from None
+            raise InvalidRequest("this is not a URL", field="url") from None
         if host is not None:
             self.resolve_public(host, port or 443)
         elif parts.scheme in POSTGRES | {"http", "https"}:
-            raise InvalidRequest("the url names no host", field="url")
+            raise InvalidRequest("the URL does not name a host", field="url")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         far = sorted(options.keys() - _NEAR) if parts.scheme in POSTGRES else []
         if far:
@@ -75,7 +75,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
             raise InvalidRequest(f"a backend cannot have the option {far[0]}", field="url", fix=fix)
 
     def pin_address(self, url: str) -> str:
-        """The URL of a Postgres database with the admitted address, so that nobody resolves it again."""
+        """The URL of a Postgres database with the admitted address, so that it is not resolved again."""
         parts = urlsplit(url)
         if parts.hostname is None or parts.hostname in self.named:
             return url
@@ -90,7 +90,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
             raise StoreUnavailable(f"{host} has no address")
         if host not in self.named and not all(_is_public(address) for address in addresses):
             fix = "name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant"
-            raise Forbidden(f"{host} is not an address out in the world", field="url", fix=fix)
+            raise Forbidden(f"{host} is not a public address", field="url", fix=fix)
         return addresses[0]
 
 
@@ -224,7 +224,7 @@ def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
 
     def outward(scope: Scope) -> Scope:
         if scope.tenant != tenant:
-            raise StoreCorrupt("the backend of one tenant was asked for memories of another")
+            raise StoreCorrupt("the backend of one tenant received a request for another")
         return replace(scope, tenant=DEFAULT_TENANT, agent=f"{prefix}{scope.agent}")
 
     def homeward(scope: Scope) -> Scope:
@@ -275,7 +275,7 @@ def _map_value(value: Any, rename: Rename) -> Any:
 
 
 PREVIEWS = frozenset({"mem9", "zep"})
-"""Adapters whose contract with the product nobody could verify."""
+"""Adapters that could not be verified against the product."""
 
 _LOCAL = frozenset({"memory", "sqlite", "sqlite-vec", "markdown"})
 _READING = 10.0
@@ -288,11 +288,11 @@ def check(definition: Definition, rules: Rules) -> None:
     """Raise before a definition is kept that may not be used here."""
     if definition.kind not in (*known_schemes(), *PREVIEWS):
         raise InvalidRequest(
-            "no store has this scheme", field="url", fix=f"one of: {', '.join(known_schemes())}"
+            "no store has this URL scheme", field="url", fix=f"one of: {', '.join(known_schemes())}"
         )
     if definition.kind in PREVIEWS and not (definition.preview and definition.kind in rules.previews):
         raise CapabilityUnsupported(
-            f"{definition.kind} is a preview: nobody has verified how the product behaves",
+            f"{definition.kind} is a preview: it was not tested against the product",
             field="preview",
             fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={definition.kind}",
         )
@@ -303,9 +303,11 @@ def check(definition: Definition, rules: Rules) -> None:
         variables.insert(0, definition.key_env)
         if _KEY not in definition.url:
             fix = "write {key} where it belongs"
-            raise InvalidRequest("the url has no place for the key", field="url", fix=fix)
+            raise InvalidRequest("the URL has no placeholder for the key", field="url", fix=fix)
     if _KEY in definition.url and not variables:
-        raise InvalidRequest("the url asks for a key", field="key_env", fix="name the variable that holds it")
+        raise InvalidRequest(
+            "the URL needs a key", field="key_env", fix="name the environment variable that has it"
+        )
     for variable in variables:
         _refuse_unless_allowed(variable, rules)
     if definition.kind not in _LOCAL:
@@ -315,7 +317,7 @@ def check(definition: Definition, rules: Rules) -> None:
 def _refuse_unless_allowed(variable: str, rules: Rules) -> None:
     if not names(rules.keys, variable) or names([_OWN], variable):
         fix = "name it in MEMORYWIRE_BACKEND_KEYS"
-        raise Forbidden("this variable is not one that backends may use", field="key_env", fix=fix)
+        raise Forbidden("backends may not use this environment variable", field="key_env", fix=fix)
 
 
 def _hosts(rules: Rules) -> Hosts:

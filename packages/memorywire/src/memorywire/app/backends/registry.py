@@ -75,7 +75,7 @@ def refuse_secrets(definition: Definition, redactor: Redactor | None) -> None:
     """Raise SecretLeakage, which never repeats the value, when a definition holds a key in clear."""
     part = find_literal_secret(definition.url)
     if part is not None:
-        raise SecretLeakage(f"{part} in the URL is written in clear", field="url", fix=_FIX)
+        raise SecretLeakage(f"{part} in the URL is in plain text", field="url", fix=_FIX)
     if redactor is None:
         return
     document = {**definition.document(), "url": definition.url.replace("{key}", "")}
@@ -93,7 +93,7 @@ _PASSING = (StoreUnavailable, StoreBusy, StoreCorrupt)
 
 
 def name_of(edition: Edition) -> str:
-    """What receipts and debts call the store of an edition.
+    """The name of an edition's store in receipts and in the outbox.
 
     No two tenants and no two definitions share it: what one of them is owed must never be paid to another.
     """
@@ -207,7 +207,7 @@ class Backends:
         return None if backend is None else backend.healthy
 
     def wake(self) -> None:
-        """Work in the background on what backends are owed, even when nobody uses them."""
+        """Deliver pending writes to backends in the background, even when they are not in use."""
         if self._attending is None:
             self._attending = asyncio.create_task(self._attend())
 

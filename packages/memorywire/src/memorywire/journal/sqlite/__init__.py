@@ -165,9 +165,7 @@ class SqliteBackend:
     ) -> list[int | Exception]:
         store = self._store
         if store is None:
-            raise StoreUnavailable(
-                "the journal has no store in its file, so no change can be written with it"
-            )
+            raise StoreUnavailable("the journal shares no file with a store, so it cannot write changes")
         if len(changes) == 1:
             try:
                 apply_change = store.applying(changes[0])

@@ -69,13 +69,15 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
     _check(source)
     if target.exists() and not replace:
         raise Conflict(
-            f"{target} exists", field="store", fix="end what uses it and say --replace: it is kept beside"
+            f"{target} exists",
+            field="store",
+            fix="stop the programs that use it and pass --replace; the old file is renamed",
         )
     if target.exists() and _in_use(target):
         raise Conflict(
-            f"{target} is open in another process, which would go on with the old file",
+            f"{target} is open in another process, which would keep using the old file",
             field="store",
-            fix="end what uses it, such as `memorywire serve`, and restore then",
+            fix="stop it, for example `memorywire serve`, then restore",
         )
     fresh = target.with_name(f".{target.name}.restored")
     copied = _copy(source, fresh)
@@ -143,7 +145,7 @@ def _check(path: Path) -> None:
         with snapshot(db):
             fault = examine(session, Signer.beside(path)).report.fault
     if fault is not None:
-        raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix=_way_out(path))
+        raise StoreCorrupt(f"the ledger in {path} is not valid: {fault.reason}", fix=_way_out(path))
 
 
 def _refuse_damage(db: apsw.Connection, path: Path) -> None:

@@ -117,7 +117,7 @@ def recognise_service(service: Service) -> str:
             return name
     if service.protocol == "http":
         raise InvalidRequest(
-            f"Unrecognised service: {service.host}", field="from", fix=f"say --from {_name_readers(service)}"
+            f"Unrecognised service: {service.host}", field="from", fix=f"pass --from {_name_readers(service)}"
         )
     fix = f"known are {_name_readers(service)}; name another schema by ?options=-csearch_path%3DNAME"
     raise InvalidRequest("the database has no tables of a known product", field="url", fix=fix)

@@ -47,7 +47,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
         raise InvalidRequest(
             f"{member.filename} takes {member.file_size // _MIB} MiB, {ratio:.0f} times as much as packed",
             field="file",
-            fix="if you trust the archive, unpack it and name the folder",
+            fix="if you trust the archive, unpack it and pass the folder",
         )
     return archive.read(member).decode("utf-8")
 

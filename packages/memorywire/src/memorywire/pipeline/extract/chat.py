@@ -105,9 +105,9 @@ class Chat:
         self._steady: Mapping[str, Json] = {"temperature": 0}
 
     async def ask(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
-        """The object in the answer; raises StoreUnavailable when there is none, for whatever reason.
+        """The object in the answer; raises StoreUnavailable when there is none.
 
-        A fence that a model puts around its JSON is no harm.
+        A code fence around the JSON is ignored.
         """
         answer = await self.answer(task, text, most_tokens=most_tokens, seconds=min(seconds, _SECONDS))
         words = answer.words
@@ -129,7 +129,7 @@ class Chat:
 
     def build_failure(self, why: str) -> StoreUnavailable:
         return StoreUnavailable(
-            f"the model {self.name} was of no use: {why}", fix="check its address and key"
+            f"the model {self.name} gave no usable answer: {why}", fix="check its address and key"
         )
 
     def _request(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _PEOPLE = frozenset({"user", "human"})
-"""The roles that frameworks use for a person; nobody else is a witness of what a person is like."""
+"""The roles that frameworks use for a person; only the person's own words are evidence about them."""
 
 
 class BuiltIn:
@@ -52,11 +52,11 @@ class Extractor(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it answers at once, without asking anybody."""
+        """Whether it answers at once, without a network call."""
         ...
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        """The facts, in the order they were said; raises StoreUnavailable when nobody answers now."""
+        """The facts, in the order they were said; raises StoreUnavailable when the model does not answer."""
         ...
 
 
@@ -85,7 +85,7 @@ _FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
 
 
 def open_extractor(name: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
-    """The extractor of that name; None when it is `off`. Nobody is asked yet.
+    """The extractor of that name; None when it is `off`. The model is not called yet.
 
     `auto` is a store that reads conversations itself, else the built-in rules.
     """
@@ -96,14 +96,14 @@ def open_extractor(name: str, store: Store, *, api_key: str | None = None) -> Ex
         return BuiltIn() if reader is None else StoreExtractor(reader)
     if name == BUILT_IN:
         return BuiltIn()
-    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
+    # Imported here, so that only users of an endpoint pay for the HTTP client.
     from memorywire.pipeline.extract.chat import EndpointExtractor
 
     return EndpointExtractor(open_chat(name, api_key=api_key, field="extractor", fix=_FIX))
 
 
 def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
-    """The model of that address; whoever is told of a problem knows it as `field`."""
+    """The model of that address; problems name it in `field`."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
@@ -112,9 +112,11 @@ def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINT
     except ValueError:
         sound = False
     if not sound or set(parameters) != {"model"} or len(parameters["model"]) != 1:
-        raise InvalidRequest(f"no {field} is called that", field=field, fix=fix)
+        raise InvalidRequest(f"unknown {field}", field=field, fix=fix)
     if api_key and not (api_key.isascii() and api_key.isprintable()):
-        raise InvalidRequest(f"the key of the {field} holds characters no header can carry", field=field)
+        raise InvalidRequest(
+            f"the key of the {field} contains characters that an HTTP header cannot carry", field=field
+        )
     from memorywire.pipeline.extract.chat import Chat, dialect
 
     speaks, _, scheme = parts.scheme.partition("+")
@@ -127,7 +129,7 @@ def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINT
 
 
 def _is_one_word(parts: SplitResult) -> bool:
-    """Whether a request can carry it: what cannot would only fail when somebody is asked."""
+    """Whether a request can carry it: an invalid one would fail only at the first call."""
     place = f"{parts.netloc}{parts.path}"
     return place.isprintable() and " " not in place
 

@@ -1,11 +1,11 @@
-"""Keys and values over the same corridor, ledger and stores as every other memory."""
+"""Keys and values, which use the same pipeline, ledger and stores as every other memory."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from memorywire.pipeline.kv.usage import Usage
 
-if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write them
+if TYPE_CHECKING:  # every container counts keys; few interfaces read and write them
     from memorywire.pipeline.kv.keys import Keys
     from memorywire.pipeline.kv.reading import entries, entry, stats
     from memorywire.pipeline.kv.searching import search

@@ -175,7 +175,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
     ) -> T:
         """What the attempt gives, at the place where the key stands; again when a rival moved it meanwhile.
 
-        Raises Conflict when another version stands there than the one that must.
+        Raises Conflict when the stored version is another one than the one that must.
         """
         id = self.owner.address(key)
         async with self.usage.turns.turn(id):
@@ -240,7 +240,7 @@ def place_of_record(record: Record) -> Place:
 
 def _no_value(id: str) -> Conflict:
     return Conflict(
-        f"the memory {id} stands where this key belongs, and is no value of it",
+        f"memory {id} has the id of this key but is not its value",
         field="key",
         fix="forget that memory, or use another key",
     )

@@ -32,10 +32,10 @@ async def stats(keys: Keys) -> Stats:
     """How many entries there are, what they hold, and of which model their vectors are."""
     features, space = keys.context.store.features, keys.context.embedder.space
     if Feature.VECTOR not in features:
-        raise VectorUnsupported("the store keeps no vectors, so there is nothing to say about them")
+        raise VectorUnsupported("the store keeps no vectors, so it cannot report on them")
     if Feature.VECTOR not in working(features, space):
         raise EmbedderNotConfigured(
-            "no embedder is configured, so there are no vectors to say anything about",
+            "no embedder is configured, so there are no vectors",
             field="embedder",
             fix="set MEMORYWIRE_EMBEDDER=minilm, or list the entries",
         )

@@ -21,7 +21,7 @@ from memorywire.search.embed import Embedder
 from memorywire.search.rank import RECALLS, rank
 
 _INDEXED = Compare(("metadata", MARK, "embedded"), Operator.EQ, True)
-"""An entry that was set without `embed` is not in the index, whatever words it holds."""
+"""An entry that was set without `embed` is not in the index."""
 
 
 async def search(keys: Keys, wanted: Search) -> Searched:
@@ -29,7 +29,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
     if Feature.VECTOR not in keys.context.store.features:
         raise VectorUnsupported("the store keeps no vectors", fix="list by prefix, or use a store that does")
     if not 0 < wanted.top_k <= keys.limits.top_k:
-        raise InvalidRequest(f"top_k is 1 to {keys.limits.top_k}", field="top_k")
+        raise InvalidRequest(f"top_k must be 1 to {keys.limits.top_k}", field="top_k")
     request = Recall(
         scope=keys.owner.scope,
         query=wanted.query,

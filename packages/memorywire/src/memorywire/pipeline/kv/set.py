@@ -75,15 +75,17 @@ def text_of(content: Json) -> str | None:
 def measure(keys: Keys, setting: Setting) -> int:
     """The bytes of the value, when key and value are within their limits."""
     if not 0 < len(setting.key) <= keys.limits.key_chars or not setting.key.isprintable():
-        raise InvalidRequest(f"a key has 1 to {keys.limits.key_chars} printable characters", field="key")
+        raise InvalidRequest(
+            f"a key must have 1 to {keys.limits.key_chars} printable characters", field="key"
+        )
     if not setting.key.startswith(keys.area):
-        raise InvalidRequest(f"keys of this area begin with {keys.area}", field="key")
+        raise InvalidRequest(f"keys of this area must begin with {keys.area}", field="key")
     size = size_of(setting.value)
     if size > keys.limits.value_bytes:
         raise ValueTooLarge(
             f"the value is {size} bytes of JSON, {keys.limits.value_bytes} are allowed",
             field="value",
-            fix="keep large things elsewhere and refer to them",
+            fix="store large values elsewhere and keep a reference",
         )
     return size
 
@@ -190,7 +192,7 @@ async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Result]:
             f"{len(settings)} entries at once, {keys.limits.entries_at_once} are allowed", field="entries"
         )
     if len({setting.key for setting in settings}) < len(settings):
-        raise InvalidRequest("a key is named twice", field="entries", fix="name each key once")
+        raise InvalidRequest("a key appears twice", field="entries", fix="send each key once")
     parts = [settings[at : at + MOST_TOGETHER] for at in range(0, len(settings), MOST_TOGETHER)]
     groups = await asyncio.gather(*(_keep_together(keys, part) for part in parts))
     results: list[Result] = []
@@ -220,7 +222,7 @@ async def try_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
 
 
 async def write(keys: Keys, ready: Ready, place: Place) -> Kept:
-    """Commit one set at its place; raises what stands in its way."""
+    """Commit one set at its place; raises the error that prevents it."""
     plan = plan_set(keys, ready, place, keys.context.clock(), keys.context.mint())
     await keys.usage.reserve(keys, plan.growth)
     (outcome,) = await _commit_each(keys, [plan])
@@ -313,7 +315,7 @@ def _plan_at(keys: Keys, one: Ready | MemorywireError, place: Place, now: int, c
         raise one
     version = one.setting.if_version
     if version is not None and version != place.version(now):
-        raise Conflict("another version stands there", field="if_version")
+        raise Conflict("the stored version is another one", field="if_version")
     return plan_set(keys, one, place, now, change_id)
 
 
@@ -378,9 +380,9 @@ def _replace_secrets(safe_request: SafeRequest, setting: Setting) -> Setting:
     if not setting.redact or not isinstance(content, Mapping) or setting.key not in content:
         kinds = ", ".join(sorted({kind for kind, _ in safe_request.secrets}))
         raise SecretLeakage(
-            f"the entry holds a secret ({kinds}), and a value is kept as it is or not at all",
+            f"the entry contains a secret ({kinds}), and values are never redacted",
             field="value",
-            fix="keep the secret where secrets are kept, and its name here",
+            fix="store the secret in a secret manager, and its name here",
         )
     source = safe_request.request.source
     return replace(setting, value=content[setting.key], text=text_of(content), source=source)

@@ -39,7 +39,7 @@ async def add(keys: Keys, key: str, by: float) -> Kept:
 
 
 async def delete(keys: Keys, key: str) -> Deleted:
-    """End the entry; that there was none is no problem."""
+    """End the entry; a missing key is not an error."""
 
     async def attempt(place: Place) -> Deleted:
         current = place.current or (await keys.trace(key)).current
@@ -132,7 +132,7 @@ def _sum(number: float, by: float) -> float:
     if -_BEYOND <= total < _BEYOND if isinstance(total, int) else isfinite(total):
         return total
     raise InvalidRequest(
-        "the sum is beyond what a number may be", field="by", fix="set the key to a smaller number first"
+        "the sum is too large for a number", field="by", fix="set the key to a smaller number first"
     )
 
 

@@ -249,7 +249,7 @@ class Usage:
         owner = group.keys.owner
         if self._writing.get(owner) is task:
             del self._writing[owner]
-        if self._joined.get(owner) is group:  # cancelled before it began: nobody may join it any more
+        if self._joined.get(owner) is group:  # cancelled before it began: no caller may join it any more
             del self._joined[owner]
 
     def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
@@ -292,7 +292,7 @@ class Usage:
         account, most = (keys.owner, keys.area), keys.limits.quota_bytes
         if account not in self._held:
             async with self._counting:
-                if account not in self._held:  # else whoever was before us has counted
+                if account not in self._held:  # else an earlier caller has counted
                     self._held[account] = await keys.sum_bytes()
         if self._held[account] + sum(growth for growth in growths if growth > 0) > most:
             self._held[account] = await keys.sum_bytes()

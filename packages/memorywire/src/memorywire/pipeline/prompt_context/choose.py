@@ -157,7 +157,7 @@ def _without(candidates: Sequence[Candidate], lines: Sequence[Choice]) -> list[C
 
 
 def _choose_pinned(candidates: Sequence[Candidate]) -> list[Choice]:
-    """Whatever is pinned, the oldest first: a block then begins alike for every prompt."""
+    """All pinned memories, the oldest first: a block then begins alike for every prompt."""
     pinned = [one for one in candidates if is_pinned(one.record) and one.record.trust is not Trust.UNTRUSTED]
     ordered = sorted(pinned, key=lambda one: (one.record.created_at, one.record.id))
     return [_build_choice(one, Section.CONSTRAINT, "is pinned") for one in ordered]
@@ -183,7 +183,7 @@ _MAY_BEAR = "may bear on the prompt"
 
 
 def _find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
-    """Why a constraint bears on the task; None if it does not, or is no constraint."""
+    """Why a constraint bears on the task; None if it does not, or is not a constraint."""
     if not candidate.bearing:
         return None
     label = candidate.label

@@ -51,7 +51,7 @@ def read_task(request: BuildContext) -> Task:
 
 
 def _find_prompt(messages: Sequence[Message]) -> str:
-    """The last words of the user; without any, the last words of anybody."""
+    """The last words of the user; without any, the last message of any speaker."""
     with_words = [message for message in messages if message.content.strip()]
     if not with_words:
         raise InvalidRequest(

@@ -1,7 +1,7 @@
 """A screen that names signs of text addressed to the model, where a memory should be text about the world.
 
-It only names what it sees; the policy decides what follows. It catches careless or copied attacks and is no
-wall: who wrote a memory says more about it than its words.
+It only names what it sees; the policy decides what follows. It catches careless or copied attacks and cannot
+stop a determined one: who wrote a memory says more about it than its words.
 """
 
 import base64
@@ -265,7 +265,7 @@ def instructions(text: str) -> tuple[str, ...]:
     """
     if len(text) < _CODE and text.isalnum():
         return ()
-    valid = text.encode(errors="replace").decode()  # half of a surrogate pair is no character
+    valid = text.encode(errors="replace").decode()  # half of a surrogate pair is not a character
     visible = plain(valid)
     sentence = words(visible)
     signs = _find_signs(visible, sentence)
@@ -293,7 +293,7 @@ def _find_reserved(name: str) -> set[str]:
 def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Every sign, with the place it was found in, of a memory given as text by place.
 
-    Outside the content, somebody also wrote the names of the places, so they are read like text; and a name
+    Outside of the content, field names can be chosen by the author, so they are checked like text; and a name
     that agents use for their own settings is a sign. Names within a content are given as text already.
     """
     findings: list[tuple[str, str]] = []

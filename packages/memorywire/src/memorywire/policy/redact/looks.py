@@ -72,9 +72,9 @@ def is_wordy(value: str) -> bool:
 
 
 def is_random(value: str, least: int, *, counting: bool = False) -> bool:
-    """Whether at least `least` characters look random rather than written by somebody.
+    """Whether at least `least` characters look random rather than written by a person.
 
-    A run like `12345` was written by somebody, unless `counting` says that this is no sign here.
+    A run like `12345` counts as written by a person, unless `counting` allows it.
     """
     core = "".join(parts(value))
     if len(core) < least or is_placeholder(value):
@@ -84,7 +84,7 @@ def is_random(value: str, least: int, *, counting: bool = False) -> bool:
         return False
     if is_hex(core):
         return digits > 0 and len(set(core)) >= 7
-    # Words of any language are no sign of chance either: `Gas-und-Dampf-Kombikraftwerken`.
+    # Words of any language do not look random either: `Gas-und-Dampf-Kombikraftwerken`.
     is_words = digits == 0 and all(map(_WORD.fullmatch, parts(value)))
     if is_words or (digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core))):
         return False
@@ -106,7 +106,7 @@ _PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
 
 
 def is_password(value: str) -> bool:
-    """Whether somebody chose it to log in: letters with digits or marks, a long number, or four words."""
+    """Whether it looks like a chosen password: letters with digits or marks, a long number, or four words."""
     if _CODE.search(value) and not _MARKS.search(value[1:]):
         return value.isdigit() and len(value) >= 6
     if _CALL.match(value):

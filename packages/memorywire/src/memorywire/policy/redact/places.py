@@ -238,7 +238,7 @@ _ORDINARY = re.compile(
     r"ipfs|wallet|address|image|trace|span|request|cursor|version|build|transaction|tx|block|order|tracking|"
     r"serial|reference|ref|file|layer|snapshot|invoice|ticket|count|limit|model|isbn|doi)\b|_id\b"
 )
-# What people write that is no credential: addresses, prices, versions, names in code, paths, algorithms.
+# Texts that are not credentials: addresses, prices, versions, names in code, paths, algorithms.
 _PLAIN = re.compile(
     r"https?://|www\.|^[$€£¥]\d|\\_|[(){}\[\]<>,]|^[\w.+-]+@[\w-]+\.[\w.]+$|^[\w.-]*/[\w./-]*$"
     r"|^[\d.,:/+-]+\w{0,3}$|^v?\d+(?:\.\d+)+|^\d{0,2}[A-Za-z]?[a-z]+\d?$|^[a-z]+(?:[A-Z][a-z]*)+\d?$"

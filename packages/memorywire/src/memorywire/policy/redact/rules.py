@@ -85,7 +85,7 @@ def either(rules: tuple[Rule, ...]) -> Any:
 
 _PUNCTUATION = ".,;:)"  # of the sentence around it
 _HALVES = re.compile("[\ud800-\udfff]")
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{32}")  # else somebody writes about keys
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{32}")  # else the text is about keys
 _SAFE = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
@@ -317,6 +317,6 @@ def _has_prefix(token: str) -> bool:
 
 
 def _stands_alone(token: str) -> bool:
-    """Whether it is so long and so mixed that nobody wrote it by hand."""
+    """Whether it is too long and too mixed to be written by hand."""
     core = "".join(parts(token))
     return len(token) <= _LONGEST_BARE and is_mixed(core) and is_random(token, 32)

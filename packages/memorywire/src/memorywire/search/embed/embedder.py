@@ -18,7 +18,7 @@ from memorywire.runtime.protocols import Ability
 from memorywire.runtime.threadpool import ThreadPool
 
 DEFAULT_THREADS = 4
-# So that whoever comes after a long list does not wait for all of it.
+# So that a call after a long list does not wait for all of it.
 SHARE = 16
 
 
@@ -39,7 +39,8 @@ class MiniLmEmbedder:
 
     def __init__(self, threads: int | None = None, *, reads_tasks: bool = False, tokens: bool = True) -> None:
         """Of `threads`, or of as many as the machine has processors, up to four. Without `tokens` texts are
-        compared as a whole, and not word by word as well."""
+        compared as a whole, and not word by word as well.
+        """
         self.space = SPACE
         self._reads_tasks = reads_tasks
         self.gives_tokens = tokens and not reads_tasks
@@ -75,7 +76,7 @@ class MiniLmEmbedder:
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         """A function that gives the vectors; on a machine with a second processor they are made meanwhile."""
         model = self._model
-        # Nobody who only begins should have to wait until it is loaded.
+        # Starting must not wait until it is loaded.
         if model is None:
             return partial(self.embed_here, texts)
         finish = model.begin(texts)
@@ -172,11 +173,12 @@ class _Asked(Struct, frozen=True):
 
 
 class Together:
-    """Puts an embedder behind a queue: nobody waits to be joined, but those who have to wait are joined.
+    """Puts an embedder behind a queue: a call never waits in order to be joined, but calls that wait anyway
+    are joined.
 
     At most `at_once` questions are under way; what is asked meanwhile goes out together when one of them has
-    come back. When a joined question fails, each caller's texts are asked alone, so that a text the embedder
-    cannot take concerns nobody else.
+    come back. When a joined question fails, each caller's texts are asked alone, so that a text that the
+    embedder refuses affects only its own caller.
     """
 
     def __init__(self, inner: Embedder, *, at_once: int = AT_ONCE) -> None:
@@ -207,7 +209,7 @@ class Together:
         if not batch:
             self._free += 1
             return
-        # A task, because it is nobody's alone: whoever gives up must not take the others with them.
+        # A task, because callers share it: a cancelled caller must not cancel the others.
         task = asyncio.get_running_loop().create_task(self._ask(batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -275,9 +277,9 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     if not parts.hostname or "@" in parts.netloc:
         raise _unknown("the embedder's URL must name a host, and no user")
     if api_key and not (api_key.isascii() and api_key.isprintable()):
-        raise _unknown("the embedder's API key holds characters no header can carry")
+        raise _unknown("the embedder's API key contains characters that an HTTP header cannot carry")
     model, dimension = _parameters(parts.query)
-    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
+    # Imported here, so that only users of an endpoint pay for the HTTP client.
     from memorywire.search.embed.openai import OpenAiEmbedder
 
     return Together(

@@ -46,11 +46,11 @@ def locate(url: str, token: str | None = None) -> Place:
     try:
         parts = urlsplit(url)
         host, port, tenant = parts.hostname, parts.port, _tenant(parts.query)
-    except (ValueError, AttributeError):  # the latter of what is no text
+    except (ValueError, AttributeError):  # the latter for invalid text
         host, port, tenant = None, None, None
     if host is None or parts.scheme not in ("http", "https"):
         raise InvalidRequest(
-            "this is no address of another memorywire",
+            "this is not the address of a memorywire server",
             field="store",
             fix="write http://HOST:8377, https://TOKEN@HOST, or https://TOKEN@HOST?tenant=NAME",
         )
@@ -64,7 +64,7 @@ def tenant_named(urls: Iterable[str]) -> str | None:
     tenants = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
     if len(tenants) > 1:
         raise InvalidRequest(
-            f"the stores are of several tenants: {', '.join(tenants)}",
+            f"the stores belong to several tenants: {', '.join(tenants)}",
             field="store",
             fix="name stores of one tenant",
         )
@@ -130,11 +130,11 @@ class Link:
         if isinstance(error, PlainHttp):
             return StoreUnavailable(
                 f"{self._place.host} does not speak https at this port",
-                fix="say http:// in its address, or name the port where it speaks https",
+                fix="use http:// in its address, or the port of https",
             )
         return StoreUnavailable(
             f"{self._place.host} did not answer: {error.reason}",
-            fix="is it running? start it with `memorywire serve`, or check the address and its port",
+            fix="start it with `memorywire serve`, or check the address and the port",
         )
 
     def _read(self, response: Response) -> Json:
@@ -150,7 +150,7 @@ class Link:
         if status not in _DONE and isinstance(document, dict) and "code" in document:
             return error_of(document)
         return StoreCorrupt(
-            f"{self._place.host} answered with status {status} and nothing a memorywire says",
+            f"{self._place.host} answered with status {status} and a body that is not from memorywire",
             fix="check the address",
         )
 
@@ -160,5 +160,5 @@ def _encode(document: Json) -> bytes:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise InvalidRequest(
-            "this cannot be said in JSON", fix="send text, numbers, lists and objects"
+            "this cannot be encoded as JSON", fix="send text, numbers, lists and objects"
         ) from error

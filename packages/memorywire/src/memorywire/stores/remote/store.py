@@ -91,7 +91,7 @@ async def _ask(link: Link, verb: str, *arguments: object) -> Any:
     except MemorywireError as error:
         raise _as_store_error(error) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreCorrupt(f"the other memorywire's answer to {verb} makes no sense") from error
+        raise StoreCorrupt(f"the other memorywire's answer to {verb} cannot be read") from error
 
 
 def _as_store_error(error: MemorywireError) -> MemorywireError:

@@ -127,7 +127,7 @@ class Router:
     def replica(self, name: str) -> Store:
         if name not in self.mounts:
             raise NotFound(
-                f"no store is called {name}", field="store", fix=f"one of: {', '.join(self.mounts)}"
+                f"there is no store {name}", field="store", fix=f"one of: {', '.join(self.mounts)}"
             )
         return self.mounts[name].store
 
@@ -163,7 +163,7 @@ class Router:
         failures = [result for result in await self.write_each(change, others) if result.error is not None]
         if failures:
             names = ", ".join(result.store for result in failures)
-            raise StoreUnavailable(f"not every store took the change: {names}", fix="write it again")
+            raise StoreUnavailable(f"not every store accepted the change: {names}", fix="write it again")
         return sequence
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -256,7 +256,7 @@ class Router:
 def _check_answer(result: CallResult[list[Scored]], limit: int) -> Found:
     hits: Any = result.answer if result.error is None else []
     if not isinstance(hits, list) or not all(_is_hit(hit) for hit in hits):
-        nonsense = StoreCorrupt("the store answered with something that is no ranking of memories")
+        nonsense = StoreCorrupt("the store's answer is not a ranking of memories")
         return Found(store=result.store, error=nonsense, elapsed=result.elapsed)
     once = {hit.record.id: hit for hit in reversed(hits[:limit])}
     return Found(

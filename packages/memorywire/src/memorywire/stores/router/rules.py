@@ -80,7 +80,7 @@ def _weight(kind: Kind, text: str) -> float:
 
 
 class LearnedRoute(Struct, frozen=True, kw_only=True):
-    """A route that goes by questions whose kind is known: to the kind with the nearest mean vector.
+    """A route chosen by questions whose kind is known: to the kind with the nearest mean vector.
 
     `signs` is what a sign of the rules weighs beside the cosine. `space` is that of the vectors. A question
     without a vector is routed by rules.
@@ -123,9 +123,9 @@ def load_route(path: str) -> LearnedRoute:
     except OSError as error:
         raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="router", fix=fix) from error
     except msgspec.MsgspecError as error:
-        raise InvalidRequest(f"{path} holds no routes: {error}", field="router", fix=fix) from error
+        raise InvalidRequest(f"{path} has no routes: {error}", field="router", fix=fix) from error
     if len({*map(len, route.means.values())}) != 1:
-        raise InvalidRequest(f"{path} holds means of unequal lengths, or none", field="router", fix=fix)
+        raise InvalidRequest(f"{path} has vectors of unequal lengths, or none", field="router", fix=fix)
     return route
 
 

@@ -306,7 +306,7 @@ def run_in_savepoint(db: apsw.Connection, work: Work[int]) -> int | Exception:
     """What a work gives, or the error it raised; an error undoes this work alone."""
     with Savepoint(db) as attempt:
         return work(db)
-    if not isinstance(attempt.error, Exception):  # the process is told to end
+    if not isinstance(attempt.error, Exception):  # the process is being stopped
         raise attempt.error or AssertionError("unreachable: what failed has an error")
     return attempt.error
 

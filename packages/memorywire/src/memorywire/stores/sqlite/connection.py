@@ -95,8 +95,8 @@ def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
         log = path.with_name(f"{path.name}-wal")
         if log.exists() and log.stat().st_size:
             raise StoreUnavailable(
-                f"{location} cannot be written, and what was written last is still in {log.name}",
-                fix=f"copy {path.name} and {log.name} to a folder that can be written, and open the copy",
+                f"{location} is read-only, and the last writes are still in {log.name}",
+                fix=f"copy {path.name} and {log.name} to a writable folder and open the copy",
             ) from error
         alone = f"{path.absolute().as_uri()}?immutable=1"
         db = apsw.Connection(alone, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -106,7 +106,7 @@ def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
 def unwritable(location: Location) -> StoreUnavailable:
     """The error for a write to a read-only file."""
     return StoreUnavailable(
-        f"{location} cannot be written: nothing can be kept there, and no recall written down",
+        f"{location} is read-only: writes and recalls will fail",
         fix="make the file, its folder and the disk writable; `memorywire backup` copies it elsewhere",
     )
 
@@ -137,7 +137,7 @@ def refuse_if_lost(path: Path) -> None:
     if checkpoints.exists() and checkpoints.stat().st_size:
         what = "is empty" if path.exists() else "is missing"
         raise StoreCorrupt(
-            f"{path} {what}, but {checkpoints.name} beside it was signed for its ledger",
+            f"{path} {what}, but {checkpoints.name} beside it has signatures of its ledger",
             fix=f"run memorywire restore; to begin anew, move {checkpoints.name} and {key.name} away",
         )
 
@@ -204,14 +204,14 @@ class _ErrorMapping(Struct, frozen=True):
 
 
 def map_errors(location: Location) -> _ErrorMapping:
-    """Inside, what goes wrong with a file is told by its name."""
+    """Inside, errors of the file are mapped to ours and name the file."""
     return _ErrorMapping(location)
 
 
 def _map_error(error: BaseException, location: Location) -> MemorywireError | None:
     match error:
         case apsw.NotADBError() | apsw.CorruptError():
-            return StoreCorrupt(f"{location} is not a sound database: {error}", fix=DAMAGED_FIX)
+            return StoreCorrupt(f"{location} is not a valid database: {error}", fix=DAMAGED_FIX)
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(f"{location} is busy: {error}", fix="retry")
         case apsw.ReadOnlyError():
@@ -222,11 +222,11 @@ def _map_error(error: BaseException, location: Location) -> MemorywireError | No
         case apsw.ConnectionClosedError() | OSError():
             return StoreUnavailable(f"{location}: {error}")
         case apsw.SQLError():  # all statements are ours: the tables are not as they were made
-            return StoreCorrupt(f"{location} has another schema than expected: {error}", fix=DAMAGED_FIX)
+            return StoreCorrupt(f"{location} does not have the expected schema: {error}", fix=DAMAGED_FIX)
         case UnicodeDecodeError():
             return StoreCorrupt(f"{location} holds text that cannot be read: {error}", fix=DAMAGED_FIX)
         case UnicodeEncodeError():
-            return InvalidRequest("the text holds a lone surrogate")
+            return InvalidRequest("the text contains a lone surrogate")
     return None
 
 
@@ -264,7 +264,8 @@ def snapshot(db: apsw.Connection) -> _Transaction:
 
 def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transaction:
     """Everything written inside is committed, or nothing is; the lock is taken before the first read, by the
-    retry policy, or at once without one."""
+    retry policy, or at once without one.
+    """
     if retry_policy is None:
         return _Transaction(db, partial(_begin_at_once, db))
     return _Transaction(db, partial(retry_policy.try_for, "write", partial(db.execute, "BEGIN IMMEDIATE")))
@@ -284,7 +285,7 @@ def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
     now = db.execute(QUERIES["reembedded_to"]).get
     if now is not None and now != str(space):
         raise SpaceMismatch(
-            f"the file was re-embedded: its vectors are of {now}, not of {space} any more",
+            f"the file was re-embedded: its vectors are of {now}, no longer of {space}",
             fix="open it again with the embedder that it was re-embedded with",
         )
 

@@ -49,7 +49,7 @@ class Identity:
         if self._file is not None and self._present() != self._file:
             raise StoreUnavailable(
                 f"{self._path} was moved, removed or replaced while it was open",
-                fix="restart this process, so that it opens the file that is there now",
+                fix="restart this process, so that it opens the present file",
             )
 
     def check_now_and_then(self) -> None:

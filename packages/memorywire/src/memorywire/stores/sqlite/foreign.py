@@ -22,7 +22,7 @@ def _open(path: Path) -> Iterator[apsw.Connection]:
         raise InvalidRequest(
             f"{path.name} is not as expected: {error}",
             field="file",
-            fix="close what uses it, or copy it first",
+            fix="close the programs that use it, or copy it first",
         ) from error
     finally:
         db.close()

@@ -57,7 +57,7 @@ def _path(path: str) -> Path | None:
             " absolute",
         )
     if path.endswith("/") or "\0" in path:
-        raise InvalidRequest("the URL names no file", field="store", fix=_FIX)
+        raise InvalidRequest("the URL does not name a file", field="store", fix=_FIX)
     return path_of(path)
 
 

@@ -61,7 +61,7 @@ def _apply(
                 db.execute(script)
             except apsw.SQLError as error:
                 raise StoreCorrupt(
-                    f"{location} has another schema than its number says: {error}", fix="restore a backup"
+                    f"{location} does not have the schema of its version: {error}", fix="restore a backup"
                 ) from error
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number}")
 

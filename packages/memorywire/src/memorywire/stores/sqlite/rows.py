@@ -311,7 +311,7 @@ def check_row(names: Sequence[str], row: Row) -> None:
                 try:
                     value.encode()
                 except UnicodeEncodeError as error:
-                    raise InvalidRequest("the text holds a lone surrogate", field=name) from error
+                    raise InvalidRequest("the text contains a lone surrogate", field=name) from error
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise InvalidRequest("the number does not fit into 64 bits", field=name)
 

@@ -188,7 +188,7 @@ class _WorkRefused(Exception):
 
 
 class _Attempt(Struct):
-    """Keeps whatever error ends the block, so that the writer's thread can hand it to its callers."""
+    """Keeps the error that ends the block, so that the writer's thread can pass it to its callers."""
 
     error: BaseException | None = None
 
@@ -272,7 +272,7 @@ class Writer:
     def _try_here(self, job: _Job) -> bool:
         """Do the job on this thread; False when it would have to wait.
 
-        The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
+        The lock is held meanwhile, so that the writer cannot be closed before the job is done.
         """
         with job.reply as reply, self._map_errors, self._pool.borrow(wait=False) as db:
             erasure = self._commit(db, [job], None)

@@ -76,7 +76,7 @@ def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -
 
 
 def with_hedge(store: Store, after: float) -> Store:
-    """Reads that take longer than `after` seconds are asked once more; writes never are."""
+    """Reads that take longer than `after` seconds are repeated; writes never are."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         if verb not in READS:
@@ -145,7 +145,7 @@ def with_breaker(store: Store, *, clock: Clock, failures: int = FAILURES, pause_
 
 
 class _Unopened:
-    """Stands where the store will be."""
+    """A placeholder until the store is open."""
 
     features: frozenset[Any] = frozenset()
 
@@ -159,7 +159,7 @@ class _Unopened:
 def open_on_demand(name: str, opener: Callable[[], Awaitable[Store]]) -> Store:
     """The store that `opener` opens, once it can; until then every call raises what is in the way.
 
-    Abilities beyond those of every store are not offered, because nobody knows them yet.
+    Abilities beyond those of every store are not offered, because they are not known yet.
     """
     nobody: Any = _Unopened(name)
 

@@ -1,7 +1,7 @@
 """Memories that carry a seal of their own: what a store changed, or made up, is not believed.
 
 The seal is an HMAC over the scope, id, version and digest of a record. It is kept in the record's metadata,
-so any store can keep it, and only whoever holds the key can make one.
+so any store can keep it, and only the holder of the key can make one.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ def with_seal(store: Store, key: bytes) -> Store:
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         answer = await call()
-        if verb == "vectors":  # they stand beside what was asked for, gaps too
+        if verb == "vectors":  # they are aligned with the request, gaps too
             return answer
         checked = _check_seals(answer, key)
         if verb == "search" and len(checked) < len(answer):
-            raise StoreCorrupt(f"{len(answer) - len(checked)} of its memories do not carry our seal")
+            raise StoreCorrupt(f"{len(answer) - len(checked)} of its memories have no valid signature")
         return checked
 
     def seal(change: Change) -> Change:

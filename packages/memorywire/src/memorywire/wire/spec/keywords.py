@@ -31,7 +31,7 @@ def searching(pattern: str) -> Callable[[str], object]:
     while at < len(pattern):
         piece = _PIECE.match(pattern, at)
         if piece is None:
-            raise ValueError(f"{pattern} has something from place {at} on that is not known here")
+            raise ValueError(f"{pattern} is not supported from position {at} on")
         translated += _translate(piece)
         at = piece.end()
     return re.compile(translated).search
@@ -64,7 +64,7 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         place = "/".join(map(str, self.path)) or "it"
-        return f"{place} is not as it has to be ({', '.join([self.keyword, *self.names])})"
+        return f"{place} is not valid ({', '.join([self.keyword, *self.names])})"
 
 
 Faults: TypeAlias = Sequence[Fault]

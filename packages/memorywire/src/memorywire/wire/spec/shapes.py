@@ -70,7 +70,7 @@ class Shapes:
             if keyword in SAYS_NOTHING:
                 continue
             if keyword not in KEYWORDS:
-                raise ValueError(f"{keyword} is a keyword that is not known here")
+                raise ValueError(f"{keyword} is not a supported keyword")
             build = KEYWORDS[keyword]
             if build not in builds:
                 yield from build(schema, self, home)
