@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
-from memorywire.search.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
+from memorywire.search.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID, evidence, relevance
 from memorywire.search.text import count_question_tenths
 from memorywire.stores.registry import open_store
 from memorywire_testing.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
@@ -136,33 +136,6 @@ def test_a_newer_session_about_something_else_stays_behind(url: str) -> None:
     assert ids(found(url, turns(scope, "the train was late"), query))[0] == "old"
 
 
-def test_of_two_sessions_the_one_that_covers_more_of_the_query_comes_first(url: str) -> None:
-    scope = a_scope()
-    kept = [
-        (said(scope, "my bike was mended", "a", session_id="one", occurred_at=NOW - 9), a_vector(1, 0.7)),
-        (said(scope, "my bike was mended", "b", session_id="two", occurred_at=NOW - 9), a_vector(1, 0.8)),
-    ]
-    aside = [
-        (said(scope, "it rains", f"e{n}", session_id="two", occurred_at=NOW - 7 + n), OTHER) for n in (0, 1)
-    ]
-    lisbon = said(scope, "Lisbon", "far", session_id="two", occurred_at=NOW - 4)
-    query = a_query(scope, "the bike in Lisbon", ASKED)
-    assert ids(found(url, [*kept, *aside, (lisbon, OTHER)], query))[:2] == ["b", "a"]
-    elsewhere = replace(lisbon, session_id="three")
-    assert ids(found(url, [*kept, *aside, (elsewhere, OTHER)], query))[:2] == ["a", "b"]
-
-
-def test_covering_more_of_the_query_does_not_make_up_for_much_less_evidence(url: str) -> None:
-    scope = a_scope()
-    lines = [("a", "one", "my bike was mended", ASKED), ("b", "two", "Lisbon is far", OTHER)]
-    lines += [("c", "two", "it rains", OTHER), ("d", "two", "the bike", OTHER)]
-    kept = [
-        (said(scope, words, id, session_id=session, occurred_at=NOW - 9), vector)
-        for id, session, words, vector in lines
-    ]
-    assert ids(found(url, kept, a_query(scope, "the bike in Lisbon", ASKED)))[0] == "a"
-
-
 def test_turns_of_one_session_keep_their_order(url: str) -> None:
     scope = a_scope()
     kept = [
@@ -272,11 +245,14 @@ def test_what_asks_is_told_by_its_sentences(words: str, tenths: int) -> None:
     assert count_question_tenths(said(a_scope(), words, "a")) == 0
 
 
-def test_of_two_that_say_the_same_the_brief_one_comes_first(url: str) -> None:
+def test_terms_count_less_in_a_long_memory_and_its_vector_does_not(url: str) -> None:
     scope = a_scope()
     aside = " and the weather was fine" * 300
-    kept = [(said(scope, f"a lamp{aside}", "a"), ASKED), (said(scope, "a lamp", "b"), ASKED)]
-    brief, long = found(url, kept, a_query(scope, "", ASKED))
-    assert (brief.record.id, long.record.id) == ("b", "a")
+    kept = [(said(scope, f"a lamp{aside}", "long"), ASKED), (said(scope, "a lamp", "brief"), ASKED)]
+    brief, long = found(url, kept, a_query(scope, "lamp", ASKED))
+    assert (brief.record.id, long.record.id) == ("brief", "long")
     assert "brevity" not in brief.signals
     assert long.signals["brevity"] == 0.5  # and no longer one counts less
+    vector, text = long.signals["vector"], long.signals["text"]
+    assert long.score == pytest.approx(relevance(evidence(vector, text, 0.5)), abs=1e-6)
+    assert text > 0.01

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.query import QueryTokens
-from memorywire.search.relevance import COMMON, WIDTH, match_words, weigh_words
+from memorywire.search.relevance import (
+    ASKING,
+    COMMON,
+    MACHINE_SAID,
+    SPOKE,
+    WIDTH,
+    evidence_of_words,
+    match_words,
+    weigh_words,
+    weight,
+)
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.health import find_damage
 from memorywire.stores.sqlite.location import locate
@@ -48,6 +58,32 @@ def test_a_synonym_is_found_that_shares_no_word(tmp_path: Path) -> None:
     with Memory("a", [f"sqlite:///{tmp_path}/m.db"]) as memory:
         memory.remember_many([{"content": note} for note in NOTES])
         assert hits_of(memory, "what did the dog ruin?")[0][0] == NOTES[0]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+@pytest.mark.parametrize(
+    ("content", "metadata", "query", "factor"),
+    [
+        (NOTES[0], {}, "what did the dog ruin?", 1.0),
+        (NOTES[0], {"role": "assistant"}, "what did the dog ruin?", MACHINE_SAID),
+        (NOTES[0], {"role": "assistant"}, "did you say that the pup chewed something?", 1.0),
+        (NOTES[0], {"speaker": "Ana"}, "what did the dog of Ana ruin?", SPOKE),
+        ("Which rug did my pup chew?", {"speaker": "Ana"}, "what did the dog ruin?", 1 - ASKING),
+    ],
+)
+def test_what_the_words_find_counts_as_the_other_evidence_does(
+    url: str, content: str, metadata: dict[str, str], query: str, factor: float
+) -> None:
+    weights, words = [], 0.0
+    for embedder in ("minilm?tokens=off", "minilm"):
+        with Memory("a", [url], embedder=embedder) as memory:
+            memory.remember(content, metadata=metadata, session_id="one")
+            [hit] = memory.recall(query, explain=True, min_relevance="off")
+        weights.append(weight(hit.score))
+        words = (hit.signals or {}).get("words", 0.0)
+    added = evidence_of_words(words) * factor
+    assert added > 0.01
+    assert weights[1] - weights[0] == pytest.approx(added, abs=1e-6)
 
 
 def test_without_tokens_memories_rank_as_before(tmp_path: Path) -> None:

@@ -112,31 +112,3 @@ def test_few_facts_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed: int
     puts = [fact(number) for number in range((8, 20, 60, 200)[seed])]
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(60)]
     assert {"revised", "newest"} <= _agreed(tmp_path / "m.db", scope, puts, queries)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_what_a_session_covers_counts_as_it_does_for_the_oracle(tmp_path: Path, seed: int) -> None:
-    scope, dice = a_scope(), random.Random(seed)
-
-    def brief(number: int) -> Record:
-        words = " ".join(dice.choices(_WORDS, k=dice.choice([1, 2])))
-        session = str(dice.randrange(40))
-        user = dice.choice([None, "u"])
-        asked = replace(scope, user=user)
-        return a_record(
-            asked,
-            words,
-            id=f"m{number:04}",
-            session_id=session,
-            occurred_at=NOW - number,
-            metadata={"role": "user"},
-        )
-
-    puts = [beginning(brief(number), a_vector(1)) for number in range(120)]
-    queries = [
-        a_query(
-            dice.choice([scope, replace(scope, user="u")]), " ".join(dice.sample(_WORDS, k=4)), a_vector(1)
-        )
-        for _ in range(20)
-    ]
-    assert "fuller" in _agreed(tmp_path / "m.db", scope, puts, queries)

@@ -262,7 +262,6 @@ class Candidate(Struct):
     older_state: bool = False
     words: float | None = None  # how well the query's words are answered one by one
     revised: float = 0.0  # the chance that a newer candidate is its new value
-    fuller: bool = False
     _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
 
     @property

@@ -16,8 +16,8 @@ memories in the same order with the same scores (`tests/stores/test_contract.py`
    weights computed in double precision (`_compute_evidence`), with the operations of the reference in the
    same order: float addition is not associative, and scores are compared to the last digit.
 4. Words. The best TOP, or as many as are asked for, earn what the query's words find in them one by one
-   (`search/relevance.py`); only their tokens are read.
-5. Ties. Among the TOP best, newer facts and fuller or newer sessions pass the older ones by TIE_MARGIN
+   (`search/relevance.py`), times the factors of their other evidence; only their tokens are read.
+5. Ties. Among the TOP best, newer facts and newer sessions pass the older ones by TIE_MARGIN
    (`ties.py`). Most queries have no such pair, which `_may_contend` finds out from the text shares alone.
 
 What a query needs before its vectors are known (1 and, for a small selection, the reading of rows) happens in
@@ -50,7 +50,6 @@ from memorywire.index.arrays import (
     build_candidates,
     compute_brevities,
     find_largest,
-    find_sorted,
     has_repeats,
     is_in_sorted,
     is_within,
@@ -169,7 +168,7 @@ def rank(
     top = candidates[:TOP]
     if contested:
         ranking.break_ties(top)
-        if any(candidate.newest or candidate.fuller for candidate in top):
+        if any(candidate.newest for candidate in top):
             sort(top)
     if ranking.prefer_same_wording(top):
         sort(top)
@@ -312,12 +311,24 @@ class _Ranking:
         term_weights = {word: weight for word, weight, earns in weights if earns}
         tokens = self._index.tokens(self._source, [candidate.row for candidate in candidates])
         matches = match_words(self._tokens, weigh_words(self._tokens.words, term_weights), tokens)
-        for candidate, match in zip(candidates, matches, strict=True):
+        for candidate, match, factor in zip(
+            candidates, matches, self._weigh_matches(candidates), strict=True
+        ):
             if match is not None:
                 candidate.words = match
-                candidate.weight += evidence_of_words(match)
-                candidate.own += evidence_of_words(match)
+                candidate.weight += evidence_of_words(match) * factor
+                candidate.own += evidence_of_words(match) * factor
         return any(match is not None for match in matches)
+
+    def _weigh_matches(self, candidates: Sequence[Candidate]) -> list[float]:
+        """The factors of what the words find in each candidate, which are those of all its evidence."""
+        offsets = np.array([candidate.offset for candidate in candidates], np.intp)
+        rows = np.array([candidate.row for candidate in candidates], np.intp)
+        factors = self._compute_factors(rows, offsets)
+        if self._asks is not None:
+            telling = 1 - ASKING * self._asks[offsets]
+            factors = telling if factors is None else factors * telling
+        return [1.0] * len(candidates) if factors is None else factors.tolist()
 
     def _collect(self, offsets: Offsets) -> _Candidates:
         around = self._neighbours.around(offsets) if self._neighbours else []
@@ -325,6 +336,8 @@ class _Ranking:
         members = members[members < self._selection.width] if around else members
         rows = self._selection.rows_at(members)
         text = TEXT_WEIGHT * take(self._share, members) ** TEXT_POWER
+        if self._index.longest > BRIEF:
+            text *= compute_brevities(self._index.lengths[rows])
         return _Candidates(offsets, around, members, rows, self._index.vectors(self._source, rows), text)
 
     def _compute_evidence(
@@ -350,24 +363,29 @@ class _Ranking:
             lent[self._index.machine_said[rows]] = 0.0
             own = weights[here]
             weights = own + lent
-        factor = compute_brevities(self._index.lengths[rows]) if self._index.longest > BRIEF else None
         if self._asks is not None:
             telling = 1 - ASKING * take(self._asks, offsets)
-            factor = telling if factor is None else factor * telling
-        if factor is not None:
-            weights, own = weights * factor, None if own is None else own * factor
+            weights, own = weights * telling, None if own is None else own * telling
         return here, rows, cosines, weights, lent, own
 
     def _weigh(self, candidates: _Candidates, cosines: Floats) -> Floats:
         """The evidence of each member by itself, before neighbours lend to it."""
-        rows, own = candidates.rows, np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
-        if self._index.has_machine:
-            own[self._index.machine_said[rows]] *= self._machine_said
-        if self._times:
-            own[is_within(self._index.occurred[rows], self._times)] *= self._in_time
+        own = np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
+        factors = self._compute_factors(candidates.rows, candidates.members)
+        return own if factors is None else own * factors
+
+    def _compute_factors(self, rows: Rows, offsets: Offsets) -> Floats | None:
+        """What the evidence of each is multiplied by, for its speaker, its role and its time; None for 1."""
+        if not (len(self._speakers) or self._index.has_machine or self._times):
+            return None
+        factors = np.ones(len(rows))
         if len(self._speakers):
-            own[np.isin(candidates.members, self._speakers, assume_unique=True)] *= SPOKE
-        return own
+            factors[np.isin(offsets, self._speakers, assume_unique=True)] *= SPOKE
+        if self._index.has_machine:
+            factors[self._index.machine_said[rows]] *= self._machine_said
+        if self._times:
+            factors[is_within(self._index.occurred[rows], self._times)] *= self._in_time
+        return factors
 
     def positions(self, candidates: Sequence[Candidate]) -> list[int]:
         """The positions of these versions in their table."""
@@ -423,7 +441,6 @@ class _Ranking:
             "spoke": np.isin(offsets, self._speakers).tolist() if len(self._speakers) else none,
             "demoted": [candidate.demoted for candidate in candidates],
             "newest": [candidate.newest for candidate in candidates],
-            "fuller": [candidate.fuller for candidate in candidates],
             "older_state": [candidate.older_state for candidate in candidates],
             "exact": np.isin(offsets, self._exact).tolist() if len(self._exact) else none,
         }
@@ -458,7 +475,10 @@ class _Ranking:
         steepest = COSINE_POWER * (float(cosines.max()) + error)
         weights = cosines**COSINE_POWER
         matched = np.flatnonzero(self._share)
-        weights[matched] += TEXT_WEIGHT * self._share[matched].astype(np.float32) ** TEXT_POWER
+        text = TEXT_WEIGHT * self._share[matched].astype(np.float32) ** TEXT_POWER
+        if self._index.longest > BRIEF:
+            text *= compute_brevities(self._selection.align(self._index.lengths)[matched])
+        weights[matched] += text
         machine = self._selection.align(self._index.machine_said)
         if self._index.has_machine:
             weights[machine] *= self._machine_said
@@ -471,10 +491,6 @@ class _Ranking:
             error *= SPOKE
         if self._neighbours:
             error *= 1 + self._lend(weights, machine)
-        if self._index.longest > BRIEF:
-            lengths = self._selection.align(self._index.lengths)
-            long = np.flatnonzero(lengths > BRIEF)
-            weights[long] *= compute_brevities(lengths[long])
         if self._asks is not None:
             weights *= 1 - ASKING * self._asks
         return weights, 2 * steepest * error + _SLACK
@@ -511,7 +527,6 @@ class _Ranking:
             sessions=sessions.astype(np.int64),
             states=states,
             few=few,
-            coverage=self._measure_coverage,
             settled=self._settled,
             in_time=is_within(self._index.occurred[rows], self._times),
         )
@@ -550,12 +565,6 @@ class _Ranking:
 
     def _states_of(self, rows: Rows | list[int]) -> NDArray[np.int32] | None:
         return None if self._index.states is None else self._index.states[rows]
-
-    def _measure_coverage(self, session: int) -> float:
-        """The share of the query's term weight that the selected turns of a session contain together."""
-        rows, total = self._selection.rows_at(self._neighbours.turns_of(session)), sum(self._weights)
-        covered = sum(weight for weight, rest in self._term_rows if len(find_sorted(rows, rest)[0]))
-        return covered / total if total else 0.0
 
     def _find_covering(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> list[int]:
         """The indexes of those that may contain enough of the query's terms, by the share they earn."""

@@ -35,11 +35,6 @@ class Neighbours(Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(len(self.order))
 
-    def turns_of(self, session: int) -> Offsets:
-        """The offsets of the turns of a session."""
-        first, last = (int(np.searchsorted(self.session, session, side)) for side in ("left", "right"))
-        return self.order[first:last]
-
     def sum_lent(self, weights: Floats) -> Floats:
         """What each row of `order` borrows from its neighbours."""
         lends = weights[self.order]

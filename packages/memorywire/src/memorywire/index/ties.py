@@ -1,9 +1,8 @@
-"""Breaks near ties: of facts the newer wins, of two sessions the fuller, then the newer.
+"""Breaks near ties: of facts the newer wins, and of two sessions.
 
 Does with arrays what `search/reference.py` does in plain Python. `sessions` has the number of the session of
 each candidate, `states` that of the state it gives, -1 for none. `read_vectors` is called only when
-candidates must be compared, once. `coverage` gives the share of the query's term weight that the turns of a
-session contain together.
+candidates must be compared, once.
 """
 
 import math
@@ -21,7 +20,6 @@ from memorywire.search.relevance import (
     ALIKE,
     CENTRE,
     DIGITS,
-    FULLER,
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
@@ -39,7 +37,6 @@ from memorywire.search.relevance import (
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
-Coverage: TypeAlias = Callable[[int], float]
 
 
 class Terms(Struct, frozen=True):
@@ -68,7 +65,6 @@ def break_ties(
     sessions: Ints,
     states: NDArray[np.int32] | None,
     few: FewFacts | None,
-    coverage: Coverage,
     settled: bool,
     in_time: Mask,
 ) -> None:
@@ -87,13 +83,8 @@ def break_ties(
         _prefer_newest_states(top, moments, states, in_time, settled=settled)
     if few is not None:
         _prefer_new_value(top, sessions < 0, moments, few, multiply, lacks, terms)
-    if not (leaders := _find_leaders(top, sessions)):
-        return
-    first, second = leaders
-    own, other = int(sessions[first]), int(sessions[second])
-    _prefer_fuller_session(top[first], top[second], lambda: coverage(other) - coverage(own))
-    if not settled:
-        first, second = _find_leaders(top, sessions)
+    if not settled and (leaders := _find_leaders(top, sessions)):
+        first, second = leaders
         if answers_as_well(top[second].words, top[first].words):
             _raise_weights(top, _supersede_session(_weights(top), moments, terms, first, second))
 
@@ -202,15 +193,6 @@ def _compare_to(older: int, products: Floats, indexes: Ints) -> Floats:
     shared = among[own] - with_mean - with_mean[own] + mean
     cosines: Floats = np.divide(shared, lengths, out=np.zeros(len(steps)), where=lengths > SHORT)
     return np.round(cosines, DIGITS)
-
-
-def _prefer_fuller_session(first: Candidate, second: Candidate, measure_excess: Callable[[], float]) -> None:
-    """Let the second leader pass the first if its session covers enough more of the query."""
-    if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
-        return
-    if second.weight + FULLER * measure_excess() > first.weight:
-        second.weight = first.weight + TIE_MARGIN
-        second.fuller = True
 
 
 def _find_leaders(top: Sequence[Candidate], sessions: Ints) -> list[int]:

@@ -10,19 +10,19 @@ The steps, each in the order in which the array ranker repeats it:
 
 1. Terms. The query's terms get BM25 weights over the candidates. Boilerplate ("any tips on") counts towards
    the total, but no memory earns it: a question made of boilerplate has low scores.
-2. Evidence. Each candidate earns its cosine and its share of the term weight (`relevance.evidence`), times
-   factors for the named speaker, an assistant's words and the time the query names. Where the query names a
-   speaker, vectors are compared without the names; else everything the speaker said would be near.
+2. Evidence. Each candidate earns its cosine and its share of the term weight (`relevance.evidence`; of the
+   terms of a long text less), times factors for the named speaker, an assistant's words and the time the
+   query names. Where the query names a speaker, vectors are compared without the names; else everything the
+   speaker said would be near.
 3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
    Where a session begins or ends, the turn on the one side lends for both.
-4. Length and questions. Long texts and turns that only ask count less.
-5. Words. The best TOP (or as many as are asked for) earn what the query's words find in
-   them (`match_words`).
+4. Questions. Turns that only ask count less.
+5. Words. The best TOP (or as many as are asked for) earn what the query's words find in them
+   (`match_words`), times the factors of their other evidence.
 6. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
    labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
-   (`relevance.NEW_VALUE`). Of the two best sessions the one that covers more of the query passes, then the
-   newer one, unless the question is about something settled or the newer turn matches its words less. What is
-   worded as the query passes all.
+   (`relevance.NEW_VALUE`). Of the two best sessions the newer one passes, unless the question is about
+   something settled or the newer turn matches its words less. What is worded as the query passes all.
 
 Only turns have a session here (`Record.conversation`): a fact neither lends nor borrows.
 
@@ -50,7 +50,6 @@ from memorywire.search.relevance import (
     CENTRE,
     DIGITS,
     EXACT_MARGIN,
-    FULLER,
     IN_TIME,
     LEADERS,
     LEADERS_SAME_TERMS,
@@ -122,6 +121,7 @@ class _Entry(Struct):
     own: float
     weight: float = 0.0
     change: int = 0
+    factor: float = 1.0  # of all its evidence, for its speaker, its role and its time
 
     @property
     def record(self) -> Record:
@@ -167,9 +167,9 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
         _compare_nameless(entries, nameless)
     _lend_to_neighbours(entries)
     for entry in entries:
-        factor = entry.signals.get("brevity", 1.0) * (1 - ASKING * entry.asks)
-        entry.own *= factor
-        entry.weight *= factor
+        telling = 1 - ASKING * entry.asks
+        entry.own *= telling
+        entry.weight *= telling
     entries.sort(key=lambda entry: entry.sort_key)
     best = entries[: max(limit, TOP)]
     _match_words(best, query, terms)
@@ -185,8 +185,6 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     if not query.settled and len(candidates) <= REVISABLE:
         _prefer_new_value(top, terms)
         top.sort(key=lambda entry: entry.sort_key)
-    _prefer_fuller_session(top, entries, terms)
-    top.sort(key=lambda entry: entry.sort_key)
     if not query.settled:
         _supersede_session(top, terms)
     top.sort(key=lambda entry: entry.sort_key)
@@ -246,15 +244,16 @@ def _build_entries(
         signals = {"vector": near, "text": share}
         if asks_only_whose(query.where.filter):
             signals["among"] = float(len(candidates))
-        own = evidence(near, share) * _apply_factors(candidate.record, query, speakers, signals)
+        factor = _apply_factors(candidate.record, query, speakers, signals)
         if length > BRIEF:
             signals["brevity"] = brevity(length)
+        own = evidence(near, share, signals.get("brevity", 1.0)) * factor
         hidden = read_hidden_terms(candidate.record)
         if ASKED in hidden:
             signals["asks"] = hidden[ASKED] / 10
         if wording in hidden:
             signals["exact"] = 1.0
-        entries.append(_Entry(candidate, signals, own, own, hidden.get(CHANGED, 0)))
+        entries.append(_Entry(candidate, signals, own, own, hidden.get(CHANGED, 0), factor))
     return entries
 
 
@@ -267,8 +266,9 @@ def _match_words(best: Sequence[_Entry], query: Query, terms: _Terms) -> None:
     for entry, match in zip(best, matches, strict=True):
         if match is not None:
             entry.signals["words"] = match
-            entry.weight += evidence_of_words(match)
-            entry.own += evidence_of_words(match)
+            found = evidence_of_words(match) * (entry.factor * (1 - ASKING * entry.asks))
+            entry.weight += found
+            entry.own += found
 
 
 def _compare_nameless(entries: Sequence[_Entry], nameless: Vector) -> None:
@@ -445,28 +445,6 @@ def _find_leaders(entries: Sequence[_Entry]) -> list[_Entry]:
         if entry.session is not None:
             leaders.setdefault(entry.session, entry)
     return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
-
-
-def _prefer_fuller_session(top: Sequence[_Entry], entries: Sequence[_Entry], terms: _Terms) -> None:
-    """Let the second leader pass the first if its session covers enough more of the query's terms."""
-    if not (leaders := _find_leaders(top)):
-        return
-    first, second = leaders
-    if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
-        return
-    fuller = _measure_coverage(second, entries, terms) - _measure_coverage(first, entries, terms)
-    if second.weight + FULLER * fuller > first.weight:
-        second.weight = first.weight + TIE_MARGIN
-        second.signals["fuller"] = 1.0
-
-
-def _measure_coverage(leader: _Entry, entries: Sequence[_Entry], terms: _Terms) -> float:
-    """The share of the query's term weight that the turns of the leader's session hold between them."""
-    turns = [entry.candidate.terms for entry in entries if entry.session == leader.session]
-    weight_sum = sum(
-        weight for term, weight in terms.weights.items() if any(term in words for words in turns)
-    )
-    return weight_sum / (terms.total or 1.0)
 
 
 def _supersede_session(top: Sequence[_Entry], terms: _Terms) -> None:

@@ -12,9 +12,10 @@ token of the query the nearest token of the memory is looked up (MaxSim), and th
 rare word counting more than a common one. That is the *word match*, about 0.4 for unrelated texts and 0.7
 for an answer.
 
-It adds to the evidence of the best candidates (`TOP` of them, or as many as are asked for). A poor match
-takes nothing away: a memory that helps with a task need not answer its words. A memory without tokens
-ranks as before.
+It adds to the evidence of the best candidates (`TOP` of them, or as many as are asked for), times the factors
+of their other evidence: an assistant's words and questions count less, the words of whom the query names
+more. A poor match takes nothing away: a memory that helps with a task need not answer its words. A memory
+without tokens ranks as before.
 
 Numbers, identifiers, months and days are compared exactly, by the text index, and count nothing here: any
 year is near any other. Both rankers call `match_words`, and all products are whole numbers below 2**24,
@@ -51,8 +52,9 @@ NEIGHBOURS = ((1, 0.3), (2, 0.15))
 """What the turns around a turn of the same session lend it: (distance, share of their evidence) on each side;
 where there is a turn on one side only, it lends for both."""
 
-LOAN_DIGITS = 12
-"""Loans are rounded to so many digits, so that turns with mirrored neighbours tie."""
+LOAN_DIGITS = 9
+"""Loans are rounded to so many digits, so that turns with mirrored neighbours tie. With more digits, sums
+that differ only in their last bit would more often be rounded to two numbers."""
 
 MACHINE_SAID = 0.5
 """The factor for an assistant's words, which tell what it said rather than what is so, unless the question
@@ -64,8 +66,8 @@ MACHINE_LENDS = 0.5
 
 BRIEF = 80
 LENGTHY = 400
-"""A memory of more than `BRIEF` index terms says much beside what is asked. With `LENGTHY` terms more it
-counts half, and never less; what it lends stays the same."""
+"""A memory of more than `BRIEF` index terms holds many by chance. With `LENGTHY` terms more, those that it
+shares with the query count half, and never less; what its vector and its words say counts in full."""
 
 ASKING = 0.5
 """A question among people tells little, but stands beside its answer: a turn that only asks counts this share
@@ -77,8 +79,10 @@ AGO = 2.0
 counts back from now: only the time tells such a memory from others, as no memory of that day says "two weeks
 ago"."""
 
-SPOKE = 1.5
-"""The factor for words of a speaker whom the query names."""
+SPOKE = 1.7
+"""The factor for words of a speaker whom the query names.
+
+It is one of the weights that `tools/fit_fusion.py` compares on the development parts of all sets."""
 
 TOP = 50
 """How many of the best take part when near ties are settled in favour of the newer."""
@@ -98,10 +102,6 @@ LEADERS_WORDS = 0.05
 """The same between the best turns of the two best sessions, where less is asked: a turn says much beside what
 it answers. But the newer must match the words of the query, one by one, as well as the older, or less by
 `LEADERS_WORDS` at most."""
-
-FULLER = 0.2
-"""What it counts, between the two best sessions, that the turns of one hold more of the query's term weight:
-the words of a question are spread over a conversation."""
 
 TIE_MARGIN = 1e-9
 """The margin by which the newer of two such memories is put ahead."""
@@ -143,9 +143,9 @@ def saturation(count: float, length: float, average: float) -> float:
     return count / (count + K1 * (1 - B + B * length / average)) if count else 0.0
 
 
-def evidence(cosine: float, share: float) -> float:
+def evidence(cosine: float, share: float, brevity: float = 1.0) -> float:
     """What vector and text say for a memory, together."""
-    return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER)
+    return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER * brevity)
 
 
 class Fact(Struct, frozen=True):
@@ -183,7 +183,7 @@ def find_new_value(facts: Sequence[Fact]) -> tuple[int, float] | None:
 
 
 def brevity(length: float) -> float:
-    """What a memory of so many index terms counts: 1 for a brief one, down to a half for a long one."""
+    """What a term counts in a memory of so many: 1 in a brief one, down to a half in a long one."""
     return 1 / (1 + min(max(length - BRIEF, 0) / LENGTHY, 1))
 
 
