@@ -213,6 +213,7 @@ class _Ranking:
         self._demoted = demoted if demoted is not None and demoted.any() else None
         self._are_few = selection.size <= REVISABLE and not statistics and not query.settled
         self._share, self._speakers = self._score_text(query, statistics)
+        self._has_factors = bool(len(self._speakers) or index.has_machine or self._times)
         self._neighbours = index.sessions.find_neighbours(
             selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
         )
@@ -322,13 +323,14 @@ class _Ranking:
 
     def _weigh_matches(self, candidates: Sequence[Candidate]) -> list[float]:
         """The factors of what the words find in each candidate, which are those of all its evidence."""
+        if self._asks is None and not self._has_factors:
+            return [1.0] * len(candidates)
         offsets = np.array([candidate.offset for candidate in candidates], np.intp)
-        rows = np.array([candidate.row for candidate in candidates], np.intp)
+        rows = np.array([candidate.row for candidate in candidates], np.int32)
         factors = self._compute_factors(rows, offsets)
         if self._asks is not None:
-            telling = 1 - ASKING * self._asks[offsets]
-            factors = telling if factors is None else factors * telling
-        return [1.0] * len(candidates) if factors is None else factors.tolist()
+            factors = factors * (1 - ASKING * self._asks[offsets])
+        return list(factors.tolist())
 
     def _collect(self, offsets: Offsets) -> _Candidates:
         around = self._neighbours.around(offsets) if self._neighbours else []
@@ -371,13 +373,10 @@ class _Ranking:
     def _weigh(self, candidates: _Candidates, cosines: Floats) -> Floats:
         """The evidence of each member by itself, before neighbours lend to it."""
         own = np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
-        factors = self._compute_factors(candidates.rows, candidates.members)
-        return own if factors is None else own * factors
+        return own * self._compute_factors(candidates.rows, candidates.members) if self._has_factors else own
 
-    def _compute_factors(self, rows: Rows, offsets: Offsets) -> Floats | None:
-        """What the evidence of each is multiplied by, for its speaker, its role and its time; None for 1."""
-        if not (len(self._speakers) or self._index.has_machine or self._times):
-            return None
+    def _compute_factors(self, rows: Rows, offsets: Offsets) -> Floats:
+        """What the evidence of each is multiplied by, for its speaker, its role and its time."""
         factors = np.ones(len(rows))
         if len(self._speakers):
             factors[np.isin(offsets, self._speakers, assume_unique=True)] *= SPOKE
