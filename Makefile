@@ -29,6 +29,7 @@ help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.base  ## install into .venv and serve the demo until ctrl-C
+	@echo "3 of 3: making up a memory and serving it; ctrl-C ends it"
 	@$(VENV)/bin/memorywire serve --demo
 
 quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
@@ -126,18 +127,19 @@ clean:  ## remove .venv and everything built
 	@find tests tools packages -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
+	@echo "1 of 3: creating the environment $(VENV) ..."
 	@scripts/venv $(VENV)
 
 $(VENV)/.base: $(VENV)/bin/python $(wildcard packages/*/pyproject.toml) $(SOURCES)
-	@echo "installing memorywire into $(VENV) ..."
+	@echo "2 of 3: installing memorywire and what it needs into $(VENV); the first time this downloads about 40 MB ..."
 	@$(PIP) uninstall --yes memorywire 2>/dev/null
-	@$(PIP) install ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
+	@scripts/pip-steps $(PY) ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base pyproject.toml
 	@echo "installing the development tools ..."
 	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --group dev
+	@scripts/pip-steps $(PY) --group dev
 	@touch $@
 
 # Before the tests start: a worker must not find a browser that another one has half installed.

@@ -3,11 +3,12 @@
 import json
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -144,6 +145,27 @@ def test_with_a_token_others_are_let_in(shell: Shell):
         near = Client(client.url.replace("0.0.0.0", "127.0.0.1"))
         assert near.get("/v0/capabilities").status == 401
         assert Client(near.url, token).get("/v0/capabilities").status == 200
+
+
+def test_without_a_port_the_next_free_one_is_taken_and_named(shell: Shell):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # another checkout may be served there: that will do
+            other.bind(("127.0.0.1", 8377))
+            other.listen()
+        process = subprocess.Popen(
+            [*COMMAND, "serve", "--quiet"], env=shell.environment(), stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            told, address = process.stdout.readline(), process.stdout.readline()
+            assert told == "port 8377 is taken by another program: this is the next free one\n"
+            url = address.split()[2]
+            assert 8377 < int(url.rpartition(":")[2]) <= 8397
+            assert Client(url).get("/healthz").status == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
 
 
 def test_a_port_that_is_taken_is_a_problem(shell: Shell):

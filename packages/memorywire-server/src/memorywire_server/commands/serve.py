@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 GROUP = "memorywire.mounts"
 _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _SHORTEST = 0.1
+PORT = 8377
+_SPARE_PORTS = 20
+"""How many ports after the default one are tried."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 OpenMounts = Callable[..., "list[MountedApp]"]
@@ -149,7 +152,11 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 
 @click.command("serve")
 @option("--host ADDRESS", "The address.", default="127.0.0.1")
-@option("--port", "The port; 0: any free port.", type=click.IntRange(0, 65_535), default=8377)
+@option(
+    "--port",
+    f"The port; default: {PORT}, or the next free one on a loopback address; 0: any free port.",
+    type=click.IntRange(0, 65_535),
+)
 @option("--allow-host NAME", "A host name of the server; repeatable.", name="hosts", multiple=True)
 @option(
     "--rate N",
@@ -195,7 +202,7 @@ def override_background(settings: "ConsolidationSettings", **values: Any) -> "Co
 def serve_command(
     cli: CliContext,
     host: str,
-    port: int,
+    port: int | None,
     hosts: tuple[str, ...],
     rate: float,
     max_body: int,
@@ -232,7 +239,9 @@ def serve_command(
     stage = _open_stage(rest.pop("conformance"), host, demo, provider=rest["oidc_issuer"])
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
-    address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
+    address = Address(host=host, port=PORT if port is None else port, hosts=hosts, proxies=proxies)
+    if port is None and address.local:
+        address = replace(address, spare=_SPARE_PORTS)
     groups = tools or cli.settings.mcp_tools
     choose_groups(groups)
     apps = _MountedApps(address, _read_provider(rest), limits, added, groups, stage=stage)
@@ -411,6 +420,8 @@ class _MountedApps(Struct):
         if cli.as_json:
             click.echo(json.dumps({"url": url}))  # without the link that signs in
             return
+        if self.address.spare and not url.endswith(f":{self.address.port}"):
+            click.echo(f"port {self.address.port} is taken by another program: this is the next free one")
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
         [console] = self.consoles
         is_open = self.address.local and not self.needs_token and self.provider is None

@@ -1,6 +1,7 @@
 """Runs the server: opens the socket, serves the container, and shuts down without losing committed writes."""
 
 import asyncio
+import errno
 import ipaddress
 import os
 import signal
@@ -37,11 +38,13 @@ _OWN_FILES = 192
 class Address(Struct, frozen=True, kw_only=True):
     """Where to listen; `hosts` are further host names of the server.
 
+    If another program listens there, up to `spare` of the following ports are tried.
     `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
     """
 
     host: str = "127.0.0.1"
     port: int = 8377
+    spare: int = 0
     hosts: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()
 
@@ -199,7 +202,7 @@ def _listening(address: Address) -> Iterator[socket.socket]:
     try:
         if os.name != "nt":  # where it would let two processes listen on one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address.host, address.port))
+        _bind(listener, address)
         listener.listen(_WAITING)
     except (OSError, OverflowError) as error:
         listener.close()
@@ -213,3 +216,14 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         yield listener
     finally:
         listener.close()
+
+
+def _bind(listener: socket.socket, address: Address) -> None:
+    """Bind to the port of the address, or to the first free one of those after it."""
+    for port in range(address.port, address.port + address.spare):
+        try:
+            return listener.bind((address.host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    return listener.bind((address.host, address.port + address.spare))
