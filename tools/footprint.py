@@ -23,6 +23,7 @@ MEGABYTE = 1_000_000
 TOOLS = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils", "wheel")
 IMPORTS, COMMANDS = 15, 7
 BIGGEST = 8
+PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
 
 
 def main() -> None:
@@ -33,31 +34,42 @@ def main() -> None:
         print_imports(python)
         print_commands(folder)
         print_hooks(folder, python)
+        add_server(folder, python)
+        total = sum(sizes(next(folder.glob("venv/lib/python*/site-packages"))).values())
+        show("installed size with the server", total / MEGABYTE, "MB", 190)
 
 
 def install(folder: Path) -> Path:
     """A fresh environment with what a plain install brings; its interpreter."""
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
-    # From copies: building in place would leave files in the checkout, or take stale ones from it.
-    leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__", ".venv", ".git", "tests", "*.so")
-    shutil.copytree(ROOT / "packages" / "memorywire-minilm", folder / "minilm", ignore=leave)
-    shutil.copytree(ROOT / "packages" / "memorywire", folder / "memorywire", ignore=leave)
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    copies = [copy(folder, name) for name in ("memorywire-minilm", "memorywire")]
     started = time.perf_counter()
-    subprocess.run(
-        [python, "-m", "pip", "install", *quiet, folder / "minilm", folder / "memorywire"], check=True
-    )
+    subprocess.run([python, *PIP, *copies], check=True)
     print(f"installed in {time.perf_counter() - started:.0f} s with {sys.version.split()[0]}")
     return python
 
 
-def print_sizes(packages: Path) -> None:
-    parts = {
+def add_server(folder: Path, python: Path) -> None:
+    subprocess.run([python, *PIP, copy(folder, "memorywire-server")], check=True)
+
+
+def copy(folder: Path, name: str) -> Path:
+    """Copy a package: building in place would leave files in the checkout, or take stale ones from it."""
+    leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__", ".venv", ".git", "tests", "*.so")
+    return Path(shutil.copytree(ROOT / "packages" / name, folder / name, ignore=leave))
+
+
+def sizes(packages: Path) -> dict[str, int]:
+    return {
         path.name: size_on_disk(path)
         for path in packages.iterdir()
         if not any(path.name == tool or path.name.startswith(f"{tool}-") for tool in TOOLS)
     }
+
+
+def print_sizes(packages: Path) -> None:
+    parts = sizes(packages)
     show("installed size", sum(parts.values()) / MEGABYTE, "MB", 150)
     for name, size in sorted(parts.items(), key=lambda part: -part[1])[:BIGGEST]:
         print(f"    {size / MEGABYTE:8.1f} MB  {name}")
