@@ -90,6 +90,20 @@ def test_a_documented_line_installs_this_project(
         assert json.loads(report.stdout)["ok"]
 
 
+def test_the_demo_runs_with_the_server_alone(dist: Path, uv: str, tmp_path: Path) -> None:
+    python = _environment(uv, tmp_path / "venv")
+    _run(uv, "pip", "install", "--python", str(python), "--find-links", str(dist), "memorywire-core[server]")
+    assert "memorywire-consolidate" not in _names(uv, python)
+    home = os.environ | {"MEMORYWIRE_HOME": str(tmp_path / "home")}
+    command = [python.with_name("memorywire"), "serve", "--demo", "--port", "0", "--json"]
+    server = subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    told = server.stdout.readline()
+    server.terminate()
+    _, errors = server.communicate(timeout=60)
+    assert told.startswith('{"url": '), errors
+
+
 @pytest.mark.parametrize("order", [("core", "other"), ("other", "core")], ids=" then ".join)
 def test_the_doctor_notices_the_other_product_of_this_name(
     order: tuple[str, ...], dist: Path, uv: str, tmp_path: Path

@@ -103,7 +103,7 @@ def open_demo(cli: CliContext) -> Iterator[CliContext]:
     """Yield a context with the demo data in a temporary store; the user's own store is not touched."""
     import asyncio
 
-    consolidation = ConsolidationSettings(night=3 * 60)  # every day at 03:00
+    consolidation = _choose_consolidation()
     own = {"agent": "support", "policy": "balanced", "console": None, "consolidation": consolidation}
     with open_temporary(cli, **own) as (_, settings):
         tour = asyncio.run(_build_demo(settings))
@@ -111,6 +111,18 @@ def open_demo(cli: CliContext) -> Iterator[CliContext]:
             click.echo(tour)
         with cli.with_settings(settings) as demo:
             yield demo
+
+
+def _choose_consolidation() -> ConsolidationSettings:
+    """Return the settings of background work: a run every day at 03:00, if a consolidator is installed."""
+    from memorywire.app.consolidators import find_consolidator
+
+    settings = ConsolidationSettings()
+    try:
+        find_consolidator(settings.consolidator)
+    except CapabilityUnsupported:
+        return settings
+    return replace(settings, night=3 * 60)
 
 
 async def _build_demo(settings: "Settings") -> str:

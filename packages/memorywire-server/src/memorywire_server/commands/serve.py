@@ -239,9 +239,8 @@ def serve_command(
     stage = _open_stage(rest.pop("conformance"), host, demo, provider=rest["oidc_issuer"])
     added = prepare_mounts(rest)
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
-    address = Address(host=host, port=PORT if port is None else port, hosts=hosts, proxies=proxies)
-    if port is None and address.local:
-        address = replace(address, spare=_SPARE_PORTS)
+    ports = {"port": PORT, "spare": _SPARE_PORTS} if port is None else {"port": port}
+    address = Address(host=host, hosts=hosts, proxies=proxies, **ports)
     groups = tools or cli.settings.mcp_tools
     choose_groups(groups)
     apps = _MountedApps(address, _read_provider(rest), limits, added, groups, stage=stage)

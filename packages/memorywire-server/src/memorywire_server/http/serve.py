@@ -38,7 +38,7 @@ _OWN_FILES = 192
 class Address(Struct, frozen=True, kw_only=True):
     """Where to listen; `hosts` are further host names of the server.
 
-    If another program listens there, up to `spare` of the following ports are tried.
+    If another program listens there, up to `spare` of the following ports are tried, on a loopback address.
     `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
     """
 
@@ -220,10 +220,11 @@ def _listening(address: Address) -> Iterator[socket.socket]:
 
 def _bind(listener: socket.socket, address: Address) -> None:
     """Bind to the port of the address, or to the first free one of those after it."""
-    for port in range(address.port, address.port + address.spare):
+    last = address.port + (address.spare if address.local else 0)
+    for port in range(address.port, last):
         try:
             return listener.bind((address.host, port))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-    return listener.bind((address.host, address.port + address.spare))
+    return listener.bind((address.host, last))
