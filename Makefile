@@ -117,7 +117,7 @@ chart: $(VENV)/.chart  ## check the Helm chart: lint it, render it, compare with
 	@$(PY) tools/chart.py
 
 container: $(VENV)/.dev  ## build the image without a daemon, measure it, run the first page in it (needs root)
-	@PYTHONPATH=. $(PY) tools/container.py
+	@$(if $(filter 0,$(shell id -u)),,sudo) env PYTHONPATH=. PATH="$(PATH)" $(PY) tools/container.py $(CONTAINER)
 
 release: $(VENV)/.release  ## build every distribution into dist/, check it, and try the wheels
 	@PYTHONPATH=. $(PY) tools/release.py

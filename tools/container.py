@@ -41,10 +41,9 @@ def main() -> None:
     options = parser.parse_args()
     if os.geteuid():
         raise SystemExit("buildah needs root for the isolation by chroot: sudo env PYTHONPATH=. python ...")
-    for command in ("buildah", "mmdebstrap"):
-        subprocess.run(
-            [ROOT / "scripts" / "debian-command", command, command], check=True, stdout=subprocess.DEVNULL
-        )
+    for command, *others in (("buildah",), ("mmdebstrap", "debian-archive-keyring")):
+        find = [ROOT / "scripts" / "debian-command", command, command, *others]
+        subprocess.run(find, check=True, stdout=subprocess.DEVNULL)
     with TemporaryDirectory(prefix="memorywire-container-", dir="/var/tmp") as name:
         folder = Path(name)
         buildah = Buildah(folder)
