@@ -23,7 +23,7 @@ CHECK_SCHEMA := $(VENV)/bin/check-jsonschema --builtin-schema
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all portable coverage long announce lint forge bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript docs chart container release sync clean
+.PHONY: help run quick test test-all portable coverage long announce lint forge bench figures torture fuzz load matrix conformance-all screenshots openapi-clients typescript arm docs chart container release sync clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
-test-all: test long docs chart container conformance-all typescript torture  ## test, then every page, product and many crashes; hours
+test-all: test long docs chart container conformance-all typescript arm torture  ## test, then every page, product and many crashes; hours
 
 portable: $(VENV)/.dev  ## what CI runs on macOS and ARM: tests without a browser and a Postgres server
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long' $(PORTABLE)
@@ -102,6 +102,9 @@ typescript: $(VENV)/.dev  ## check and test the TypeScript client on a real serv
 	@cd clients/typescript && npm install --no-audit --no-fund && npm run --silent generate -- --check \
 		&& npm run --silent check && npm test
 	@$(PY) -m pytest tests/typescript
+
+arm: $(VENV)/.dev  ## run the embedder's kernels for ARM in QEMU (installs Debian's QEMU and a cross compiler)
+	@nice $(PY) tools/arm_kernel
 
 screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
 	@PYTHONPATH=. $(PY) tools/screenshots.py

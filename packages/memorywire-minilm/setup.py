@@ -22,6 +22,7 @@ setup(
                 "kernel/attention.h",
                 "kernel/helper.h",
                 "kernel/lanes.h",
+                "kernel/neon.h",
                 "kernel/products.h",
                 "kernel/wide_attention.h",
             ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+import memorywire_minilm
 from tests.cli.shell import COMMAND, Shell, needs_mounts
 
 
@@ -22,9 +23,15 @@ def test_a_healthy_installation_is_described(shell: Shell):
     [store] = seen["stores"]
     assert (seen["ok"], seen["findings"]) == (True, [])
     assert seen["sqlite"]["safe"] is True
-    assert seen["embedder"]["kernel"]
+    assert seen["embedder"]["kernel"] == memorywire_minilm.kernels()[0]
     assert Path(store["path"]) == shell.home / "memory.db"
     assert (store["integrity"], store["mode"], store["records"]) == ("ok", "0600", 1)
+
+
+def test_a_slow_kernel_is_named_with_what_is_faster(shell: Shell):
+    done = shell("doctor", MEMORYWIRE_EMBEDDER="minilm?kernel=numpy")
+    assert "kernel numpy" in done.out
+    assert "memorywire-minilm[onnx]" in done.out
 
 
 def test_a_file_others_can_read_is_advice_with_its_fix(shell: Shell):

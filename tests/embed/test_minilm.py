@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memorywire_minilm
-from memorywire.model.errors import EmbedderFailed
+from memorywire.model.errors import EmbedderFailed, InvalidRequest
 from memorywire.search.embed import open_embedder
 from memorywire_minilm import model as model_module
 from memorywire_minilm import native
+from tests.vendors.environments import python_of
 
 TEXTS = [
     "",
@@ -250,9 +252,34 @@ def test_weights_of_another_form_are_refused(tmp_path, monkeypatch, content):
 
 def test_without_the_compiled_kernel_numpy_does_the_work(monkeypatch):
     monkeypatch.setattr(model_module, "find_library", lambda: None)
+    monkeypatch.setattr(model_module, "find_spec", lambda name: None)  # of onnxruntime
     model = memorywire_minilm.load()
     assert model.kernel == "numpy"
     assert model.embed(TEXTS) == loaded().embed(TEXTS)
+
+
+@pytest.mark.products
+def test_onnxruntime_multiplies_where_it_is_installed_and_there_is_no_kernel():
+    script = (
+        "import json, sys\n"
+        "import memorywire_minilm\n"
+        "from memorywire_minilm import model\n"
+        "compiled = memorywire_minilm.load().embed(json.loads(sys.argv[1]))\n"
+        "model.find_library = lambda: None\n"
+        "without = memorywire_minilm.load()\n"
+        "assert without.kernel == 'onnx', without.kernel\n"
+        "readings = without.embed(json.loads(sys.argv[1]))\n"
+        "assert [(one, one.tokens) for one in readings] == [(one, one.tokens) for one in compiled]\n"
+    )
+    subprocess.run([python_of("onnxruntime"), "-c", script, json.dumps(TEXTS)], check=True)
+
+
+def test_a_kernel_is_forced_by_the_name_of_the_embedder():
+    for kernel in memorywire_minilm.kernels():
+        embedder = open_embedder(f"minilm?kernel={kernel}")
+        assert asyncio.run(embedder.embed(TEXTS)) == loaded().embed(TEXTS)
+    with pytest.raises(InvalidRequest, match="cannot run here, only"):
+        open_embedder("minilm?kernel=abacus")
 
 
 def test_importing_neither_loads_numpy_nor_reads_the_model():

@@ -3,7 +3,7 @@
  * Theory of operation
  *
  * What must hold: a text's vector depends on the text alone. Not on the texts embedded with it, the
- * number of threads, the instruction set (plain C, AVX2, AVX-512 VNNI) or the language (portable.py
+ * number of threads, the instruction set (plain C, AVX2, AVX-512 VNNI, NEON) or the language (portable.py
  * does the same in numpy): all give the same bits. Stores compare vectors across machines, and a
  * search must rank alike on each of them.
  *
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 
 #include "helper.h"
+#include "neon.h"
 #include "wide_attention.h"
 
 enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18, MOST_TEXTS = 1024 };
@@ -35,7 +36,11 @@ enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18, MOST_TEXTS = 1024 };
 /* A token's direction is kept in so many numbers of one byte. */
 enum { TOKEN = 64, TOKEN_STEPS = 127 };
 
+#if defined(__aarch64__)
+enum { PLAIN_LEVEL, NEON_LEVEL, DOTPROD_LEVEL, I8MM_LEVEL };
+#else
 enum { PLAIN_LEVEL, AVX2_LEVEL, VNNI_LEVEL };
+#endif
 
 typedef struct {
     const float *weight, *bias;
@@ -245,8 +250,28 @@ VNNI static void vnni_pieces(void *call, int stage, int first, int last, int lan
 }
 
 static Pieces *const LEVELS[] = {plain_pieces, avx2_pieces, vnni_pieces};
+static const char *const NAMES[] = {"c", "avx2", "avx512-vnni"};
+#elif defined(__aarch64__)
+static void neon_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {neon_product, plain_quantise, plain_gelu, plain_attend_head};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+static void dotprod_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {dotprod_product, plain_quantise, plain_gelu, plain_attend_head};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+static void i8mm_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {i8mm_product, plain_quantise, plain_gelu, plain_attend_head};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+static Pieces *const LEVELS[] = {plain_pieces, neon_pieces, dotprod_pieces, i8mm_pieces};
+static const char *const NAMES[] = {"c", "neon", "neon-dotprod", "neon-i8mm"};
 #else
 static Pieces *const LEVELS[] = {plain_pieces};
+static const char *const NAMES[] = {"c"};
 #endif
 
 /* The direction of the sum of a text's rows. */
@@ -311,9 +336,16 @@ int minilm_level(void) {
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (!__builtin_cpu_supports("avx2")) return PLAIN_LEVEL;
     return vnni ? VNNI_LEVEL : AVX2_LEVEL;
+#elif defined(__aarch64__)
+    return has_i8mm() ? I8MM_LEVEL : has_dotprod() ? DOTPROD_LEVEL : NEON_LEVEL;
 #else
     return PLAIN_LEVEL;
 #endif
+}
+
+/* What the level is called, or NULL when there is no such level. */
+const char *minilm_level_name(int level) {
+    return level < 0 || level >= (int)(sizeof NAMES / sizeof *NAMES) ? NULL : NAMES[level];
 }
 
 static void open_table(Call *call, const char *table) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import file_digest
+from importlib.util import find_spec
 from itertools import compress
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
@@ -19,8 +20,8 @@ MODEL = "all-MiniLM-L6-v2"
 REVISION = "int8-1"
 DIMENSION = 384
 
-# Numpy's matrix products are faster than plain C.
-PREFERRED = ("avx512-vnni", "avx2", "numpy", "c")
+# The matrix products of numpy and of onnxruntime are faster than plain C.
+PREFERRED = ("avx512-vnni", "avx2", "neon-i8mm", "neon-dotprod", "neon", "onnx", "numpy", "c")
 
 DATA = Path(__file__).parent / "data"
 WEIGHTS = DATA / "weights.bin"
@@ -151,6 +152,8 @@ def load_tokenizer() -> Tokenizer:
 def kernels() -> tuple[str, ...]:
     """The kernels this machine can run, the fastest first."""
     runnable = {"numpy", *levels(find_library())}
+    if find_spec("onnxruntime") is not None:
+        runnable.add("onnx")
     return tuple(name for name in PREFERRED if name in runnable)
 
 
@@ -182,11 +185,15 @@ def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False, t
     if library and name in levels(library):
         most = processors()
         return NativeKernel(library, name, weights, head, min(threads or most, most))
-    if name != "numpy":
+    if name not in kernels():
         raise KernelUnavailable(f"kernel {name!r} cannot run here, only {', '.join(kernels())}")
     # Imported here, so that the C kernel needs no numpy.
     from memorywire_minilm.portable import PortableKernel
 
+    if name == "onnx":
+        from memorywire_minilm.onnx import open_product
+
+        return PortableKernel(memoryview(weights), head, name, open_product)
     return PortableKernel(memoryview(weights), head)
 
 

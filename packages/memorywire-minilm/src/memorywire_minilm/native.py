@@ -6,16 +6,13 @@ import os
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import CDLL, addressof, c_char, c_int, c_void_p
+from ctypes import CDLL, addressof, c_char, c_char_p, c_int, c_void_p
 from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 
 from memorywire_minilm.layout import HEADER, HIDDEN, TOKEN, Encoding, layers_offset
-
-# In the order of the kernel's levels.
-LEVELS = ("c", "avx2", "avx512-vnni")
 
 # So many rows share a walk through the weights; a single such batch is a query that a caller waits for, so a
 # second thread may help. Longer lists are split by the caller.
@@ -35,7 +32,7 @@ class NativeKernel:
         have no tokens.
         """
         self.name = name
-        self._level = LEVELS.index(name)
+        self._level = levels(library).index(name)
         self._threads = threads
         self._table = c_char.from_buffer(weights, len(HEADER))
         self._layers = in_large_pages(weights) or c_char.from_buffer(weights, layers_offset())
@@ -152,8 +149,12 @@ def find_library() -> CDLL | None:
 
 
 def levels(library: CDLL | None) -> tuple[str, ...]:
-    """The names of the kernels in `library` that this processor can run."""
-    return LEVELS[: library.minilm_level() + 1] if library else ()
+    """The names of the kernels in `library` that this processor can run, in the order of its levels."""
+    if library is None:
+        return ()
+    name_of = library.minilm_level_name
+    name_of.argtypes, name_of.restype = (c_int,), c_char_p
+    return tuple(name_of(level).decode() for level in range(library.minilm_level() + 1))
 
 
 def processors() -> int:

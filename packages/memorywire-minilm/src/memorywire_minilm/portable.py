@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from memorywire_minilm.layout import HEADS, HIDDEN, LAYERS, TOKEN, TOKEN_STEPS, Encoding, sections
 
 Floats = NDArray[np.float32]
+Product = Callable[[Floats], Floats]
 
 EPSILON: Final = np.float32(1e-12)
 HALF: Final = np.float32(0.5)
@@ -47,13 +48,13 @@ class Matrix:
     Each row is quantised between its own least and greatest number.
     """
 
-    def __init__(self, arrays: dict[str, Floats], name: str) -> None:
+    def __init__(
+        self, arrays: dict[str, Floats], name: str, open_product: Callable[[Floats], Product]
+    ) -> None:
         packed = arrays[name]
         lines, groups, channels, inputs = packed.shape
         unpacked = packed.transpose(0, 2, 1, 3).reshape(lines * channels, groups * inputs)
-        # Kept as float32 in blocks short enough for exact sums in BLAS.
-        weights = unpacked.T.astype(np.float32, order="C")
-        self._blocks = np.split(weights, -(-len(weights) // EXACT_INPUTS))
+        self._product = open_product(unpacked.T.astype(np.float32, order="C"))
         self._scale = arrays[f"{name}.scale"]
         self._bias = arrays[f"{name}.bias"]
         self._sum = arrays[f"{name}.sum"].astype(np.float32)
@@ -62,12 +63,22 @@ class Matrix:
         least, most = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
         middle, reach = (most + least) * HALF, (most - least) * HALF
         steps, size = in_steps(rows - middle, ROW_STEPS, reach)
-        parts = np.split(steps, len(self._blocks), axis=1)
-        product: Floats = parts[0] @ self._blocks[0]
-        for part, block in zip(parts[1:], self._blocks[1:], strict=True):
-            product += part @ block
-        outputs: Floats = (product * size + self._sum * middle) * self._scale + self._bias
+        outputs: Floats = (self._product(steps) * size + self._sum * middle) * self._scale + self._bias
         return outputs
+
+
+def open_float_product(weights: Floats) -> Product:
+    """What multiplies rows of whole numbers by these weights, in blocks whose sums are exact in BLAS."""
+    blocks = np.split(weights, -(-len(weights) // EXACT_INPUTS))
+
+    def multiply(steps: Floats) -> Floats:
+        parts = np.split(steps, len(blocks), axis=1)
+        product: Floats = parts[0] @ blocks[0]
+        for part, block in zip(parts[1:], blocks[1:], strict=True):
+            product += part @ block
+        return product
+
+    return multiply
 
 
 class Norm:
@@ -86,12 +97,14 @@ class Norm:
 class Layer:
     """One transformer layer."""
 
-    def __init__(self, arrays: dict[str, Floats], index: int) -> None:
-        self._qkv = Matrix(arrays, f"{index}.qkv")
-        self._attended = Matrix(arrays, f"{index}.attended")
+    def __init__(
+        self, arrays: dict[str, Floats], index: int, open_product: Callable[[Floats], Product]
+    ) -> None:
+        self._qkv = Matrix(arrays, f"{index}.qkv", open_product)
+        self._attended = Matrix(arrays, f"{index}.attended", open_product)
         self._attended_norm = Norm(arrays, f"{index}.attended.norm")
-        self._inner = Matrix(arrays, f"{index}.inner")
-        self._outer = Matrix(arrays, f"{index}.outer")
+        self._inner = Matrix(arrays, f"{index}.inner", open_product)
+        self._outer = Matrix(arrays, f"{index}.outer", open_product)
         self._outer_norm = Norm(arrays, f"{index}.outer.norm")
 
     def __call__(self, rows: Floats) -> Floats:
@@ -102,12 +115,17 @@ class Layer:
 class PortableKernel:
     """Embeds rows of token ids with numpy, one at a time."""
 
-    name = "numpy"
-
-    def __init__(self, weights: memoryview, head: bytes | None) -> None:
+    def __init__(
+        self,
+        weights: memoryview,
+        head: bytes | None,
+        name: str = "numpy",
+        open_product: Callable[[Floats], Product] = open_float_product,
+    ) -> None:
         """`weights` is a whole weights file, as `layout` describes it. Without a `head` texts have no
         tokens.
         """
+        self.name = name
         self._head = None if head is None else np.frombuffer(head, "<f4").reshape(HIDDEN, TOKEN)
         arrays = {
             section.name: np.frombuffer(
@@ -119,7 +137,7 @@ class PortableKernel:
         self._scale = arrays["words.scale"]
         self._positions = arrays["positions"]
         self._norm = Norm(arrays, "norm")
-        self._layers = [Layer(arrays, index) for index in range(LAYERS)]
+        self._layers = [Layer(arrays, index, open_product) for index in range(LAYERS)]
 
     def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
         """The vector of each row, and the directions of its tokens."""

@@ -99,6 +99,11 @@ def render_server(answer: Answer) -> Iterator[str]:
 
 _PRIVATE = 0o600
 _LATE_MS = 600_000  # after which an entry should be signed
+_SLOW = ("numpy", "onnx", "c")  # kernels of the embedder
+_FASTER = (
+    "install a wheel of memorywire-minilm for this machine, or a C compiler and memorywire-minilm again; "
+    "onnxruntime (memorywire-minilm[onnx]) needs about half the time of numpy"
+)
 _MOST = 20  # the most broken files that are listed
 _ROOM = 16 * 1024 * 1024  # free bytes: the write-ahead log alone may need as much
 
@@ -183,7 +188,10 @@ async def _embedder(cli: CliContext) -> dict[str, Json]:
     if cli.settings.embedder.partition("?")[0] == "minilm":
         import memorywire_minilm
 
-        answer["kernel"] = memorywire_minilm.kernels()[0]
+        kernel = getattr(embedder, "kernel", None) or memorywire_minilm.kernels()[0]
+        answer["kernel"] = kernel
+        if kernel in _SLOW:
+            answer["faster"] = _FASTER
         try:
             memorywire_minilm.verify()  # its files are as published
         except memorywire_minilm.ModelDamaged as error:
@@ -327,6 +335,8 @@ def _render_report(answer: Answer) -> Iterator[str]:
     if "space" in embedder:
         kernel = f"  kernel {embedder['kernel']}" if "kernel" in embedder else ""
         yield f"embedder    {embedder['space']}{kernel}  first answer after {embedder['first_answer_ms']} ms"
+        if "faster" in embedder:
+            yield f"            faster: {embedder['faster']}"
     yield f"agent       {clean(settings['agent'])}"
     yield f"user        {clean(settings['user']) if settings['user'] is not None else 'all'}"
     yield f"settings    {', '.join(settings['sources']) or 'defaults only'}"

@@ -37,10 +37,18 @@ class MiniLmEmbedder:
     who ask are shared out evenly among the threads.
     """
 
-    def __init__(self, threads: int | None = None, *, reads_tasks: bool = False, tokens: bool = True) -> None:
+    def __init__(
+        self,
+        threads: int | None = None,
+        *,
+        reads_tasks: bool = False,
+        tokens: bool = True,
+        kernel: str | None = None,
+    ) -> None:
         """Of `threads`, or of as many as the machine has processors, up to four. Without `tokens` texts are
-        compared as a whole, and not word by word as well.
+        compared as a whole, and not word by word as well. Without a `kernel`, the fastest is used.
         """
+        self.kernel = kernel
         self.space = SPACE
         self._reads_tasks = reads_tasks
         self.gives_tokens = tokens and not reads_tasks
@@ -69,7 +77,7 @@ class MiniLmEmbedder:
         """As `embed`, on this thread."""
         with self._loading:
             if self._model is None:
-                self._model = _open_model(self._threads, self._reads_tasks, self.gives_tokens)
+                self._model = _open_model(self.kernel, self._threads, self._reads_tasks, self.gives_tokens)
             model = self._model
         return [*model.embed(texts)]
 
@@ -86,7 +94,7 @@ class MiniLmEmbedder:
     def tasks(self) -> "MiniLmEmbedder":
         """Reads a text as a task: its vector lies near those of the memories that help with it."""
         if self._tasks is None:
-            self._tasks = MiniLmEmbedder(self._threads, reads_tasks=True)
+            self._tasks = MiniLmEmbedder(self._threads, reads_tasks=True, kernel=self.kernel)
         return self._tasks
 
     async def close(self) -> None:
@@ -97,9 +105,11 @@ class MiniLmEmbedder:
             await asyncio.to_thread(thread_pool.dismiss)
 
 
-def _open_model(threads: int, reads_tasks: bool, has_tokens: bool) -> memorywire_minilm.Model:
+def _open_model(
+    kernel: str | None, threads: int, reads_tasks: bool, has_tokens: bool
+) -> memorywire_minilm.Model:
     try:
-        return memorywire_minilm.load(threads=threads, tasks=reads_tasks, tokens=has_tokens)
+        return memorywire_minilm.load(kernel, threads=threads, tasks=reads_tasks, tokens=has_tokens)
     except memorywire_minilm.ModelDamaged as error:
         raise EmbedderFailed(
             f"the built-in model cannot be loaded: {error}",
@@ -257,7 +267,7 @@ def _tell(request: _Asked, answer: list[bytes] | MemorywireError) -> None:
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
 MOST_THREADS = 64
-FIX = 'use "minilm", "minilm?threads=1", "minilm?tokens=off", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
+FIX = 'use "minilm", "minilm?threads=1", "minilm?tokens=off", "minilm?kernel=NAME", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
 
 
 def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedder:
@@ -295,10 +305,17 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
 def _open_minilm(query: str) -> MiniLmEmbedder:
     options = dict(part.partition("=")[::2] for part in query.split("&"))
     threads, tokens = options.get("threads", "1"), options.get("tokens", "on")
-    known = options.keys() <= {"threads", "tokens"} and len(options) == query.count("&") + 1
+    known = options.keys() <= {"threads", "tokens", "kernel"} and len(options) == query.count("&") + 1
     if not known or not _counts(threads, MOST_THREADS) or tokens not in ("on", "off"):
-        raise _unknown(f"minilm takes threads=N, 1 to {MOST_THREADS}, tokens=on or off, and nothing else")
-    return MiniLmEmbedder(int(threads) if "threads" in options else None, tokens=tokens == "on")
+        raise _unknown(
+            f"minilm takes threads=N, 1 to {MOST_THREADS}, tokens=on or off, kernel=NAME, and nothing else"
+        )
+    kernel = options.get("kernel")
+    if kernel is not None and kernel not in (kernels := memorywire_minilm.kernels()):
+        raise _unknown(f"kernel {kernel!r} cannot run here, only {', '.join(kernels)}")
+    return MiniLmEmbedder(
+        int(threads) if "threads" in options else None, tokens=tokens == "on", kernel=kernel
+    )
 
 
 def _counts(text: str, most: int) -> bool:
