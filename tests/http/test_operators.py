@@ -241,6 +241,26 @@ def test_a_token_of_an_agent_acts_as_an_agent_and_never_decides():
         assert {entry["actor"] for entry in entries} == {"agent:bot", "operator:ana"}
 
 
+def test_a_token_of_one_agent_lends_and_revokes_only_what_is_of_this_agent():
+    with serving(policy="open") as server:
+        one, other = (server.operator(name, role="agent", agents=[name]) for name in ("ops", "support"))
+        for client, agent in ((one, "ops"), (other, "support")):
+            client.remember(f"{agent} writes runbooks", agent, tags=["x"])
+        grant = {"agent_id": "ops", "borrower": "support", "tags": ["x"]}
+        assert other.post("/v0/share", grant).status == 403
+        given = one.post("/v0/share", grant).json
+        query = {"agent_id": "support", "query": "who in ops writes runbooks?", "min_relevance": "off"}
+        lenders = [hit.get("lender") for hit in other.post("/v0/recall", query).json["results"]]
+        assert sorted(map(str, lenders)) == ["None", "ops"]
+        assert other.get("/v0/shares", agent_id="support").json["items"][0]["share_id"] == given["share_id"]
+        assert other.get("/v0/shares", agent_id="ops").status == 403
+        for agent, status in (("ops", 403), ("support", 404)):
+            revocation = {"agent_id": agent, "share_id": given["share_id"]}
+            assert other.post("/v0/unshare", revocation).status == status
+        revoked = one.post("/v0/unshare", {"agent_id": "ops", "share_id": given["share_id"]}).json
+        assert revoked["status"] == "committed"
+
+
 def test_the_last_use_is_kept_and_no_token_is_anywhere(tmp_path: Path):
     with serving(f"sqlite://{tmp_path}/memory.db") as server:
         client = server.operator("hidden", tenants=["*"])
