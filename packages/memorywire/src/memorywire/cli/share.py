@@ -47,18 +47,15 @@ def shares_command(cli: CliContext) -> None:
 
 
 def _render_shared(answer: Answer) -> Iterator[str]:
-    verb = "would lend" if answer["pending_approval"] else "lends"
-    yield f"{verb} to {answer['borrower']}: {answer['share_id']}"
-    yield from _render_status(answer)
+    return _render(answer, "would lend" if answer["pending_approval"] else "lends")
 
 
 def _render_revoked(answer: Answer) -> Iterator[str]:
-    verb = "would revoke" if answer["pending_approval"] else "revoked"
-    yield f"{verb} the grant to {answer['borrower']}: {answer['share_id']}"
-    yield from _render_status(answer)
+    return _render(answer, "would revoke the grant" if answer["pending_approval"] else "revoked the grant")
 
 
-def _render_status(answer: Answer) -> Iterator[str]:
+def _render(answer: Answer, verb: str) -> Iterator[str]:
+    yield f"{verb} to {answer['borrower']}: {answer['share_id']}"
     if answer["pending_approval"]:
         yield "  once a person approves"
     elif answer["status"] == "duplicate":
