@@ -239,6 +239,32 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
     asyncio.run(story())
 
 
+def test_a_lender_whose_backend_is_away_costs_the_borrower_no_answer(tmp_path: Path) -> None:
+    folder, here = tmp_path / "there", f"sqlite://{tmp_path}/here.db"
+
+    async def lend() -> None:
+        folder.mkdir()
+        async with CliContext(here, Rules()) as cli:
+            lender, borrower = [await cli.tenant("default", agent) for agent in ("lender", "borrower")]
+            await borrower.remember("its own memory")
+            await cli.bind(lender, {"name": "far", "url": f"sqlite://{folder}/far.db", "tenancy": _PREFIX})
+            await lender.remember("a lent memory", tags=["x"])
+            await lender.share("borrower", tags=["x"])
+
+    async def ask() -> tuple[set[tuple[object, str | None]], list[tuple[str, ...]]]:
+        async with CliContext(here, Rules()) as cli:
+            borrower = await cli.tenant("default", "borrower")
+            found = await borrower.recall("memory", min_relevance="off")
+            block = await borrower.context("memory")
+            return {(hit.content, hit.lender) for hit in found}, [found.degraded, block.degraded]
+
+    asyncio.run(lend())
+    assert asyncio.run(ask()) == ({("its own memory", None), ("a lent memory", "lender")}, [(), ()])
+    folder.rename(tmp_path / "away")
+    folder.write_text("a file where the folder was")
+    assert asyncio.run(ask()) == ({("its own memory", None)}, [("share:lender",)] * 2)
+
+
 def test_a_process_that_never_reached_the_backend_falls_back_and_owes_the_write(tmp_path: Path) -> None:
     folder, here = tmp_path / "there", f"sqlite://{tmp_path}/here.db"
     definition = {"name": "far", "url": f"sqlite://{folder}/far.db", "tenancy": _PREFIX, "fallback": True}

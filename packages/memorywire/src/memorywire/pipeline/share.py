@@ -202,8 +202,8 @@ class Loan(Struct, frozen=True, kw_only=True):
         return [self.lower(record) for record in await drop_redacted(records, scope, self.context)]
 
 
-async def open_loans(scope: Scope, context: Context) -> list[Loan]:
-    """What other agents lend to the agent of the scope at this moment."""
+async def open_loans(scope: Scope, context: Context, failed: list[str]) -> list[Loan]:
+    """What other agents lend to the agent of the scope now; lenders that cannot be reached are `failed`."""
     governance = context.require_governance()
     ids: dict[str, list[str]] = {}
     for borrower, lender, id in await governance.rulebook.list_loans(scope.tenant):
@@ -212,8 +212,12 @@ async def open_loans(scope: Scope, context: Context) -> list[Loan]:
     policy, loans = await governance.rulebook.policy(scope.tenant), []
     for lender in sorted(ids):
         owner = Scope(agent=lender, tenant=scope.tenant)
-        there = await context.serving(owner)
-        grants = [read_grant(record) for record in await _read_grants(owner, ids[lender], there)]
+        try:
+            there = await context.serving(owner)
+            grants = [read_grant(record) for record in await _read_grants(owner, ids[lender], there)]
+        except StoreError:
+            failed.append(f"share:{lender}")
+            continue
         filters = tuple(_build_filter(grant) for grant in grants if grant.borrower == scope.agent)
         if filters:
             trust = trust_of(f"agent:{lender}", policy)
@@ -242,7 +246,7 @@ async def read_lent(agent: Scope, note: RecallNote, context: Context) -> dict[st
         filter=Compare(("id",), Operator.IN, list(lenders)),
     )
     records: dict[tuple[str, int], Record] = {}
-    for loan in await open_loans(agent, context):
+    for loan in await open_loans(agent, context, []):
         records |= {(one.id, one.version): one for one in await loan.find(where)}
     given: dict[str, Given] = {}
     for id, version, score in note.hits:
@@ -264,11 +268,15 @@ async def search_loan(loan: Loan, request: Recall, started: int) -> tuple[Search
     return result, query, asked
 
 
-async def find_near(request: Recall, context: Context) -> list[Record]:
+async def find_near(request: Recall, context: Context, failed: list[str]) -> list[Record]:
     """The lent memories near the query of a context, as the borrower may see them."""
     records: list[Record] = []
-    for loan in await open_loans(request.scope, context):
-        result, _, asked = await search_loan(loan, request, context.clock())
+    for loan in await open_loans(request.scope, context, failed):
+        try:
+            result, _, asked = await search_loan(loan, request, context.clock())
+        except StoreError:
+            failed.append(f"share:{loan.lender.agent}")
+            continue
         own = [one.record for one in result.candidates if loan.lender.covers(one.record.scope)]
         records += map(loan.lower, await drop_redacted(own, asked.scope, loan.context))
     return records
@@ -278,17 +286,17 @@ async def add_lent(
     own: Balanced, request: Recall, started: int, admitting: Admitting, context: Context
 ) -> Balanced:
     """The candidates with those that other agents lend, which are admitted as at the lender."""
-    balanced = own
-    for loan in await open_loans(request.scope, context):
+    balanced, failed = own, list[str]()
+    for loan in await open_loans(request.scope, context, failed):
         try:
             result, query, asked = await search_loan(loan, request, started)
             lent = await balance_sources(result, query, asked, loan.context, admitting)
         except StoreError:
-            failed = (*balanced.asked.degraded, f"share:{loan.lender.agent}")
-            balanced = replace(balanced, asked=replace(balanced.asked, degraded=failed))
-            continue
-        balanced = _join(balanced, await _lower(lent, loan, asked, context))
-    return balanced
+            failed.append(f"share:{loan.lender.agent}")
+        else:
+            balanced = _join(balanced, await _lower(lent, loan, asked, context))
+    asked_of = replace(balanced.asked, degraded=(*balanced.asked.degraded, *failed))
+    return replace(balanced, asked=asked_of)
 
 
 async def _lower(lent: Balanced, loan: Loan, asked: Recall, context: Context) -> Balanced:

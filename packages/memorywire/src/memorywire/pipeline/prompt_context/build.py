@@ -80,17 +80,18 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     hits, others, turns = [
         await drop_redacted(_keep_own(records, request.scope), request.scope, context) for records in several
     ]
+    failed: list[str] = []
     if await context.finds_loans(request.scope):
         from memorywire.pipeline.share import find_near  # few agents are lent anything
 
-        hits += await find_near(recall, context)
+        hits += await find_near(recall, context, failed)
     candidates = await _score(task, vector, hits, others, context)
     choices = choose_lines(task, candidates, turns)
     budget = _choose_budget(request, choices, task)
     places, text = render_lines([wording(one.record) for one in choices], budget)
     block = _build_block(request, context.mint(), [choices[place] for place in places], text, task)
     await _record(block, recall, [choices[place] for place in places], context)
-    return replace(block, left_out=len(choices) - len(places), degraded=result.degraded)
+    return replace(block, left_out=len(choices) - len(places), degraded=(*result.degraded, *failed))
 
 
 def build_where(scope: Scope, now: int) -> Where:

@@ -27,7 +27,7 @@ async def read_profile(request: ReadProfile, context: Context) -> Profile:
     if await context.finds_loans(request.scope):
         from memorywire.pipeline.share import open_loans  # few agents are lent anything
 
-        for loan in await open_loans(request.scope, context):
+        for loan in await open_loans(request.scope, context, []):
             records += await loan.find(where)
     for record in records:
         label = read_label(record)
