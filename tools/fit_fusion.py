@@ -77,9 +77,10 @@ def main() -> None:
     options = parser.parse_args()
     choices: dict[str, Weights] = {"as they are": {}}
     if options.chosen:
-        choices[" ".join(options.chosen)] = {
-            name: float(value) for name, value in (one.split("=") for one in options.chosen)
-        }
+        pairs = [one.partition("=") for one in options.chosen]
+        if unknown := [name for name, _, value in pairs if name not in NEAR or not value]:
+            parser.error(f"not a weight with a value: {', '.join(unknown)}; weights are {', '.join(NEAR)}")
+        choices[" ".join(options.chosen)] = {name: float(value) for name, _, value in pairs}
     dice = random.Random(options.seed)
     for number in range(options.samples):
         names = dice.sample(sorted(NEAR), dice.choice([2, 4, 6]))
