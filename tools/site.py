@@ -195,7 +195,7 @@ def plots_page() -> str:
                 curves[f"{row['measure']}, reference"].append((row["size"], row["other"]["p50"]))
         if curves:
             parts.append(f"## {file.name}\n\nReference: {figures['reference']}.")
-            parts.append(latencies("median milliseconds by number of memories", curves).strip())
+            parts.append(_plot(latencies("median milliseconds by number of memories", curves)))
     files = sorted((DOCS / "results").glob("adversarial-results.*.json"))
     runs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if runs:
@@ -205,8 +205,13 @@ def plots_page() -> str:
                 groups[f"{outcome['injected']} injected"][run["fusion"]] = outcome["recall_at_5"]
         parts.append("## adversarial-results.*.json\n\nRecall in five results while a store of several lies.")
         fusions = [run["fusion"] for run in runs]
-        parts.append(bars("recall@5 by number of poisoned memories", groups, fusions).strip())
+        parts.append(_plot(bars("recall@5 by number of poisoned memories", groups, fusions)))
     return "\n\n".join(parts) + "\n"
+
+
+def _plot(svg: str) -> str:
+    """Return a chart as part of a page, readable on dark pages too."""
+    return svg.strip().replace("<svg ", '<svg style="overflow: visible; background: white" ', 1)
 
 
 def configuration(pages: Path) -> str:

@@ -44,6 +44,12 @@ def test_every_page_has_one_place_in_the_menu(site: ModuleType, pages: Path) -> 
     assert sorted(menu) == sorted(written)
 
 
+def test_a_page_asks_no_other_host(site: ModuleType, pages: Path) -> None:
+    project = tomllib.loads(site.configuration(pages))["project"]
+    assert "repo_url" not in project  # each page would ask the forge for the number of stars
+    assert project["theme"]["font"] is False
+
+
 def test_every_exported_name_is_in_the_python_reference(site: ModuleType) -> None:
     text = "\n".join(text for _, text in site.api_pages())
     for name in set(memorywire.__all__) - {"__version__"}:
