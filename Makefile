@@ -100,7 +100,7 @@ openapi-clients: $(VENV)/.dev  ## generate clients from /openapi.json, check the
 
 typescript: $(VENV)/.dev  ## check and test the TypeScript client on a real server (needs npm)
 	@cd clients/typescript && npm install --no-audit --no-fund && npm run --silent generate -- --check \
-		&& npm run --silent check && npm test
+		&& npm run --silent check && npm test && npm run --silent test:frameworks
 	@$(PY) -m pytest tests/typescript
 
 arm: $(VENV)/.dev  ## run the embedder's kernels for ARM in QEMU (installs Debian's QEMU and a cross compiler)
