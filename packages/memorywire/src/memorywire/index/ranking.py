@@ -316,9 +316,9 @@ class _Ranking:
             candidates, matches, self._weigh_matches(candidates), strict=True
         ):
             if match is not None:
-                candidate.words = match
-                candidate.weight += evidence_of_words(match) * factor
-                candidate.own += evidence_of_words(match) * factor
+                candidate.words, evidence = match, evidence_of_words(match) * factor
+                candidate.weight += evidence
+                candidate.own += evidence
         return any(match is not None for match in matches)
 
     def _weigh_matches(self, candidates: Sequence[Candidate]) -> list[float]:

@@ -235,14 +235,13 @@ def _supersede_facts(
     if not passes.any():  # the usual case: no vectors are compared
         return weights
     passes &= multiply() >= ALIKE
-    older_ones: dict[int, list[int]] = {}
-    for newer, older in zip(*(axis.tolist() for axis in passes.nonzero()), strict=True):
-        older_ones.setdefault(newer, []).append(older)
     before, after = weights.tolist(), weights.tolist()
-    for newer in sorted(older_ones, key=moments.tolist().__getitem__):
+    for newer in sorted(passes.any(axis=1).nonzero()[0].tolist(), key=moments.tolist().__getitem__):
         # One that has passed another stands for it, with its evidence.
-        evidence = [after[older] for older in older_ones[newer] if before[newer] >= NEAR_TIE * after[older]]
-        after[newer] = max([after[newer], *(weight + TIE_MARGIN for weight in evidence)])
+        own, older = before[newer], passes[newer].nonzero()[0].tolist()
+        evidence = [weight for weight in map(after.__getitem__, older) if own >= NEAR_TIE * weight]
+        if evidence:
+            after[newer] = max(after[newer], max(evidence) + TIE_MARGIN)
     return np.array(after)
 
 
