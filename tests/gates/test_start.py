@@ -108,3 +108,11 @@ def test_a_search_loads_arrays_and_no_other_doors(
     assert started.modules >= ENGINE | MODEL | ARRAYS
     assert not (DOORS | GRAMMAR) & started.modules
     assert started.eager == []
+
+
+def test_the_list_of_commands_loads_no_engine(home: Path) -> None:
+    """It names the commands of every package, so each of their modules is loaded."""
+    started = Started(home, "--help")
+    assert "drift" not in started.answer  # a command of a group, whose module is loaded all the same
+    assert "memorywire_evals.commands.drift" in started.modules
+    assert not (ENGINE | ARRAYS | MODEL | GRAMMAR) & started.modules

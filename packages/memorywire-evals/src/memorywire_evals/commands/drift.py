@@ -1,6 +1,5 @@
 """`memorywire bench drift`: whether a long run of writes is at its end as it was at its start."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -52,6 +51,8 @@ def drift(folder: Path | None, markdown: Path | None, as_json: bool, **options: 
     size stays the same. Answers, repetitions and embedded texts are compared with the oracle's, latency and
     resident memory with the first third of the run. It fails if any of them drifts.
     """
+    import asyncio
+
     from memorywire.app.settings import data_home
     from memorywire_evals.bench.drift import Drift, run_drift
     from memorywire_evals.bench.report import describe
