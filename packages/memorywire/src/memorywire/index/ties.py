@@ -236,7 +236,7 @@ def _supersede_facts(
         return weights
     passes &= multiply() >= ALIKE
     before, after = weights.tolist(), weights.tolist()
-    for newer in sorted(passes.any(axis=1).nonzero()[0].tolist(), key=moments.tolist().__getitem__):
+    for newer in sorted(np.flatnonzero(passes.any(axis=1)).tolist(), key=moments.tolist().__getitem__):
         # One that has passed another stands for it, with its evidence.
         own, older = before[newer], passes[newer].nonzero()[0].tolist()
         evidence = [weight for weight in map(after.__getitem__, older) if own >= NEAR_TIE * weight]
