@@ -18,7 +18,11 @@ On top of the cosine are four logistic heads:
   tells facts that people need often from those they never need; one of the prompt tells tasks from trivia.
 - `constraint`: whether a memory is a rule, a need or a limit, from its vector alone.
 - `bears`: whether a constraint bears on the prompt, with a low-rank product of both vectors.
-- `related`: whether the prompt is a task for which memory could matter at all, from its vector alone.
+- `related`: whether the prompt is a task for which memory could matter at all, from its vector alone. A
+  second logistic, `task`, weighs it together with the score of the most useful memory.
+- `revised`: whether a newer memory tells the new state of an older one, from both alone: their cosine, the
+  share of common terms, whether the newer one tells of a change, and how much longer it is. Which memory
+  replaces an outdated one is not marked in the data: it is the newer one that fits best, found by turns.
 
 The heads are fitted on encodings of prompts that the encoder has not seen (four folds, by person).
 
@@ -47,6 +51,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import memorywire_minilm
 import pack_minilm
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.pipeline.prompt_context.score import measure_pair
+from memorywire.search.embed import MiniLmEmbedder
 from memorywire.search.text import terms
 from memorywire_minilm import layout
 from memorywire_minilm.model import WEIGHTS, load
@@ -405,6 +412,81 @@ def _fit_alone(vectors: torch.Tensor, truth: Iterable[bool]) -> Head:
     )
 
 
+def fit_task(
+    trainer: Trainer, people: Sequence[Person], encodings: Floats, heads: dict[str, Floats]
+) -> dict[str, Floats]:
+    """Whether a prompt is a task, from its own logit and the one of its most useful memory."""
+    rows, truth = [], []
+    for person in people:
+        pairs = trainer.pair([person])
+        prompts, memories = encodings[pairs.prompts], trainer.vectors[pairs.memories]
+        useful = memories @ heads["useful_memory"] + prompts @ heads["useful_prompt"] + heads["useful_bias"]
+        cosines = (prompts * memories).sum(1)
+        useful += np.column_stack([cosines, pairs.share]) @ heads["useful_weights"]
+        for prompt in person.prompts:
+            related = encodings[prompt.text] @ heads["related_memory"] + heads["related_bias"]
+            rows.append([related, useful[pairs.prompts == prompt.text].max()])
+            truth.append(prompt.is_related)
+    weights = fit_logistic(np.array(rows), np.array(truth, float))
+    return {"task_weights": np.float32(weights[:-1]), "task_bias": np.float32(weights[-1])}
+
+
+def fit_revised(path: Path) -> dict[str, Floats]:
+    """Whether a newer memory tells the new state of an older one."""
+    embedder = MiniLmEmbedder(1, tokens=False)
+    rows: list[list[float]] = []
+    ends: dict[int, list[int]] = {}  # the pairs of each outdated memory, whose newer one is not known
+    lives: list[int] = []
+    for line in path.read_text("utf-8").splitlines():
+        notes = json.loads(line)["memories"]
+        records = [
+            Record(
+                id=note["id"],
+                scope=Scope(tenant="t", agent="a"),
+                type=MemoryType.SEMANTIC,
+                content=note["text"],
+                created_at=place,
+                updated_at=place,
+            )
+            for place, note in enumerate(notes)
+        ]
+        found = [terms(note["text"]) for note in notes]
+        read = embedder.embed_here([note["text"] for note in notes])
+        vectors = np.frombuffer(b"".join(read), "<f4").reshape(len(notes), -1)
+        for older in range(len(notes)):
+            pairs = [
+                measure_pair(records[newer], vectors[older] @ vectors[newer], found[older], found[newer])
+                for newer in range(older + 1, len(notes))
+            ]
+            numbers = range(len(rows), len(rows) + len(pairs))
+            rows += pairs
+            if notes[older].get("outdated"):
+                ends[len(ends)] = [*numbers]
+            else:
+                lives += numbers
+    inputs = np.array(rows)
+    scores = inputs[:, 0] + inputs[:, 1]
+    for _ in range(4):
+        best = [
+            max(numbers, key=lambda number: float(scores[number])) for numbers in ends.values() if numbers
+        ]
+        truth = np.r_[np.zeros(len(lives)), np.ones(len(best))]
+        weights = fit_logistic(inputs[lives + best], truth)
+        scores = np.c_[inputs, np.ones(len(inputs))] @ weights
+    return {"revised_weights": np.float32(weights[:-1]), "revised_bias": np.float32(weights[-1])}
+
+
+def fit_logistic(inputs: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights and the bias, the last, of a logistic regression; by Newton's method."""
+    inputs = np.c_[inputs, np.ones(len(inputs))]
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(15):
+        chance = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
+        curve = (inputs * (chance * (1 - chance))[:, None]).T @ inputs + np.eye(len(weights))
+        weights = weights - np.linalg.solve(curve, inputs.T @ (chance - truth) + weights)
+    return weights
+
+
 def write_encoder(encoder: Encoder, path: Path) -> None:
     """The trained layers in 8 bits, as they lie in the weights file."""
     arrays: dict[str, NDArray[Any]] = {}
@@ -463,6 +545,7 @@ def main(path: str = str(PEOPLE)) -> None:
     report(trainer, people, encodings)
     heads = fit_heads(trainer, people, encodings)
     arrays = {key: array for name, head in heads.items() for key, array in head.export(name).items()}
+    arrays |= fit_task(trainer, people, encodings, arrays) | fit_revised(Path(path))
     np.savez(HEADS, **arrays)
     write_encoder(trainer.train(people), ENCODER)
     print(f"{len(people)} people, {memorywire_minilm.MODEL} {memorywire_minilm.REVISION}: {ENCODER}, {HEADS}")

@@ -7,6 +7,7 @@ from memorywire.model.record import Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat, EndpointExtractor, dialect
 from memorywire.pipeline.extract.registry import BuiltIn
+from memorywire.search.embed import MiniLmEmbedder
 from memorywire_consolidate.session import read_session, session_rules
 from tests.dreaming.scope import SCOPE, contents, memories, remember_next, run_story
 from tests.engine.stage import HandClock
@@ -24,11 +25,11 @@ def log(lines: Sequence[object]) -> bytes:
 
 def test_a_log_read_twice_gives_the_rules_of_the_next_session_once() -> None:
     async def story(context: Context, clock: HandClock) -> None:
-        read = await read_session(log(SAID), "monday", SCOPE, context, BuiltIn())
+        read = await read_session(log(SAID), "monday", SCOPE, context, BuiltIn(MiniLmEmbedder(1)))
         assert (len(read.kept), read.known) == (3, 0)
         kept = [receipt.id for receipt in read.kept]
         assert read.document() == {"kept": kept, "proposed": [], "known": 0}
-        again = await read_session(log(SAID), "monday", SCOPE, context, BuiltIn())
+        again = await read_session(log(SAID), "monday", SCOPE, context, BuiltIn(MiniLmEmbedder(1)))
         assert (len(again.kept), again.known) == (0, 3)
         await remember_next(
             context, clock, "The staging key is in the vault", tags=("pinned",), source="user"

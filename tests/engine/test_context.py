@@ -129,6 +129,30 @@ def test_only_the_newest_state_of_a_slot_is_in_the_block() -> None:
     assert contents(play(story)) == ["The user lives in Lisbon."]
 
 
+@pytest.mark.parametrize(("source", "expected"), [("user", False), ("web", True)])
+def test_an_older_state_in_other_words_has_no_line(source: str, expected: bool) -> None:
+    older = "The lesson with Marta is on Tuesdays at five."
+
+    async def story(memory: Memory) -> ContextBlock:
+        await memory.remember(older, occurred_at=1_000)
+        newer = "The lesson with Marta has moved to Thursdays at six since March."
+        await memory.remember(
+            newer, occurred_at=2_000, source=source, trust="untrusted" if expected else None
+        )
+        return await memory.context("When do I have to leave for the lesson with Marta?")
+
+    assert (older in contents(play(story))) is expected
+
+
+def test_a_newer_constraint_hides_no_older_one() -> None:
+    async def story(memory: Memory) -> ContextBlock:
+        await memory.remember("The user is allergic to peanuts.", occurred_at=1_000)
+        await memory.remember("The user is now also allergic to walnuts and cashews.", occurred_at=2_000)
+        return await memory.context("Which snacks can I eat?")
+
+    assert "The user is allergic to peanuts." in contents(play(story))
+
+
 def test_a_pinned_memory_is_in_every_block_and_the_oldest_claims_first() -> None:
     async def story(memory: Memory) -> None:
         first = await memory.remember("The gate code is 4711.", pinned=True)

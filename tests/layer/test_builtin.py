@@ -4,13 +4,15 @@ import asyncio
 
 import pytest
 
+from memorywire.facts.reader import read_turn
 from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Scope
 from memorywire.pipeline.extract.registry import BuiltIn
+from memorywire.search.embed import MiniLmEmbedder
 
 
 def _read(*turns: Turn) -> list[str]:
-    found = asyncio.run(BuiltIn().extract(Conversation(turns=turns), Scope(agent="a")))
+    found = asyncio.run(BuiltIn(MiniLmEmbedder(1)).extract(Conversation(turns=turns), Scope(agent="a")))
     return [fact.text for fact in found]
 
 
@@ -64,3 +66,18 @@ def test_a_name_that_is_known_is_used_and_repetitions_are_one() -> None:
 def test_a_long_and_nasty_text_is_read_in_no_time() -> None:
     nasty = "I like " + "a and I " * 20_000 + "my " * 20_000
     assert len(_read(Turn(role="user", content=nasty))) <= 2
+
+
+def test_a_jest_without_a_word_that_shows_it_gives_no_fact() -> None:
+    said = ["My blender has commitment issues.", "I have a spare tyre in the garage."]
+    turns = [Turn(role="user", content=text) for text in said]
+    assert _read(*turns) == ["The user has a spare tyre in the garage."]
+
+
+def test_a_constraint_and_a_name_are_facts_even_where_everything_is_taken_for_a_jest() -> None:
+    said = "I'm allergic to penicillin. My name is Ana Lopez. I have a spare tyre in the garage."
+    statements = read_turn(said, is_jest=lambda sentence: True)
+    assert [one.text for one in statements] == [
+        "The user is allergic to penicillin.",
+        "The user's name is Ana Lopez.",
+    ]

@@ -48,7 +48,7 @@ def test_a_file_may_name_it_too_and_a_number_must_be_one(tmp_path: Path) -> None
     ],
 )
 def test_an_extractor_is_chosen_by_its_name(named: str, kind: type) -> None:
-    assert isinstance(open_extractor(named, _STORE), kind)
+    assert isinstance(open_extractor(named, _STORE, Quick()), kind)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_an_extractor_is_chosen_by_its_name(named: str, kind: type) -> None:
 )
 def test_what_names_no_extractor_is_refused(named: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        open_extractor(named, _STORE)
+        open_extractor(named, _STORE, Quick())
     assert caught.value.field == "extractor"
 
 
 def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        open_extractor("openai+https://host/v1?model=m", _STORE, api_key="bad\nkey")
+        open_extractor("openai+https://host/v1?model=m", _STORE, Quick(), api_key="bad\nkey")
     assert "bad" not in caught.value.detail

@@ -289,7 +289,7 @@ async def _add_governance(
 
 
 def _open_reader(reading: Reading, context: Context, journal: Journal | None) -> Reader:
-    extractor = open_extractor(reading.extractor, context.store, api_key=reading.key)
+    extractor = open_extractor(reading.extractor, context.store, context.embedder, api_key=reading.key)
     return Reader(context, journal, extractor, Allowance(context.clock, a_day=reading.calls_a_day))
 
 

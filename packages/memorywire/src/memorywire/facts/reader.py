@@ -1,7 +1,7 @@
 """Reads texts for facts: the label of a memory, and the statements in a turn of a conversation."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -52,10 +52,17 @@ class Statement(NamedTuple):
     label: Label | None = None
 
 
-def read_turn(content: str, *, speaker: str | None = None, at: int | None = None) -> list[Statement]:
+def read_turn(
+    content: str,
+    *,
+    speaker: str | None = None,
+    at: int | None = None,
+    is_jest: Callable[[str], bool] = lambda _: False,
+) -> list[Statement]:
     """The facts in what a person said, in the third person, and what they take back.
 
-    `speaker` is the name of the person, if it is known.
+    `speaker` is the name of the person, if it is known. A sentence that `is_jest` gives no fact, except for
+    constraints, names and the like: to miss an allergy does more harm than to believe in one.
     """
     if is_staged(content):
         return []
@@ -75,10 +82,23 @@ def read_turn(content: str, *, speaker: str | None = None, at: int | None = None
         if has_quotation(sentence) or _CITES.match(sentence):
             continue
         start = len(statements)
-        statements += _read_sentence(sentence, previous, user, at, last)
-        statements += _read_mentions(sentence, user, statements)
+        read = [*_read_sentence(sentence, previous, user, at, last)]
+        read += _read_mentions(sentence, user, statements + read)
+        if any(map(_can_be_jest, read)) and is_jest(sentence):
+            read = [one for one in read if not _can_be_jest(one)]
+        statements += read
         previous, last = f"{previous} {sentence}".strip(), find_mention(sentence) or last
     return list({(one.act, one.text): one for one in statements}.values())
+
+
+def _can_be_jest(statement: Statement) -> bool:
+    """Whether people say such things in jest: no constraint, and no name, birthday or address."""
+    if statement.act is not Act.ASSERT or statement.label is None:
+        return statement.act is Act.ASSERT
+    return statement.label.kind is not Kind.CONSTRAINT and statement.label.slot not in _PERSONAL
+
+
+_PERSONAL = frozenset("name birthday age birthplace phone email address".split())
 
 
 _CITES = re.compile(

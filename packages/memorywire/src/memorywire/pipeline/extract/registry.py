@@ -1,12 +1,16 @@
 """Chooses an extractor, or a model, by its name or URL."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.record import Scope
+from memorywire.pipeline.extract import jests
+from memorywire.search.embed import Embedder, find_minilm
 from memorywire.stores.contract import Ingester, Store, SupportsReplicas
 
 if TYPE_CHECKING:
@@ -23,15 +27,20 @@ class BuiltIn:
     name = "builtin"
     local = True
 
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
         from memorywire.facts.reader import Act, read_turn  # its grammar is loaded when it is first needed
 
+        is_jest = partial(jests.is_jest, reader=find_minilm(self._embedder))
         facts: list[Fact] = []
         known: set[str] = set()
         for place, turn in enumerate(conversation.turns):
             if turn.role.casefold() not in _PEOPLE:
                 continue
-            for statement in read_turn(turn.content, speaker=turn.name, at=turn.at):
+            read = partial(read_turn, turn.content, speaker=turn.name, at=turn.at, is_jest=is_jest)
+            for statement in await asyncio.to_thread(read):
                 is_end = statement.act is Act.RETRACT
                 if is_end:
                     known.clear()  # what was taken back can be stated again
@@ -84,7 +93,9 @@ _ENDPOINTS = 'use "off", "openai+https://HOST/v1?model=NAME" or "anthropic+https
 _FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
 
 
-def open_extractor(name: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
+def open_extractor(
+    name: str, store: Store, embedder: Embedder, *, api_key: str | None = None
+) -> Extractor | None:
     """The extractor of that name; None when it is `off`. The model is not called yet.
 
     `auto` is a store that reads conversations itself, else the built-in rules.
@@ -93,9 +104,9 @@ def open_extractor(name: str, store: Store, *, api_key: str | None = None) -> Ex
         return None
     if name == DEFAULT_EXTRACTOR:
         reader = _ingesting(store)
-        return BuiltIn() if reader is None else StoreExtractor(reader)
+        return BuiltIn(embedder) if reader is None else StoreExtractor(reader)
     if name == BUILT_IN:
-        return BuiltIn()
+        return BuiltIn(embedder)
     # Imported here, so that only users of an endpoint pay for the HTTP client.
     from memorywire.pipeline.extract.chat import EndpointExtractor
 

@@ -13,13 +13,18 @@ from msgspec.structs import replace
 from memorywire.facts import is_pinned, read_label
 from memorywire.model.answers import ContextBlock, ContextLine, Hit, Section, Verdict
 from memorywire.model.capabilities import Feature
-from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Scored, Where, owned_by
-from memorywire.model.record import Record, Scope, Trust
+from memorywire.model.query import STANDING, And, Compare, Filter, Not, Operator, Or, Where, owned_by
+from memorywire.model.record import Record, Scope
 from memorywire.model.requests import BuildContext, Owners, Recall
 from memorywire.pipeline.candidates import SearchResult, begin_embedding, search_stores
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.prompt_context.choose import LIKELY, Candidate, Choice, build_candidate, choose_lines
-from memorywire.pipeline.prompt_context.score import find_reader, find_vectors, is_related, score_memories
+from memorywire.pipeline.prompt_context.choose import Candidate, Choice, build_candidate, choose_lines
+from memorywire.pipeline.prompt_context.score import (
+    find_revised,
+    find_vectors,
+    is_related,
+    score_memories,
+)
 from memorywire.pipeline.prompt_context.task import Task, read_task
 from memorywire.pipeline.recall import (
     build_query,
@@ -29,6 +34,7 @@ from memorywire.pipeline.recall import (
     redact_query,
 )
 from memorywire.pipeline.redact import drop_redacted
+from memorywire.search.embed import find_minilm
 from memorywire.search.render import render_lines
 from memorywire.search.text import terms
 from memorywire.search.token_budget import cost, wording
@@ -42,9 +48,6 @@ MOST_STANDING = 100
 
 UNRELATED = 40
 """The tokens of a block when no memory is likely to help with the prompt."""
-
-REVISED = 0.5
-"""The chance from which a newer memory is taken for the new value of an older one, which then has no line."""
 
 _LAYER_KIND = ("metadata", "layer", "kind")
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
@@ -70,13 +73,12 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     await asyncio.sleep(0)  # it begins on a thread of the store; a short search runs on this one
     try:
         result, vector = await _search(task, recall, where, context)
-        task = replace(task, is_related=is_related(vector))
     finally:
         standing = await reading
     if task.is_about_person:
         standing += await _find(where, _LABELLED, context)
     recent = await _find_recent(request, where, context) if request.recent else []
-    several = (_drop_revised(result.candidates), standing, recent)
+    several = ([hit.record for hit in result.candidates], standing, recent)
     hits, others, turns = [
         await drop_redacted(_keep_own(records, request.scope), request.scope, context) for records in several
     ]
@@ -85,7 +87,7 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
         from memorywire.pipeline.share import find_near  # few agents are lent anything
 
         hits += await find_near(recall, context, failed)
-    candidates = await _score(task, vector, hits, others, context)
+    task, candidates = await _score(task, vector, hits, others, context)
     choices = choose_lines(task, candidates, turns)
     budget = _choose_budget(request, choices, task)
     places, text = render_lines([wording(one.record) for one in choices], budget)
@@ -110,7 +112,7 @@ async def _search(task: Task, recall: Recall, where: Where, context: Context) ->
     The reader of tasks serves the search as well if the store has vectors of its space. If not, the store is
     searched with a vector of its own embedder.
     """
-    reader = find_reader(context)
+    reader = find_minilm(context.embedder)
     is_own = reader is context.embedder
     embedding = begin_embedding(recall, context, reader.tasks if is_own else None)
     query = replace(build_query(recall, where.alive_at), where=where)
@@ -142,28 +144,23 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
     return turns[::-1]
 
 
-def _drop_revised(hits: Sequence[Scored]) -> list[Record]:
-    """The memories without one that a newer fact revises; an untrusted source and a turn revise nothing."""
-    newer = [hit.record for hit in hits if "newest" in hit.signals]
-    if any(one.trust is Trust.UNTRUSTED or one.speaker is not None for one in newer):
-        return [hit.record for hit in hits]
-    return [hit.record for hit in hits if hit.signals.get("revised", 0.0) < REVISED]
-
-
 async def _score(
     task: Task, vector: bytes, hits: Sequence[Record], others: Sequence[Record], context: Context
-) -> list[Candidate]:
-    """Every memory once, with its scores; what the search did not find shares no words with the prompt."""
+) -> tuple[Task, list[Candidate]]:
+    """Every memory once, with its scores; what the search did not find shares no words with the prompt.
+
+    The scores also tell whether the prompt is a task at all.
+    """
     records = list({record.id: record for record in (*hits, *others)}.values())
     vectors = await find_vectors(records, context)
-    near, words = {record.id for record in hits}, max(1, len(task.words))
-    shares = [
-        len(task.words.intersection(terms(record.words))) / words if record.id in near else 0.0
-        for record in records
-    ]
-    return [
-        build_candidate(record, read_label(record), score)
-        for record, score in zip(records, score_memories(vector, vectors, shares), strict=True)
+    near = {record.id for record in hits}
+    found = [terms(record.words) for record in records[: len(near)]]  # the hits come first
+    shares = [len(task.words & words.keys()) / max(1, len(task.words)) for words in found]
+    scores = score_memories(vector, vectors, shares + [0.0] * (len(records) - len(near)))
+    revised = find_revised(records[: len(near)], vectors[: len(near)], found)
+    return replace(task, is_related=is_related(vector, scores)), [
+        build_candidate(record, read_label(record), score, is_revised=record.id in revised)
+        for record, score in zip(records, scores, strict=True)
     ]
 
 
@@ -174,10 +171,9 @@ def _keep_own(records: Sequence[Record], scope: Scope) -> list[Record]:
 
 
 def _choose_budget(request: BuildContext, choices: Sequence[Choice], task: Task) -> int:
-    """All of it, unless memory has nothing to do with the prompt and nothing was asked for by name."""
+    """All of it, unless memory has probably nothing to do with the prompt, and no line was asked for."""
     is_asked_for = any(
-        one.section in (Section.PROFILE, Section.RECENT) or is_pinned(one.record) or one.score >= LIKELY
-        for one in choices
+        one.section in (Section.PROFILE, Section.RECENT) or is_pinned(one.record) for one in choices
     )
     return request.budget if is_asked_for or task.is_related else min(request.budget, UNRELATED)
 

@@ -28,11 +28,14 @@ CERTAIN = 0.3
 LIKELY = 0.4
 """The score of a memory that has a line in any case."""
 
-MOST = 3
+MOST = 2
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
 BEARS, BEARS_ANYWAY = 0.03, 0.25
 """The score from which a constraint has a line. A missing one does harm, a needless one costs some tokens."""
+
+WORDED = 0.5
+"""The least chance to be a constraint for a memory whose words say that it is one."""
 
 SURELY_BEARS = 0.3
 """The score from which a constraint is said to bear on the prompt; below, it may bear."""
@@ -80,6 +83,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     score: float
     bearing: float
     always: float
+    is_revised: bool = False  # a newer memory probably tells its new state
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -104,11 +108,14 @@ def _build_choice(one: Candidate, section: Section, reason: str, *, is_bound: bo
     )
 
 
-def build_candidate(record: Record, label: Label | None, score: Score) -> Candidate:
+def build_candidate(
+    record: Record, label: Label | None, score: Score, *, is_revised: bool = False
+) -> Candidate:
     """The memory as a candidate for a line.
 
     A label that was given, or that names the slot of a constraint, decides whether the memory is one; else
-    its vector does. What an untrusted source says never constrains, and no turn of a conversation does.
+    its vector does, unless its words say so. What an untrusted source says never constrains, and no turn of
+    a conversation does.
     """
     if record.trust is Trust.UNTRUSTED or record.speaker is not None:
         constraint = 0.0
@@ -117,19 +124,21 @@ def build_candidate(record: Record, label: Label | None, score: Score) -> Candid
     elif label is not None and (label.given or (label.kind is Kind.CONSTRAINT and label.slot is not None)):
         constraint = float(label.kind is Kind.CONSTRAINT)
     else:
-        constraint = score.constraint
+        is_worded = label is not None and label.kind is Kind.CONSTRAINT
+        constraint = max(score.constraint, WORDED if is_worded else 0.0)
     return Candidate(
         record=record,
         label=label,
         score=score.useful,
         bearing=constraint * score.bears,
         always=score.always,
+        is_revised=is_revised,
     )
 
 
 def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[Record]) -> list[Choice]:
     """The lines in the order in which they claim the budget: each memory once."""
-    live = drop_retracted(keep_newest(candidates))
+    live = [one for one in drop_retracted(keep_newest(candidates)) if not _is_past(one)]
     lines = _choose_pinned(live)
     lines += _choose_constraints(task, _without(live, lines))
     lines += _choose_profile(task, _without(live, lines))
@@ -149,6 +158,12 @@ def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[R
         for turn in recent
         if turn.id not in chosen
     ]
+
+
+def _is_past(one: Candidate) -> bool:
+    """Whether it is probably an older state; no guess drops what is pinned or worded as a constraint."""
+    is_constraint = one.label is not None and one.label.kind is Kind.CONSTRAINT
+    return one.is_revised and not is_constraint and not is_pinned(one.record)
 
 
 def _without(candidates: Sequence[Candidate], lines: Sequence[Choice]) -> list[Candidate]:

@@ -7,19 +7,35 @@ They are for vectors of MiniLM. A memory that was embedded by another model is e
 """
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from memorywire.model.record import Record
+from memorywire.model.record import Record, Trust
 from memorywire.pipeline.context import Context
-from memorywire.search.embed import SPACE, MiniLmEmbedder
+from memorywire.search.embed import SPACE, find_minilm
+from memorywire.search.text import CHANGED, read_hidden_terms
 from memorywire.stores.contract import SupportsChangeLog
 
-RELATED = 0.5
-"""The logit from which a prompt counts as a task, chosen on the development part: higher loses help there."""
+TRIVIA, RELATED = -0.3, 0.5
+"""The logits from which a prompt counts as a task, by its vector alone and together with the most useful
+memory; chosen on the development part."""
+
+REVISED = -0.5
+"""The logit from which a newer memory counts as the new state of an older one."""
+
+ALIKE = 0.45
+"""The cosine that such memories have at least; those below it are not compared."""
+
+LEAST = 1e-6
+"""The least chance that a logit is taken of."""
+
+Words: TypeAlias = Mapping[str, int]
+"""The index terms of a memory."""
 
 _HEADS = Path(__file__).with_name("heads.npz")
 
@@ -48,6 +64,8 @@ class _Heads:
             arrays = {name: file[name] for name in file.files}
         self.related = arrays["related_memory"]
         self.related_bias = float(arrays["related_bias"])
+        self.task, self.task_bias = arrays["task_weights"], float(arrays["task_bias"])
+        self.revised, self.revised_bias = arrays["revised_weights"], float(arrays["revised_bias"])
         rows = [arrays[f"{name}_memory"] for name in _COLUMNS]
         self.memory = np.vstack([*rows, arrays["bears_right"]]).T.copy()
         self.left = arrays["bears_left"]
@@ -59,15 +77,21 @@ class _Heads:
 _load_heads = cache(_Heads)
 
 
-def is_related(vector: bytes) -> bool:
-    """Whether the prompt is a task for which memory could matter; trivia and arithmetic are not.
+def is_related(vector: bytes, scores: Sequence[Score]) -> bool:
+    """Whether the prompt is a task for which memory matters; trivia and arithmetic are not.
 
-    A prompt that the encoder cannot read, such as one in another script, may be one.
+    Where some memory is useful, a prompt that looks less like a task is one. A prompt that the encoder cannot
+    read, such as one in another script, may be one.
     """
     import numpy as np
 
     heads, prompt = _load_heads(), np.frombuffer(vector, "<f4")
-    return bool(prompt @ heads.related + heads.related_bias > RELATED or not prompt.any())
+    if not prompt.any():
+        return True
+    alone = float(prompt @ heads.related + heads.related_bias)
+    best = min(max((one.useful for one in scores), default=0.0), 1 - LEAST)
+    together = heads.task @ (alone, math.log((best + LEAST) / (1 - best))) + heads.task_bias
+    return bool(alone > TRIVIA and together > RELATED)
 
 
 def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[float]) -> list[Score]:
@@ -94,6 +118,42 @@ def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[flo
     return [Score(*row) for row in (1 / (1 + np.exp(-logits))).tolist()]
 
 
+def find_revised(records: Sequence[Record], vectors: Sequence[bytes], words: Sequence[Words]) -> set[str]:
+    """The ids of memories of which a newer one of them probably tells the new state.
+
+    What an untrusted source says revises nothing, nor does a turn of a conversation.
+    """
+    import numpy as np
+
+    if not records:
+        return set()
+    heads = _load_heads()
+    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(records), -1)
+    pairs = zip(*(axis.tolist() for axis in np.nonzero(rows @ rows.T > ALIKE)), strict=True)
+    return {
+        records[older].id
+        for older, newer in pairs
+        if records[newer].moment > records[older].moment
+        and records[newer].scope == records[older].scope
+        and records[newer].trust is not Trust.UNTRUSTED
+        and records[newer].speaker is None
+        and heads.revised
+        @ measure_pair(records[newer], rows[older] @ rows[newer], words[older], words[newer])
+        + heads.revised_bias
+        > REVISED
+    }
+
+
+def measure_pair(newer: Record, cosine: float, words: Words, newer_words: Words) -> list[float]:
+    """What tells whether the newer memory is the new state of an older one, whose words come first."""
+    return [
+        float(cosine),
+        len(words.keys() & newer_words.keys()) / max(1, min(len(words), len(newer_words))),
+        float(CHANGED in read_hidden_terms(newer)),
+        math.log((len(newer_words) + 1) / (len(words) + 1)),
+    ]
+
+
 async def find_vectors(records: Sequence[Record], context: Context) -> list[bytes]:
     """The vectors of the memories in the space of the heads: as they are stored, or made here."""
     if not records:
@@ -103,16 +163,5 @@ async def find_vectors(records: Sequence[Record], context: Context) -> list[byte
         versions = [(record.id, record.version) for record in records]
         stored = await context.store.vectors(records[0].scope.tenant, versions)
     missing = [record.meaning for record, own in zip(records, stored, strict=True) if own is None]
-    made = iter(await asyncio.to_thread(find_reader(context).embed_here, missing) if missing else ())
+    made = iter(await asyncio.to_thread(find_minilm(context.embedder).embed_here, missing) if missing else ())
     return [next(made) if own is None else own for own in stored]
-
-
-def find_reader(context: Context) -> MiniLmEmbedder:
-    """The embedder of the heads: the one in use, or another beside it."""
-    embedder = context.embedder
-    return embedder if isinstance(embedder, MiniLmEmbedder) else _open_reader()
-
-
-@cache
-def _open_reader() -> MiniLmEmbedder:
-    return MiniLmEmbedder()

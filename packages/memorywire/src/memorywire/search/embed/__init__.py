@@ -6,7 +6,8 @@ from memorywire.search.embed.embedder import (
     Embedder,
     EmbedsHere,
     MiniLmEmbedder,
+    find_minilm,
     open_embedder,
 )
 
-__all__ = ["SPACE", "BeginsHere", "Embedder", "EmbedsHere", "MiniLmEmbedder", "open_embedder"]
+__all__ = ["SPACE", "BeginsHere", "Embedder", "EmbedsHere", "MiniLmEmbedder", "find_minilm", "open_embedder"]

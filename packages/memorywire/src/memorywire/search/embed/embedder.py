@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import Protocol, runtime_checkable
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -103,6 +103,16 @@ class MiniLmEmbedder:
         thread_pool, self._pool, self._model = self._pool, None, None
         if thread_pool is not None:
             await asyncio.to_thread(thread_pool.dismiss)
+
+
+def find_minilm(embedder: "Embedder") -> MiniLmEmbedder:
+    """The embedder itself if it is MiniLM, for whose vectors the trained heads are; else one beside it."""
+    return embedder if isinstance(embedder, MiniLmEmbedder) else _open_beside()
+
+
+@cache
+def _open_beside() -> MiniLmEmbedder:
+    return MiniLmEmbedder()
 
 
 def _open_model(
