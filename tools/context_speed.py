@@ -3,7 +3,8 @@
     python tools/context_speed.py [MEMORIES] [ROUNDS]
 
 One person has 200 facts, and turns of sessions up to the number of memories, in one SQLite file. Both calls
-ask the same prompts, in turn, so that a busy machine slows both alike.
+ask the same prompts, in turn. What is timed is the processor time of all threads, so that a busy machine
+changes little.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 from memorywire import Memory
 from memorywire_evals.assistant import data
@@ -43,12 +44,12 @@ async def measure(count: int, rounds: int) -> None:
                 await memory.remember_many(items[start : start + 1000])
             times: dict[str, list[float]] = {"recall": [], "context": []}
             for prompt in prompts[: rounds + 20]:
-                start_at = perf_counter()
+                start_at = process_time()
                 await memory.recall(prompt, user_id=USER)
-                middle = perf_counter()
+                middle = process_time()
                 await memory.context(prompt, user_id=USER)
                 times["recall"].append(middle - start_at)
-                times["context"].append(perf_counter() - middle)
+                times["context"].append(process_time() - middle)
     recall, context = (statistics.median(times[name][20:]) * 1000 for name in ("recall", "context"))
     print(
         f"{count:,} memories: recall {recall:.2f} ms, context {context:.2f} ms, ratio {context / recall:.2f}"

@@ -28,7 +28,7 @@ CERTAIN = 0.3
 LIKELY = 0.4
 """The score of a memory that has a line in any case."""
 
-MOST = 2
+MOST = 3
 """At most so many memories are chosen by their score: what comes after them seldom helps."""
 
 BEARS, BEARS_ANYWAY = 0.03, 0.25
