@@ -2,8 +2,9 @@
 
 `PYTHONPATH=. python tools/console_speed.py --memories 100000 --proposals 1000` fills a store in a temporary
 folder, or takes the one that `--folder` holds already, asks for every page many times and prints the median
-and the 95th percentile of what the server itself measured, and what the processor worked, the asking
-included. Ends with 1 if a page is slower than it may be. `/activity/verify` is no page
+and the 95th percentile of what the server itself measured, and the same of what the processor worked, the
+asking included. Ends with 1 if a page is slower than it may be, by the clock, or with `--by processor` by the
+work of the processor, which other programs on the machine change less. `/activity/verify` is no page
 but an act, which reads every entry of the ledger and computes its proof anew: it is shown, and may take long.
 """
 
@@ -29,6 +30,10 @@ from tests.console.world import World
 
 AGENTS = 20
 MOST_MS = 100.0
+MOST_TYPING_MS = 60.0
+TYPING = ("/memories?agent={agent}&q=script", "/find?find=a")
+"""Addresses that are asked for while somebody types."""
+
 ACTS = ("/activity/verify",)
 """Addresses that do what somebody pressed a button for, however much there is; no page waits for them."""
 TYPES = ("semantic", "episodic", "emotional")
@@ -41,6 +46,7 @@ def main() -> int:
     parser.add_argument("--proposals", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--by", choices=("clock", "processor"), default="clock")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = options.folder or Path(folder)
@@ -49,12 +55,16 @@ def main() -> int:
         if not (place / "memory.db").exists():
             asyncio.run(_fill(url, options.memories, options.proposals))
         with staged(url) as stage:
-            return _measure(_world(stage), options.rounds)
+            return _measure(_world(stage), options.rounds, options.by)
 
 
 async def _fill(url: str, memories: int, proposals: int) -> None:
     container = await open_container(
-        stores=[url], embedder=MadeUp(), embedder_key=None, clock=system_clock, governance=Governance()
+        stores=[url],
+        embedder=MadeUp(),
+        embedder_key=None,
+        clock=system_clock,
+        governance=Governance(policy="open"),
     )
     source = facts()
     for start in range(0, memories, CHUNK):
@@ -93,32 +103,40 @@ def _world(stage: Stage) -> World:
     return World(stage, [names])
 
 
-def _measure(world: World, rounds: int) -> int:
+def _measure(world: World, rounds: int, by: str) -> int:
     client, lines = world.stage.server.client, world.stage.server.lines
     slow = []
-    print("| page | median ms | p95 ms | processor ms | KB |\n|---|---:|---:|---:|---:|")
+    print("| page | median ms | p95 ms | processor median ms | processor p95 ms | KB |")
+    print("|---|---:|---:|---:|---:|---:|")
     for page in PAGES:
-        if "{user}" in page or "{run}" in page:
-            continue  # this store has no people and no run
+        if any(name in page for name in ("{user}", "{run}", "{webhook}")):
+            continue  # this store has none of them
         [address] = world.addresses(page)
         path = address.removeprefix(client.url)
         reply = client.send("GET", path)
         assert reply.status == 200, (path, reply.status, reply.body[:300])
         lines.clear()
-        began = time.process_time()
+        worked = []
         for _ in range(rounds):
+            began = time.process_time()
             client.send("GET", path)
-        worked = (time.process_time() - began) * 1000 / rounds
+            worked.append((time.process_time() - began) * 1000)
         times = [json.loads(line)["ms"] for line in lines]
-        p95 = statistics.quantiles(times, n=20)[18]
-        size = len(reply.body) / 1000
-        figures = f"{statistics.median(times):.1f} | {p95:.1f} | {worked:.1f} | {size:.0f}"
-        print(f"| `{page}`{' (an act)' if page in ACTS else ''} | {figures} |", flush=True)
-        if p95 >= MOST_MS and page not in ACTS:
+        columns = [one for each in (times, worked) for one in (statistics.median(each), _find_p95(each))]
+        figures = " | ".join(f"{one:.1f}" for one in columns)
+        print(f"| `{page}`{' (an act)' if page in ACTS else ''} | {figures} | {len(reply.body) / 1000:.0f} |")
+        sys.stdout.flush()
+        most = MOST_TYPING_MS if page in TYPING else MOST_MS
+        if _find_p95(times if by == "clock" else worked) >= most and page not in ACTS:
             slow.append(page)
     if slow:
-        print(f"slower than {MOST_MS:g} ms: {', '.join(slow)}", file=sys.stderr)
+        limits = f"{MOST_MS:g} ms, or {MOST_TYPING_MS:g} ms while somebody types"
+        print(f"slower than {limits}: {', '.join(slow)}", file=sys.stderr)
     return bool(slow)
+
+
+def _find_p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[18]
 
 
 if __name__ == "__main__":

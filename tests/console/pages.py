@@ -5,6 +5,8 @@ PAGES = (
     "/home",
     "/inbox",
     "/inbox?agent={agent}&q=a",
+    "/inbox?queue=nobody",
+    "/inbox?queue=snoozed",
     "/inbox/all",
     "/proposal?id={proposal}",
     "/proposal?id={proposal}&tenant=elsewhere",
@@ -46,9 +48,12 @@ PAGES = (
     "/policy/rule",
     "/policy/text",
     "/health",
+    "/operations",
+    "/operations/letters?id={webhook}",
     "/agents",
+    "/agents/usage?agent={agent}",
     "/operators",
     "/design",
 )
 """Addresses below /console; `{name}` is in `World.names`: agent, user, proposal, memory, recall, run,
-session."""
+session, webhook."""

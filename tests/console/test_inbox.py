@@ -302,8 +302,7 @@ def test_decisions_alike_suggest_a_rule_that_can_be_put_in_force(stage: Stage, b
     with visiting(browser) as visit:
         page = visit.open(f"{stage.url}/inbox/all")
         page.get_by_role("button", name="Approve 5").click()
-        page.get_by_text("5 matching decisions").click()
-        expect(page.locator("details[open] li")).to_have_count(5)
+        expect(page.get_by_label("Suggestion 1").locator(".list li")).to_have_count(5)
         page.get_by_role("button", name="Activate").click()
         _note(page, "is active")
         assert [rule["learned"] for rule in stage.call("rules")["given"]] == [True]

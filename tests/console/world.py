@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from memorywire.journal.webhooks import Letter, Webhook, Webhooks
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
 from memorywire_consolidate.run import ConsolidationRun, dream
@@ -33,6 +34,21 @@ class World:
         return [f"{self.stage.url}{one}" for one in dict.fromkeys(filled)]
 
 
+def failing_webhook(stage: Stage, url: str = "https://shop.example/memory-events") -> str:
+    """The id of a webhook that gave up one event, and fails on the next."""
+    webhooks = Webhooks(stage.server.container.journal)
+    webhook = Webhook(id="hook-1", url=url, secret="", tenant="default", made_at=system_clock(), position=0)
+
+    async def fail() -> None:
+        await webhooks.add(webhook, actor="person:local")
+        await webhooks.bury(webhook.id, Letter(event=1, at=system_clock(), error="HTTP 503"))
+        late = system_clock() + 3_000_000
+        await webhooks.fail(webhook.id, tries=4, due_at=late, error="Connection refused")
+
+    stage.server.run(fail())
+    return webhook.id
+
+
 @contextmanager
 def demo_world() -> Iterator[World]:
     calendar = Calendar(system_clock)
@@ -51,7 +67,8 @@ def demo_world() -> Iterator[World]:
             "session": "chat-114",
         }
         night = stage.server.client.get("/v0/audit?operation=dream&agent_id=support").json["entries"][0]
-        yield World(stage, [shown | {"proposal": modified["id"], "run": night["subject"]}])
+        last = {"proposal": modified["id"], "run": night["subject"], "webhook": failing_webhook(stage)}
+        yield World(stage, [shown | last])
 
 
 @contextmanager
@@ -79,6 +96,7 @@ def hostile_world() -> Iterator[World]:
         held = [
             stage.hold(f"{text} ({at})", agent="hostile", **_around(text)) for at, text in enumerate(HOSTILE)
         ]
+        webhook = failing_webhook(stage, "http://127.0.0.1:9/<script>alert(1)</script>?\"'")
         recall = stage.call("recall", agent_id="hostile", query="<script>alert(1)</script> evil", k=50)
         yield World(
             stage,
@@ -91,6 +109,7 @@ def hostile_world() -> Iterator[World]:
                     "recall": recall["recall_id"],
                     "run": night.run,
                     "session": HOSTILE[0],
+                    "webhook": webhook,
                 }
                 for memory, proposal in zip(kept, held, strict=True)
             ],

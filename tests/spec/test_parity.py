@@ -81,7 +81,10 @@ ANSWER_PAIRS = {
 RENAMED = {"hits": "results", "owners": "scope"}  # a `Scope` is the owner of memories, so it has the name
 INTERNAL = {
     "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
-    "proposal": {"request", "change", "features", "key", "proposer"},  # what it says is for who examines it
+    "proposal": {
+        *("request", "change", "features", "key", "proposer"),  # what it says is for who examines it
+        *("assignee", "snoozed_until", "comments", "notes"),  # decision 66: notes of reviewers
+    },
 }
 PROJECTED = {
     "proposal": {"erases", "memories", "preview", "reasoning", "risk"},

@@ -131,6 +131,17 @@ class WebhookSender:
             await self._webhooks.fail(id, tries=tries, due_at=now + pause, error=error)
         return True
 
+    async def send_again(self, webhook: Webhook, letter: Letter) -> str | None:
+        """Tell a webhook of an event that was given up; why it was not accepted, if so."""
+        events, _ = await self._feed.after(letter.event - 1, tenant=webhook.tenant, agents=webhook.agents)
+        event = next((one for one in events if one.id == letter.event), None)
+        if event is None:
+            return "the ledger does not have this event any more"
+        error = await self._send(webhook, event)
+        if error is None:
+            await self._webhooks.discard(webhook.id, letter.event)
+        return error
+
     async def _send(self, webhook: Webhook, event: Event) -> str | None:
         """Tell one webhook of an event, or its reviewer of a held request; why it was not accepted, if so."""
         message: dict[str, Json] | None = as_document(event)

@@ -63,6 +63,9 @@ WHERE tenant = %(tenant)s
   AND (%(user)s IS NULL OR "user" = %(user)s)
   AND (%(batch)s IS NULL OR batch = %(batch)s)
   AND (%(rule)s IS NULL OR extract_of(body, '$.rule') = %(rule)s)
+  AND (%(assignee)s IS NULL OR coalesce(extract_of(body, '$.assignee'), '') = %(assignee)s)
+  AND (%(awake_at)s IS NULL OR coalesce(extract_of(body, '$.snoozed_until')::bigint, 0) <= %(awake_at)s)
+  AND (%(snoozed_at)s IS NULL OR extract_of(body, '$.snoozed_until')::bigint > %(snoozed_at)s)
   AND (%(text)s IS NULL OR says(lower(extract_of(plan, '$.change.put[0].record.content')), lower(%(text)s)))
   AND state IN (SELECT json_array_elements_text(%(states)s::json))
   AND position > coalesce((SELECT position FROM proposal WHERE tenant = %(tenant)s AND id = %(after)s), 0)
@@ -79,6 +82,9 @@ WHERE position IN (
     AND (%(user)s IS NULL OR "user" = %(user)s)
     AND (%(batch)s IS NULL OR batch = %(batch)s)
     AND (%(rule)s IS NULL OR extract_of(body, '$.rule') = %(rule)s)
+    AND (%(assignee)s IS NULL OR coalesce(extract_of(body, '$.assignee'), '') = %(assignee)s)
+    AND (%(awake_at)s IS NULL OR coalesce(extract_of(body, '$.snoozed_until')::bigint, 0) <= %(awake_at)s)
+    AND (%(snoozed_at)s IS NULL OR extract_of(body, '$.snoozed_until')::bigint > %(snoozed_at)s)
     AND (%(text)s IS NULL OR says(lower(extract_of(plan, '$.change.put[0].record.content')), lower(%(text)s)))
     AND state IN (SELECT json_array_elements_text(%(states)s::json))
     AND (%(after)s IS NULL OR (risk, position) < (
@@ -95,6 +101,9 @@ WHERE tenant = %(tenant)s
   AND (%(user)s IS NULL OR "user" = %(user)s)
   AND (%(batch)s IS NULL OR batch = %(batch)s)
   AND (%(rule)s IS NULL OR extract_of(body, '$.rule') = %(rule)s)
+  AND (%(assignee)s IS NULL OR coalesce(extract_of(body, '$.assignee'), '') = %(assignee)s)
+  AND (%(awake_at)s IS NULL OR coalesce(extract_of(body, '$.snoozed_until')::bigint, 0) <= %(awake_at)s)
+  AND (%(snoozed_at)s IS NULL OR extract_of(body, '$.snoozed_until')::bigint > %(snoozed_at)s)
   AND (%(text)s IS NULL OR says(lower(extract_of(plan, '$.change.put[0].record.content')), lower(%(text)s)))
   AND state IN (SELECT json_array_elements_text(%(states)s::json));
 

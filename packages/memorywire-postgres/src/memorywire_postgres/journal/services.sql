@@ -75,6 +75,9 @@ UPDATE webhook SET tries = %(tries)s, due_at = %(due_at)s, error = %(error)s WHE
 -- name: add_dead_letter
 INSERT INTO dead_letter (webhook, seq, at, error) VALUES (%(id)s, %(seq)s, %(at)s, %(error)s) ON CONFLICT DO NOTHING;
 
+-- name: remove_dead_letter
+DELETE FROM dead_letter WHERE webhook = %(id)s AND seq = %(seq)s;
+
 -- name: dead_letters
 SELECT seq, at, error FROM dead_letter WHERE webhook = %(id)s ORDER BY seq;
 

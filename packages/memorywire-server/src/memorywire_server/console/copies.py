@@ -22,11 +22,12 @@ _OPTIONS = {
     "max_tokens": "--max-tokens",
     "rank": "--rank",
     "budget": "--budget",
+    "limit": "--limit",
 }
 """What the command line calls the fields of a recall and of a context."""
 
-_MAIN = {"recall": "query", "context": "prompt", "remember": "content"}
-"""The field of an operation that its methods take first."""
+_MAIN = {"recall": "query", "context": "prompt", "remember": "content", "get": "id"}
+"""The field of an operation that its methods take first; the others have none."""
 
 
 async def write_copies(page: Page, operation: str, payload: Mapping[str, Json]) -> list[tuple[str, str]]:
@@ -34,9 +35,9 @@ async def write_copies(page: Page, operation: str, payload: Mapping[str, Json]) 
     tenant = None if page.caller.tenant == DEFAULT_TENANT else page.caller.tenant
     url = f"{page.request.url.scheme}://{page.request.url.netloc}"
     is_open = await _is_open(page)
-    main = _MAIN[operation]
+    main = _MAIN.get(operation)
     rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", main)}
-    tool = {"name": operation, "arguments": {main: payload[main], **rest}}
+    tool = {"name": operation, "arguments": rest if main is None else {main: payload[main], **rest}}
     return [
         ("Python", _write_python(url, operation, payload, rest, tenant, is_open=is_open)),
         ("TypeScript", _write_typescript(url, operation, payload, rest, tenant, is_open=is_open)),
@@ -86,8 +87,9 @@ def _write_python(
     owner += "" if tenant is None else f", tenant={tenant!r}"
     token = "" if is_open else ", token=os.environ['MEMORYWIRE_TOKEN']"
     scope = {"scope": "all"} if user is None and operation == "recall" else {}
-    options = "".join(f", {name}={value!r}" for name, value in (scope | dict(rest)).items())
-    call = f"memory.{operation}({payload[_MAIN[operation]]!r}{options})"
+    options = [f"{name}={value!r}" for name, value in (scope | dict(rest)).items()]
+    main = [repr(payload[_MAIN[operation]])] if operation in _MAIN else []
+    call = f"memory.{operation}({', '.join([*main, *options])})"
     imports = "" if is_open else "import os\n"
     imports += "from memorywire import BlockingClient\n\n"
     return f"{imports}with BlockingClient({url!r}, {agent!r}{owner}{token}) as memory:\n    answer = {call}"
@@ -105,11 +107,12 @@ def _write_typescript(
     options = {"url": url, "agentId": payload["agent_id"], "userId": payload.get("user_id"), "tenant": tenant}
     fields = [f"{name}: {_quote(value)}" for name, value in options.items() if value is not None]
     fields += [] if is_open else ["token: process.env.MEMORYWIRE_TOKEN"]
-    more = f", {_quote(dict(rest))}" if rest else ""
+    arguments = [_quote(payload[_MAIN[operation]])] if operation in _MAIN else []
+    arguments += [_quote(dict(rest))] if rest else []
     return (
         'import { Memory } from "memorywire-client";\n\n'
         f"const memory = new Memory({{ {', '.join(fields)} }});\n"
-        f"const answer = await memory.{operation}({_quote(payload[_MAIN[operation]])}{more});"
+        f"const answer = await memory.{operation}({', '.join(arguments)});"
     )
 
 
@@ -128,7 +131,9 @@ def write_curl(
 
 
 def _write_command(operation: str, payload: Mapping[str, Json], tenant: str | None) -> str:
-    words = ["memorywire", operation, str(payload[_MAIN[operation]]), "--agent", str(payload["agent_id"])]
+    main = [str(payload[_MAIN[operation]])] if operation in _MAIN else []
+    words = ["memorywire", operation, *main, "--agent", str(payload["agent_id"])]
+    words += ["--include-archived"] if payload.get("include") else []
     for name, option in _OPTIONS.items():
         if name in payload:
             value = payload[name][0] if name == "types" else payload[name]

@@ -1,7 +1,7 @@
 """The pictures of agents: drawn once from what their stores hold, and again when something has changed."""
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +40,8 @@ class Drawn(Struct, frozen=True, kw_only=True):
     picture: Picture
     graph: Graph
     versions: tuple[tuple[str, int], ...]
+    sizes: tuple[tuple[str, int, int], ...] = ()
+    """Each user (`""`: none), how many memories, and how many bytes they say, the largest first."""
 
 
 class Pictures:
@@ -173,7 +175,17 @@ def _finish(edition: str, records: Sequence[Record], points: Points, axes: proje
         picture=projection.build_picture(records, points, axes, colours),
         graph=draw_graph(records, points),
         versions=tuple((one.id, one.version) for one in records),
+        sizes=_measure(records),
     )
+
+
+def _measure(records: Sequence[Record]) -> tuple[tuple[str, int, int], ...]:
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for one in records:
+        counts[one.scope.user or ""] += 1
+        sizes[one.scope.user or ""] += len(one.text.encode())
+    return tuple((user, counts[user], size) for user, size in sizes.most_common())
 
 
 def _colour(values: Sequence[str]) -> Colouring:

@@ -39,6 +39,7 @@ ICONS = {
     "/dreams": "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z",
     "/policy": "M8 1.5l5.5 2V8c0 3-2.5 5.3-5.5 6.5C5 13.3 2.5 11 2.5 8V3.5z",
     "/health": "M8 14S2 10.5 2 6.2A3.2 3.2 0 0 1 8 4.600a3.2 3.2 0 0 1 6 1.600C14 10.5 8 14 8 14z",
+    "/operations": "M2 5h7M13 5h1M2 11h1M7 11h7M11 3v4M5 9v4",
     "/agents": "M3 6h10v7H3zM8 6V3M6 9.5h.01M10 9.5h.01",
     "/operators": "M10 9a3.5 3.5 0 1 0-3.3-2.3L2 11.5V14h2.5l.5-1.5 1.5-.5 1-2.2A3.5 3.5 0 0 0 10 9z",
     "": "M8 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
@@ -56,10 +57,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters.update(
-        number=number, moment=moment, age=age, day=day, duration=duration, plain=plain, brief=brief, gist=gist
-    )
-    templates.filters["visible"] = visible
+    values = (number, moment, age, day, duration, size, plain, brief, gist, visible)
+    templates.filters.update({one.__name__: one for one in values})
     templates.globals.update(untrusted=untrusted, static=static, root=PATH, icons=ICONS)
     return templates
 
@@ -139,6 +138,14 @@ def day_ms(text: str, field: str) -> int:
         return int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError as error:
         raise InvalidRequest(f"{field} is a day", field=field, fix="for example 2026-05-31") from error
+
+
+def size(value: int) -> str:
+    """Bytes in the largest unit that fits."""
+    for power, unit in ((3, "GB"), (2, "MB"), (1, "KB")):
+        if value >= 1000**power:
+            return f"{value / 1000**power:,.1f} {unit}"
+    return f"{value} bytes"
 
 
 def duration(ms: int) -> str:

@@ -36,7 +36,7 @@ from memorywire.model.change import Change
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict
 from memorywire.model.ids import Entropy
-from memorywire.model.proposal import OutboxEntry, Proposal, Risk, State
+from memorywire.model.proposal import OutboxEntry, Proposal, Queue, Risk, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 
 
@@ -121,6 +121,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     by_risk: bool = False
     after: str | None = None
     limit: int = 100
+    queue: Queue | None = None
 
 
 _KEY_BYTES = 32
@@ -303,7 +304,11 @@ def list_editions(db: Session, tenant: str, limit: int) -> list[Edition]:
 
 def bind_filter(filters: Wanted) -> dict[str, Any]:
     """The parameters of a filter of proposals."""
+    queue = filters.queue
     return {
+        "assignee": None if queue is None else queue.assignee,
+        "awake_at": None if queue is None or queue.snoozed else queue.at,
+        "snoozed_at": queue.at if queue is not None and queue.snoozed else None,
         "tenant": filters.tenant,
         "agent": filters.agent,
         "user": filters.user,
@@ -317,9 +322,9 @@ def bind_filter(filters: Wanted) -> dict[str, Any]:
 
 
 def _proposal_row(proposal: Proposal) -> dict[str, Any]:
-    """The row of a proposal; request and plan have columns of their own, so that an erase can clear them."""
+    """The row of a proposal; an erase clears the plan, which has what was said."""
     plan = replace(proposal, secrets=(), instructions=(), similar=(), decision=None)
-    body = replace(proposal, request=None, change=None, features=None)
+    body = replace(proposal, request=None, change=None, features=None, comments=())
     puts = proposal.change.put if proposal.change is not None else ()
     return bind_scope(proposal.scope) | {
         "id": proposal.id,
@@ -341,7 +346,8 @@ def _read_proposal(body: str, plan: str | None, state: str, revision: int) -> Pr
     if plan is None:
         return proposal
     planned = loads(Proposal, plan)
-    return replace(proposal, request=planned.request, change=planned.change, features=planned.features)
+    content = {name: getattr(planned, name) for name in ("request", "change", "features", "comments")}
+    return replace(proposal, **content)
 
 
 def _outbox_row(entry: OutboxEntry) -> dict[str, Any]:

@@ -105,6 +105,11 @@ class Webhooks:
 
         await self._backend.write(work)
 
+    async def discard(self, id: str, event: int) -> None:
+        """Forget that the address did not accept an event."""
+        letter = {"id": id, "seq": event}
+        await self._backend.write(lambda db: db.execute("remove_dead_letter", letter))
+
 
 def build_row(webhook: Webhook) -> dict[str, Any]:
     """The parameters with which a webhook is added."""

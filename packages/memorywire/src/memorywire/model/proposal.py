@@ -71,6 +71,14 @@ class Approval(Struct, frozen=True, kw_only=True):
     via: str | None = None
 
 
+class Comment(Struct, frozen=True, kw_only=True):
+    """What a reviewer said about a proposal, for the other reviewers."""
+
+    by: str
+    at: int
+    text: str
+
+
 class Proposal(Struct, frozen=True, kw_only=True):
     """A change that waits for a decision. Stores do not see it.
 
@@ -79,6 +87,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
     rules can be learned from. `proposer` is the credential behind the `caller`, where that is another name.
     It is committed once so many different `reviewers` approved; `approvals` are those of the present plan.
+    The `assignee`, `snoozed_until` and the `comments` order the work of reviewers and decide nothing; `notes`
+    counts how often they changed.
     """
 
     id: str
@@ -103,6 +113,10 @@ class Proposal(Struct, frozen=True, kw_only=True):
     proposer: str | None = None
     reviewers: int = 1
     approvals: tuple[Approval, ...] = ()
+    assignee: str | None = None
+    snoozed_until: int | None = None
+    comments: tuple[Comment, ...] = ()
+    notes: int = 0
 
     @property
     def risk(self) -> Risk:
@@ -227,6 +241,27 @@ class Inbox(Struct, frozen=True, kw_only=True):
     by_risk: bool = False
     after: str | None = None
     limit: int = 100
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """A part of the inbox: what a reviewer has (an empty name: nobody), snoozed at that moment or not."""
+
+    assignee: str | None = None
+    at: int
+    snoozed: bool = False
+
+
+class Annotate(Struct, frozen=True, kw_only=True):
+    """Notes for the reviewers of proposals; what is None stays as it is.
+
+    An empty `assignee` takes the proposals from whoever has them, and a moment that is past wakes them.
+    """
+
+    reach: Reach
+    proposal_ids: tuple[str, ...]
+    assignee: str | None = None
+    snoozed_until: int | None = None
+    comment: str | None = None
 
 
 class Examine(Struct, frozen=True, kw_only=True):

@@ -9,14 +9,17 @@ from msgspec.structs import replace
 from memorywire.journal.acts import Act, Wanted
 from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
-from memorywire.model.errors import NotFound
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.proposal import (
     WAITING,
+    Annotate,
+    Comment,
     Decision,
     Examine,
     Inbox,
     Proposal,
     ProposalPage,
+    Queue,
     Reach,
     Reviewed,
     State,
@@ -45,8 +48,8 @@ async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
     return [hit for hit in hits if hit.record.id != record.id][:_MOST]
 
 
-async def inbox(request: Inbox, context: Context) -> ProposalPage:
-    """A page of the queue; what waited too long has left it."""
+async def inbox(request: Inbox, context: Context, queue: Queue | None = None) -> ProposalPage:
+    """A page of the inbox, or of one queue of it; what waited too long has left it."""
     await tidy(context)
     journal, reach = context.require_governance().journal, request.reach
     filter = Wanted(
@@ -57,6 +60,7 @@ async def inbox(request: Inbox, context: Context) -> ProposalPage:
         batch=request.batch,
         rule=request.held_by,
         text=request.text,
+        queue=queue,
         by_risk=request.by_risk,
         after=request.after,
         limit=request.limit + 1,
@@ -88,6 +92,48 @@ async def find(reach: Reach, id: str, context: Context) -> Proposal:
     if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("there is no such proposal", field="proposal_id")
     return proposal
+
+
+COMMENT_CHARS = 2_000
+_COMMENTS = 100
+_NAME_CHARS = 80
+
+
+async def annotate(request: Annotate, context: Context) -> None:
+    """Keep notes about proposals that wait: who has them, until when they are snoozed, a comment.
+
+    The plan stays what reviewers saw. All are noted or none; raises Conflict for a settled proposal.
+    """
+    governance, at = context.require_governance(), context.clock()
+    kind = "commented" if request.comment else "assigned" if request.assignee is not None else "snoozed"
+    text = (context.without_secrets(request.comment) or "").strip()
+    _check_notes(request, text)
+    noted = []
+    for id in request.proposal_ids:
+        proposal = await find(request.reach, id, context)
+        if proposal.state not in WAITING:
+            raise Conflict(f"proposal {id} is {proposal.state}", field="proposal_id")
+        if len(proposal.comments) >= _COMMENTS and text:
+            raise InvalidRequest(f"a proposal has at most {_COMMENTS} comments", field="comment")
+        comments = (*proposal.comments, *([Comment(by=governance.caller, at=at, text=text)] if text else []))
+        until = proposal.snoozed_until if request.snoozed_until is None else request.snoozed_until
+        assignee = proposal.assignee if request.assignee is None else request.assignee or None
+        counts = {"revision": proposal.revision + 1, "notes": proposal.notes + 1}
+        noted.append(replace(proposal, assignee=assignee, snoozed_until=until, comments=comments, **counts))
+    details = {"assignee": request.assignee, "until": request.snoozed_until}
+    entries = tuple(entry_about(one, kind, governance.caller, at, **details) for one in noted)
+    await governance.journal.write(Act(proposals=tuple(noted), entries=entries))
+
+
+def _check_notes(request: Annotate, text: str) -> None:
+    if len(text) > COMMENT_CHARS:
+        raise InvalidRequest(
+            "this comment is too long", field="comment", fix=f"at most {COMMENT_CHARS} characters"
+        )
+    name = request.assignee or ""
+    if len(name) > _NAME_CHARS or not name.isprintable():
+        fix = f"at most {_NAME_CHARS} printable characters, such as operator:ana"
+        raise InvalidRequest("this is no name of a reviewer", field="assignee", fix=fix)
 
 
 async def difference(proposal: Proposal, context: Context) -> dict[str, Json]:

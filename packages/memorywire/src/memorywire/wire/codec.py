@@ -407,7 +407,8 @@ def _encode_review(review: ReviewRequest) -> dict[str, Json]:
     return document
 
 
-_INTERNAL = ("request", "change", "features", "key", "proposer")
+_NOTES = ("assignee", "snoozed_until", "comments", "notes")
+_INTERNAL = ("request", "change", "features", "key", "proposer", *_NOTES)
 
 
 def _encode_proposal(proposal: Proposal) -> dict[str, Json]:

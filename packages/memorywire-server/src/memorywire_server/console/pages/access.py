@@ -15,6 +15,9 @@ from memorywire_server.console.page import THEMES, Form, Page, PageGroup, Sectio
 from memorywire_server.console.sessions import PATH, Note, Session
 from memorywire_server.http.answers import status_of
 
+EXPIRES_SOON_MS = 14 * DAY_MS
+"""A token that ends within this time is marked."""
+
 
 async def add(page: Page, form: Form) -> Response:
     """Add an operator; if it fails, the page shows the problem and keeps what was typed."""
@@ -62,7 +65,12 @@ async def operators(
     problem: Mapping[str, str] | None = None,
 ) -> Response:
     """The page of operators; a new token is shown here once, and nowhere else."""
-    values = {"known": await _open_registry(page).known(), "issued": token, "roles": list(Role)}
+    values = {
+        "known": await _open_registry(page).known(),
+        "issued": token,
+        "roles": list(Role),
+        "soon": EXPIRES_SOON_MS,
+    }
     response = await page.show("operators.html", status, **values, sent=form, problem=problem)
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -72,9 +72,16 @@ async def proof(page: Page) -> Response:
 async def _show_activity(
     page: Page, answer: dict[str, Json], verdict: dict[str, Json] | None = None
 ) -> Response:
+    is_newest = verdict is None and "before" not in page.query
+    stream = page.link("/events", after=await page.console.service.feed.now()) if is_newest else None
     rows = [{**one, "about": _summarise(one), "subject": one.get("subject")} for one in answer["entries"]]
     return await page.show(
-        "activity.html", rows=rows, next=answer.get("next"), operations=OPERATIONS, verdict=verdict
+        "activity.html",
+        rows=rows,
+        next=answer.get("next"),
+        operations=OPERATIONS,
+        verdict=verdict,
+        stream=stream,
     )
 
 
@@ -213,7 +220,11 @@ def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[
     ]
     known = {one["id"] for side in ("ended", "began") for one in document[side]}
     return [
-        {"id": id, "words": segments(*(visible(side.get(id, "")) for side in sides))}
+        {
+            "id": id,
+            "is_kept": id == step.get("kept"),
+            "words": segments(*(visible(side.get(id, "")) for side in sides)),
+        }
         for id in (*step["ids"], step.get("kept"))
         if id in known
     ]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from memorywire.journal.operators import Right
 from memorywire.model.capabilities import DIMENSIONS, Feature, degraded, openwop
 from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.record import Scope
 from memorywire.pipeline.scan import scan
 from memorywire.pipeline.transaction import redeliver, write_off
@@ -21,6 +23,7 @@ _DAYS = 30
 _MOST_DEBTS = 100
 _MOST_FOUND = 200
 _NAMED = 4
+_MOST_ENTRIES = 2_000
 
 
 async def health(page: Page, state: Any = None) -> Response:
@@ -143,9 +146,56 @@ async def revoke_share(page: Page, form: Form) -> Response:
     return page.go(form.get("back") or page.link("/shares", agent=agent), Note(text=text, undo=undo))
 
 
+async def usage(page: Page) -> Response:
+    """What an agent's memory holds and was used for, by user: size from the store, use from the ledger."""
+    items = (await page.call("agents"))["items"]
+    agent = page.choose(items)
+    if agent is None:
+        return await page.show("usage.html", agent=None, agents=items, rows=[], drawn=None)
+    page.caller.require_agent({"agent_id": agent}, optional=False)
+    drawn, is_now = None, True
+    with suppress(CapabilityUnsupported):
+        drawn, is_now = await page.console.pictures.find(page.caller, agent)
+    since = page.now - _DAYS * DAY_MS
+    entries: list[dict[str, Any]] = []
+    if page.may(Right.REVIEW):
+        fields = {"agent_id": agent, "since": since, "limit": _MOST_ENTRIES}
+        entries = (await audit.entries(page.console.service, page.caller, fields))["entries"]
+    rows = _count_use(() if drawn is None else drawn.sizes, entries)
+    return await page.show(
+        "usage.html",
+        agent=agent,
+        agents=items,
+        rows=rows[:_MOST_FOUND],
+        number=len(rows),
+        total=sum(one["bytes"] for one in rows),
+        is_now=is_now and drawn is not None,
+        is_cut=len(entries) == _MOST_ENTRIES,
+        days=_DAYS,
+    )
+
+
+def _count_use(
+    sizes: Sequence[tuple[str, int, int]], entries: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A row for each user: memories, bytes, writes, recalls, and how many memories recalls handed out."""
+    empty = {"memories": 0, "bytes": 0, "writes": 0, "recalls": 0, "handed": 0}
+    rows = {user: {**empty, "memories": count, "bytes": size} for user, count, size in sizes}
+    for one in entries:
+        row = rows.setdefault(one.get("user_id", ""), dict(empty))
+        if one["kind"] == "recalled":
+            row["recalls"] += 1
+            row["handed"] += len(one.get("details", {}).get("hits", ()))
+        elif one["kind"] == "committed":
+            row["writes"] += 1
+    ordered = sorted(rows.items(), key=lambda pair: (-pair[1]["bytes"], -pair[1]["recalls"], pair[0]))
+    return [{"user": user, **row} for user, row in ordered]
+
+
 AGENTS = PageGroup(
     views=(
         View(path="/agents", look=agents),
+        View(path="/agents/usage", look=usage),
         View(path="/shares", look=shares, of_agent=True),
         View(path="/shares/revoke", do=revoke_share),
     ),

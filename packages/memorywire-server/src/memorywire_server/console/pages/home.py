@@ -17,7 +17,7 @@ from memorywire_server.console.words import describe_entry
 from memorywire_server.http import audit
 
 _HOUR_MS = DAY_MS // 24
-_MOST_ENTRIES = 2_000
+_MOST_ENTRIES = 1_000
 _CHUNK = 250
 _SHOWN = 6
 _KINDS = ("written", "held", "recalled", "other")

@@ -18,6 +18,7 @@ from memorywire.model.label import Kind
 from memorywire.model.record import Json
 from memorywire.model.text import as_cell, counted
 from memorywire_server.console import bulk
+from memorywire_server.console.copies import write_copies
 from memorywire_server.console.page import Form, Page, PageGroup, Section, View, own, whole
 from memorywire_server.console.render import day_ms
 from memorywire_server.console.sessions import Note, build_note
@@ -60,7 +61,9 @@ async def memories(page: Page) -> Response:
         "titles": COLUMNS,
     }
     if agent is None:
-        return await page.show("memories.html", found=None, facets=None, columns={}, seen=0, **values)
+        return await page.show(
+            "memories.html", found=None, facets=None, columns={}, seen=0, copies=[], **values
+        )
     names = _list_names(page, agents)
     filter, words = build_filter(page), page.query.get("q")
     if words and page.query.get("by") == "meaning":
@@ -70,6 +73,8 @@ async def memories(page: Page) -> Response:
         limit = _read_rows(page)
         results = {"recall_id": None, **await _list(page, names, filter, limit)}
         facets = await _load_facets(page, names, filter)
+    request = {name: value for name, value in filter.items() if value is not None}
+    request = {"agent_id": names[0], **request, "order": "newest", "limit": _PAGE}
     seen = whole(page.query.get("seen", "0"), "seen", "seen is a number of rows") + len(results["items"])
     return await page.show(
         "memories.html",
@@ -77,6 +82,7 @@ async def memories(page: Page) -> Response:
         facets=facets,
         columns=_choose_columns(page, agent),
         seen=seen,
+        copies=[] if agent == ALL else await write_copies(page, "list", request),
         **values,
     )
 
@@ -111,7 +117,7 @@ def build_filter(page: Page) -> dict[str, Json]:
     if "until" in query:
         conditions.append({"created_at": {"lt": day_ms(query["until"], "until") + DAY_MS}})
     if "q" in query and query.get("by") != "meaning":
-        conditions += [_contains(word) for word in query["q"].split()[:_MOST_WORDS]]
+        conditions += [contains(word) for word in query["q"].split()[:_MOST_WORDS]]
     return {
         "user_id": query.get("user_id"),
         "types": [query["type"]] if "type" in query else None,
@@ -120,7 +126,7 @@ def build_filter(page: Page) -> dict[str, Json]:
     }
 
 
-def _contains(word: str) -> Json:
+def contains(word: str) -> Json:
     """Whether a memory contains these letters, however they are written; the store compares exactly."""
     spellings = dict.fromkeys((word, word.lower(), word.capitalize(), word.upper()))
     return {"or": [{"content": {"contains": one}} for one in spellings]}

@@ -31,18 +31,29 @@ async def policy(page: Page) -> Response:
         book=book,
         given=[_describe_rule(one) for one in book["given"]],
         base=[_describe_rule(one) for one in book["base"]],
-        suggestions=[
-            {
-                **one,
-                "row": _describe_rule(one["rule"]),
-                "decisions": await _load_evidence(page, one["evidence"]),
-            }
-            for one in book["suggestions"]
-        ],
+        suggestions=await describe_suggestions(page, book),
         editions=[
             {**one, "rows": [_describe_rule(each) for each in one["rules"]]} for one in book["editions"]
         ],
     )
+
+
+async def describe_suggestions(page: Page, book: Mapping[str, Json]) -> list[dict[str, Any]]:
+    """The rules that decisions of people suggest, with those decisions."""
+    return [
+        {
+            **one,
+            "row": _describe_rule(one["rule"]),
+            "decisions": await _load_evidence(page, one["evidence"]),
+        }
+        for one in book["suggestions"]
+    ]
+
+
+async def suggestions(page: Page) -> Response:
+    page.caller.require(Right.MANAGE)
+    book = await page.call("rules")
+    return await page.show("suggestions.html", suggestions=await describe_suggestions(page, book))
 
 
 async def _load_evidence(page: Page, ids: Sequence[str]) -> list[dict[str, Json]]:
@@ -275,6 +286,7 @@ POLICY = PageGroup(
         View(path="/policy/arrange", do=arrange),
         View(path="/policy/restore", do=restore),
         View(path="/policy/activate", do=activate),
+        View(path="/suggestions", look=suggestions),
         View(path="/policy/revert", do=revert),
     ),
     section=Section(path="/policy", title="Policy", right=Right.MANAGE),

@@ -17,6 +17,7 @@ from memorywire.model.record import Json
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
+from memorywire_server.console.copies import write_copies
 from memorywire_server.console.page import Form, Page, PageGroup, View, show_text
 from memorywire_server.console.render import day_ms, gist, plain
 from memorywire_server.console.sessions import build_note
@@ -63,6 +64,7 @@ async def record(page: Page) -> Response:
         recalls=recalls["items"],
         expiry=expiry,
         raw=page.link("/record/raw", id=id, agent=agent),
+        copies=await write_copies(page, "get", {"agent_id": agent, "id": id}),
         label=_read_label(said_last),
         kinds=list(Kind),
         slot_chars=SLOT_CHARS_MAX,

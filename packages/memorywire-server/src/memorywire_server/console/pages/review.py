@@ -2,19 +2,40 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
+from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
-from memorywire.model.proposal import Verb
+from memorywire.model.proposal import (
+    WAITING,
+    Annotate,
+    Inbox,
+    Proposal,
+    Queue,
+    Reach,
+    Reviewed,
+    State,
+    Verb,
+)
 from memorywire.model.record import Json
+from memorywire.pipeline.review import annotate
+from memorywire.pipeline.review import inbox as list_proposals
 from memorywire.wire import strict
+from memorywire.wire.codec import encode
 from memorywire_server.console.page import Form, Page, PageGroup, Section, View, show_text, whole
 from memorywire_server.console.sessions import PATH, Note
+from memorywire_server.http.endpoint import permit
 
-FILTERS = {"agent": "agent_id", "rule": "held_by", "q": "text", "batch": "batch"}
-"""The fields of an address that narrow the inbox, and what the wire calls them."""
+FILTERS = {"agent": "agent_id", "rule": "held_by", "q": "text", "batch": "batch", "queue": "queue"}
+"""The fields of an address that narrow the inbox, and what a request calls them."""
+
+QUEUES = {"": "All", "mine": "Mine", "nobody": "Unassigned", "snoozed": "Snoozed"}
+"""The queues that the inbox offers; any other value is the name of a reviewer."""
+
+SNOOZES = {"4 hours": DAY_MS // 6, "1 day": DAY_MS, "3 days": 3 * DAY_MS, "1 week": 7 * DAY_MS}
 
 MOST = 1_000
 """So many can be decided at once."""
@@ -28,7 +49,7 @@ async def count_pending(page: Page) -> int:
     """Count the pending proposals that the viewer may see, without the filters of the page."""
     if page.limited:
         return sum(one["waiting"] for one in (await page.call("agents"))["items"])
-    total: int = (await page.call("proposals", limit=1))["total"]
+    total: int = (await find_proposals(page, {}, limit=1, of_all=True))["total"]
     return total
 
 
@@ -59,6 +80,8 @@ async def inbox(page: Page) -> Response:
         shown=selected,
         next=neighbours[0] if neighbours else None,
         may_decide=page.may(Right.REVIEW),
+        queues=QUEUES,
+        snoozes=list(SNOOZES),
         stream=page.link("/events", after=place),
     )
 
@@ -66,7 +89,12 @@ async def inbox(page: Page) -> Response:
 async def proposal(page: Page) -> Response:
     """One proposal, waiting or decided: where the link of a receipt leads."""
     document = await load_proposal(page, page.query.get("id", ""))
-    return await page.show("proposal.html", shown=document, may_decide=page.may(Right.REVIEW), next=None)
+    values: dict[str, Any] = {
+        "shown": document,
+        "may_decide": page.may(Right.REVIEW),
+        "snoozes": list(SNOOZES),
+    }
+    return await page.show("proposal.html", **values, next=None)
 
 
 async def raw(page: Page) -> Response:
@@ -78,7 +106,7 @@ async def everything(page: Page) -> Response:
     """What a filter matches, counted and sampled, before all of it is decided at once."""
     place = await page.console.service.feed.now()
     proposals = await find_proposals(page, page.query, limit=_LOOK)
-    stale = await find_proposals(page, page.query, limit=1, states=["stale"])
+    stale = await find_proposals(page, page.query, limit=1, states=[State.STALE])
     agents = list(dict.fromkeys(item["agent_id"] for item in proposals["items"]))
     if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:  # the rest may be of other agents
         same = await find_proposals(page, {**page.query, "agent": agents[0]}, limit=1)
@@ -95,39 +123,61 @@ async def everything(page: Page) -> Response:
     )
 
 
-async def suggestions(page: Page) -> Response:
-    """Rules that the decisions of people suggest, with those decisions."""
-    page.caller.require(Right.MANAGE)
-    book = await page.call("rules")
-    return await page.show("suggestions.html", suggestions=book["suggestions"])
-
-
 def filters(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: fields[name] for name in FILTERS if fields.get(name)}
 
 
 async def find_proposals(
-    page: Page, fields: Mapping[str, str], *, limit: int, states: Sequence[str] = ()
+    page: Page,
+    fields: Mapping[str, str],
+    *,
+    limit: int,
+    states: Sequence[State] = (),
+    of_all: bool = False,
 ) -> dict[str, Json]:
-    """Proposals that a filter matches."""
-    filter = {name: fields.get(field) for field, name in FILTERS.items()}
-    agent = filter.pop("agent_id") or page.agent
-    return await page.call(
-        "proposals",
-        **filter,
-        agent_id=agent,
-        states=list(states),
-        after=fields.get("after"),
+    """Proposals that a filter matches, with the notes of reviewers; without a queue, those not snoozed.
+
+    `of_all` leaves out the agent of the address.
+    """
+    agent = None if of_all else fields.get("agent") or page.agent
+    permit("proposals", {} if agent is None else {"agent_id": agent}, page.caller)
+    queue = fields.get("queue") or ""
+    assignee = {"": None, "snoozed": None, "mine": page.caller.name, "nobody": ""}.get(queue, queue)
+    request = Inbox(
+        reach=Reach(tenant=page.caller.tenant, agent=agent),
+        states=frozenset(states) or WAITING,
+        batch=fields.get("batch") or None,
+        held_by=fields.get("rule") or None,
+        text=fields.get("q") or None,
         by_risk=True,
+        after=fields.get("after") or None,
         limit=limit,
     )
+    part = Queue(assignee=assignee, at=page.now, snoozed=queue == "snoozed")
+    service = page.console.service
+    found = await service.finish(list_proposals(request, service.as_caller(page.caller).context, part))
+    document: dict[str, Json] = encode(found)
+    items = [
+        one | _list_notes(proposal) for one, proposal in zip(document["items"], found.items, strict=True)
+    ]
+    return {**document, "items": items}
+
+
+def _list_notes(proposal: Proposal) -> dict[str, Json]:
+    """What reviewers noted about a proposal, which the wire does not tell."""
+    notes = {"assignee": proposal.assignee, "until": proposal.snoozed_until, "number": proposal.notes}
+    comments = [{"by": one.by, "at": one.at, "text": one.text} for one in proposal.comments]
+    return {"notes": {**notes, "comments": comments}}
 
 
 async def load_proposal(page: Page, id: str) -> dict[str, Json]:
     """A proposal with what a template wants to know of it."""
     if not id:
         raise NotFound("no proposal was named", field="id")
-    answer = await page.call("proposal", agent_id=page.agent, proposal_id=id)
+    scope = {} if page.agent is None else {"agent_id": page.agent}
+    reviewed = await page.ask(Reviewed, "proposal", **scope, proposal_id=id)
+    answer: dict[str, Json] = encode(reviewed)
+    answer["proposal"] |= _list_notes(reviewed.proposal)
     first: dict[str, Json] = {}  # the first source and trust among the changed memories
     for change in (*answer["diff"]["added"], *answer["diff"]["removed"]):
         first = {**change["fields"], **first}
@@ -147,7 +197,6 @@ INBOX = PageGroup(
         View(path="/inbox/all", look=everything, of_agent=True),
         View(path="/proposal", look=proposal, of_agent=True),
         View(path="/proposal/raw", look=raw),
-        View(path="/suggestions", look=suggestions),
     ),
     section=Section(path="/inbox", title="Inbox", right=Right.REVIEW, count=count_pending),
 )
@@ -221,10 +270,39 @@ async def undo_decision(page: Page, form: Form) -> Response:
     return page.go(back, Note(text="Undone."))
 
 
-async def activate(page: Page, form: Form) -> Response:
-    """A suggestion becomes a rule."""
-    await page.call("activate_rule", name=form.text("name"))
-    return page.go(page.link("/suggestions"), Note(text=f"The rule {form.text('name')} is active."))
+async def note(page: Page, form: Form) -> Response:
+    """Give proposals to a reviewer, snooze them or comment on them; that decides nothing."""
+    page.caller.require(Right.REVIEW)
+    agent = form.get("agent") or page.agent
+    page.caller.require_agent({} if agent is None else {"agent_id": agent}, optional=True)
+    snooze, assignee = form.get("snooze"), form.get("assignee")
+    if form.get("take"):
+        assignee = page.caller.name
+    elif form.get("release"):
+        assignee = ""
+    if snooze is not None and snooze != "wake" and snooze not in SNOOZES:
+        raise InvalidRequest("no such time", field="snooze", fix=f"use one of: {', '.join(SNOOZES)}")
+    until = None if snooze is None else 0 if snooze == "wake" else page.now + SNOOZES[snooze]
+    comment = form.get("comment")
+    if assignee is None and until is None and comment is None:
+        raise InvalidRequest("there is nothing to note", field="comment", fix="write a comment")
+    request = Annotate(
+        reach=Reach(tenant=page.caller.tenant, agent=agent),
+        proposal_ids=tuple(dict.fromkeys(form.many("id"))),
+        assignee=assignee,
+        snoozed_until=until,
+        comment=comment,
+    )
+    service = page.console.service
+    await service.finish(annotate(request, service.as_caller(page.caller).context))
+    if comment is not None:
+        text = "Your comment is kept."
+    elif until is None:
+        text = f"Assigned to {assignee}." if assignee else "Assigned to nobody."
+    else:
+        text = "Back in the inbox." if until == 0 else f"Snoozed for {snooze}."
+    address = form.get("next") if until else None
+    return page.go(address or form.get("back") or _INBOX, Note(text=text))
 
 
 def _read_verb(form: Form) -> Verb:
@@ -260,7 +338,7 @@ DECISIONS = PageGroup(
         View(path="/decide", do=decide),
         View(path="/decide/several", do=decide_several),
         View(path="/decide/all", do=decide_all),
+        View(path="/decide/note", do=note),
         View(path="/undo", do=undo_decision),
-        View(path="/suggestions/activate", do=activate),
     )
 )

@@ -1,7 +1,6 @@
 // Makes pages quicker for those who have scripts on; without, every form and link works by itself.
 "use strict";
 
-document.documentElement.classList.add("js");
 document.addEventListener("change", (event) => {
   if (event.target.matches("#theme, #whose, [data-send]")) event.target.form.requestSubmit();
   if (event.target.matches("[data-all]")) for (const box of boxes()) box.checked = event.target.checked;
@@ -91,11 +90,11 @@ document.addEventListener("click", (event) => {
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) moveTo(link.closest(".item"));
 });
 
-function unfold(name) {
+function unfold(name, field = "textarea, input:not([type=hidden])") {
   const part = find(`details[data-act="${name}"]`);
   if (!part) return;
   part.open = true;
-  find("textarea, input:not([type=hidden])", part).focus();
+  find(field, part).focus();
 }
 
 // In a list the keys move the focus from row to row.
@@ -134,6 +133,9 @@ const acts = {
   r: () => (ticked().length ? find("#several-reason").focus() : unfold("reject")),
   e: () => unfold("edit"),
   m: () => find('form[data-act="similar"] button[value="merge"]')?.focus(),
+  i: () => find('form[data-act="take"]')?.requestSubmit(),
+  c: () => unfold("more", "textarea"),
+  s: () => unfold("more", "select"),
   u: () => find('form[data-key="u"]')?.requestSubmit(),
   "/": () => find('[data-key="/"]')?.focus(),
   "?": () => find("#help")?.showModal(),

@@ -66,7 +66,7 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
     What was there is renamed, with `aside` at the end of its name, when `replace` allows it.
     """
     _must_exist(source)
-    _check(source)
+    check_backup(source)
     if target.exists() and not replace:
         raise Conflict(
             f"{target} exists",
@@ -136,7 +136,8 @@ def _open(path: Path) -> Iterator[apsw.Connection]:
         yield db
 
 
-def _check(path: Path) -> None:
+def check_backup(path: Path) -> None:
+    """Raise StoreCorrupt unless the pages, the rows and the ledger of a backup hold; reads all of it."""
     with _open(path) as db:
         _refuse_damage(db, path)
         session = SqliteSession(db)

@@ -63,6 +63,9 @@ WHERE tenant = :tenant
   AND (:user IS NULL OR user = :user)
   AND (:batch IS NULL OR batch = :batch)
   AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+  AND (:assignee IS NULL OR IFNULL(json_extract(body, '$.assignee'), '') = :assignee)
+  AND (:awake_at IS NULL OR IFNULL(json_extract(body, '$.snoozed_until'), 0) <= :awake_at)
+  AND (:snoozed_at IS NULL OR json_extract(body, '$.snoozed_until') > :snoozed_at)
   AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
   AND state IN (SELECT value FROM json_each(:states))
   AND position > IFNULL((SELECT position FROM proposal WHERE tenant = :tenant AND id = :after), 0)
@@ -79,6 +82,9 @@ WHERE position IN (
     AND (:user IS NULL OR user = :user)
     AND (:batch IS NULL OR batch = :batch)
     AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+    AND (:assignee IS NULL OR IFNULL(json_extract(body, '$.assignee'), '') = :assignee)
+    AND (:awake_at IS NULL OR IFNULL(json_extract(body, '$.snoozed_until'), 0) <= :awake_at)
+    AND (:snoozed_at IS NULL OR json_extract(body, '$.snoozed_until') > :snoozed_at)
     AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
     AND state IN (SELECT value FROM json_each(:states))
     AND (:after IS NULL OR (risk, position) < (
@@ -95,6 +101,9 @@ WHERE tenant = :tenant
   AND (:user IS NULL OR user = :user)
   AND (:batch IS NULL OR batch = :batch)
   AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+  AND (:assignee IS NULL OR IFNULL(json_extract(body, '$.assignee'), '') = :assignee)
+  AND (:awake_at IS NULL OR IFNULL(json_extract(body, '$.snoozed_until'), 0) <= :awake_at)
+  AND (:snoozed_at IS NULL OR json_extract(body, '$.snoozed_until') > :snoozed_at)
   AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
   AND state IN (SELECT value FROM json_each(:states));
 

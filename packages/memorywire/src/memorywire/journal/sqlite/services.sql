@@ -75,6 +75,9 @@ UPDATE webhook SET tries = :tries, due_at = :due_at, error = :error WHERE id = :
 -- name: add_dead_letter
 INSERT INTO dead_letter (webhook, seq, at, error) VALUES (:id, :seq, :at, :error) ON CONFLICT DO NOTHING;
 
+-- name: remove_dead_letter
+DELETE FROM dead_letter WHERE webhook = :id AND seq = :seq;
+
 -- name: dead_letters
 SELECT seq, at, error FROM dead_letter WHERE webhook = :id ORDER BY seq;
 
