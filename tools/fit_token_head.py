@@ -1,12 +1,12 @@
 """Fits the matrix that reduces the state of a token to its direction, and writes `tokens.bin`.
 
-    python tools/fit_token_head.py
+    OPENBLAS_NUM_THREADS=1 python tools/fit_token_head.py
 
 Words of a query and of a memory are compared by the directions of their tokens (`search/relevance.py`). The
 state of a token has 384 numbers; a memory keeps `layout.TOKEN` bytes of each. The matrix projects to the
 main axes of the states (uncentred, each of length one) of the texts that the encoder of tasks is trained
-on: 5,155 short ones, written for this project. It takes some minutes and prints the digest that
-`model.py` checks.
+on: 5,155 short ones, written for this project. It takes a minute or more and prints the digest that
+`model.py` checks. More threads only wait for each other: the matrices are small.
 
 Tried: 96, 48 and all 384 numbers, centred states, and axes of dialogues (FriendsQA); the order of the
 first ten moved by less than a hundredth on the sets for development.
