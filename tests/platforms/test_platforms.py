@@ -1,5 +1,6 @@
 """The default memory on other systems: without the modules that only POSIX has, and on Windows' Python."""
 
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -11,6 +12,13 @@ from tests.journal.test_recall_log import a_note
 from tests.platforms.pythons import ROOT, command, environment, place
 
 PLATFORMS = ["here", "without POSIX", pytest.param("windows", marks=pytest.mark.products)]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port
 
 
 def _start(platform: str, home: Path, script: str, *arguments: str) -> subprocess.Popen[str]:
@@ -65,6 +73,17 @@ def test_a_lock_is_one_process_s_until_that_ends_however_it_ends(platform: str, 
     third, answer = ask("5")
     assert answer == "held"
     third.communicate()
+
+
+def test_every_module_can_be_imported_without_posix(tmp_path: Path):
+    out, err = _start("without POSIX", tmp_path, "import_all").communicate()
+    assert out.splitlines() == ["imported all"], err[-3000:]
+
+
+def test_a_server_without_posix_answers_and_ends_when_it_is_told_to(tmp_path: Path):
+    process = _start("without POSIX", tmp_path, "serve_once", str(free_port()))
+    out, err = process.communicate()
+    assert (out.splitlines()[-2:], process.returncode) == (["200", "ended"], 0), err[-3000:]
 
 
 def test_a_file_that_is_taken_for_an_orphan_before_it_is_locked_is_made_again(tmp_path: Path):
