@@ -169,10 +169,24 @@ def test_a_rule_is_pinned_in_every_pass(tag: str) -> None:
     assert ended == {"f0", "f1", "f2"}
     unused = {id for step in find_unused([rule, *others], capped, 10**15) for id in step.ids}
     assert unused == {"f0", "f1", "f2"}
-    plain = replace(rule, tags=())  # the control
+    plain = replace(rule, tags=(), content="The tests run before a push")  # the control
     assert "rule" in {id for step in find_excess([plain, *others], capped) for id in step.ids}
     poison = replace(rule, trust=Trust.UNTRUSTED)
     assert "rule" in {id for step in find_excess([poison, *others], capped) for id in step.ids}
+
+
+def test_what_reads_as_a_rule_is_not_archived_without_a_tag_either() -> None:
+    rule = a_memory("Always run the tests before you push", at=1, id="rule", confidence=0.1)
+    remark = a_memory("Always nice to meet you!", at=1, id="remark", confidence=0.1)
+    others = [a_memory(f"fact number {number}", at=number + 2, id=f"f{number}") for number in range(3)]
+    capped = Retention(most={MemoryType.SEMANTIC: 1}, days={MemoryType.SEMANTIC: 1})
+
+    def archived(*records: Record) -> set[str]:
+        steps = [*find_excess([*records, *others], capped), *find_unused([*records, *others], capped, 10**15)]
+        return {id for step in steps for id in step.ids}
+
+    assert archived(rule, remark) == {"remark", "f0", "f1", "f2"}
+    assert "rule" in archived(replace(rule, trust=Trust.UNTRUSTED))
 
 
 def test_what_expires_never_ends_what_does_not() -> None:

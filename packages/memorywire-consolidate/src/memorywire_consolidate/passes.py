@@ -9,6 +9,7 @@ from itertools import combinations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memorywire.facts.rules import match_rule
 from memorywire.model.clock import DAY_MS
 from memorywire.model.consolidation import Pass, Retention, Step
 from memorywire.model.record import MemoryType, Record, Trust
@@ -278,7 +279,7 @@ def find_unused(records: Sequence[Record], retention: Retention, now: int) -> It
         why = f"{kind.value} and unused for over {days} days"
         for record in records:
             idle = now - find_last_use(record) > days * DAY_MS
-            if idle and record.type is kind and not retention.pinned(record):
+            if idle and record.type is kind and not _is_kept(record, retention):
                 yield Step(name=Pass.RETENTION, ids=(record.id,), why=why)
 
 
@@ -290,10 +291,17 @@ def find_excess(records: Sequence[Record], retention: Retention) -> Iterator[Ste
     for group in groups.values():
         kind = group[0].type
         most = retention.most.get(kind, len(group))
-        spare = [record for record in group if not retention.pinned(record)]
+        spare = [record for record in group if not _is_kept(record, retention)]
         spare.sort(key=lambda record: _value_key(record, retention))
         for record in spare[: max(0, len(group) - most)]:
             yield Step(name=Pass.CAP, ids=(record.id,), why=f"least worth of more than {most} {kind.value}")
+
+
+def _is_kept(record: Record, retention: Retention) -> bool:
+    """Whether no pass archives it: a pinned memory, or one that reads as a rule and is not untrusted."""
+    if retention.pinned(record):
+        return True
+    return record.trust is not Trust.UNTRUSTED and match_rule(record.words) is not None
 
 
 def find_last_use(record: Record) -> int:
