@@ -72,6 +72,7 @@ ANSWER_PAIRS = {
     "slot": (answers.Slot, spec.schema("profile.response")["$defs"]["slot"]),
     "slot value": (answers.SlotValue, spec.schema("profile.response")["$defs"]["value"]),
     "past value": (answers.PastValue, spec.schema("profile.response")["$defs"]["past"]),
+    "word_match": (answers.WordMatch, spec.schema("recall.response")["$defs"]["word_match"]),
     "near_miss": (answers.NearMiss, spec.schema("recall.response")["$defs"]["near_miss"]),
     "version": (Version, spec.schema("history.response")["$defs"]["link"]),
     "outcome": (answers.Outcome, COMMON["outcome"]),
@@ -246,7 +247,10 @@ def test_an_enum_has_the_same_members_in_both(definition: str, kind: type[StrEnu
 
 def test_a_hit_is_a_record_flattened_with_how_well_it_answers() -> None:
     hit = spec.schema("recall.response")["$defs"]["hit"]
-    own = {field.name for field in fields(answers.Hit)} - {"record", "signals"} | {"source_store", "explain"}
+    own = {field.name for field in fields(answers.Hit)} - {"record", "signals", "words"} | {
+        "source_store",
+        "explain",
+    }
     of_record = set(spec.schema("record")["properties"])
     assert own <= set(hit["properties"]) <= own | of_record
     always = own - {"explain", "signed", "lender"} | (

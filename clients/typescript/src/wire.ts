@@ -3979,6 +3979,11 @@ export interface components {
                          * @description The raw signals of the score, by name.
                          */
                         signals: components["schemas"]["common"]["$defs"]["signals"];
+                        /**
+                         * Words
+                         * @description What each word of the query found, in the order of the query; absent where the policy redacts the memory.
+                         */
+                        words?: components["schemas"]["recall.response"]["$defs"]["word_match"][];
                     };
                     /**
                      * Identity
@@ -4078,6 +4083,37 @@ export interface components {
                     version: components["schemas"]["common"]["$defs"]["version"];
                 };
                 /**
+                 * Word match
+                 * @description What a word of the query found in a memory.
+                 */
+                word_match: {
+                    /**
+                     * Answered
+                     * @description Whether that is near enough to count.
+                     */
+                    answered: boolean;
+                    /**
+                     * Match
+                     * @description How near the nearest word is: 1 for the same word in the same context.
+                     */
+                    match: number;
+                    /**
+                     * Nearest
+                     * @description The nearest word of the memory; absent if a word that is compared exactly was not found.
+                     */
+                    nearest?: string;
+                    /**
+                     * Weight
+                     * @description Its share in the signal `words`; 0 for a word that is compared exactly.
+                     */
+                    weight: number;
+                    /**
+                     * Word
+                     * @description The word of the query.
+                     */
+                    word: string;
+                };
+                /**
                  * Near miss
                  * @description A candidate that was cut, and why.
                  */
@@ -4102,6 +4138,11 @@ export interface components {
                      * @description The raw signals of the score, by name.
                      */
                     signals: components["schemas"]["common"]["$defs"]["signals"];
+                    /**
+                     * Words
+                     * @description What each word of the query found, in the order of the query; absent where the policy redacts the memory.
+                     */
+                    words?: components["schemas"]["recall.response"]["$defs"]["word_match"][];
                 };
             };
         };

@@ -405,7 +405,9 @@ async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> 
 def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
     """The ranked versions with their records; without those that are gone or no longer match."""
     hits = [
-        Scored(record=read_record(rows[hit.position]), score=hit.score, signals=hit.signals)
+        Scored(
+            record=read_record(rows[hit.position]), score=hit.score, signals=hit.signals, tokens=hit.tokens
+        )
         for hit in ranking
         if hit.position in rows
     ]

@@ -19,7 +19,15 @@ from memorywire.cli.inputs import (
     parse_past,
     read_text,
 )
-from memorywire.cli.terminal import clean, format_entries, format_time, shorten, style, terminal_width
+from memorywire.cli.terminal import (
+    clean,
+    format_entries,
+    format_table,
+    format_time,
+    shorten,
+    style,
+    terminal_width,
+)
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion, Owners
@@ -159,6 +167,8 @@ def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> 
         if hit["supporting"]
     )
     yield from (f"{hit['id']} is lent by {hit['lender']}" for hit in answer["results"] if "lender" in hit)
+    for hit in answer["results"]:
+        yield from _word_lines(hit)
     yield from _near_miss_lines(answer, contents, reason)
 
 
@@ -175,6 +185,23 @@ def _hit_rows(answer: Answer) -> list[str]:
     return format_entries(["SCORE", "TYPE", "ID", "CREATED", *optional, "CONTENT"], rows, lead=2)
 
 
+def _word_lines(hit: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a table of what each word of the query found in a hit, if it is explained."""
+    words = hit.get("explain", {}).get("words") or ()
+    rows = [
+        [
+            clean(one["word"]),
+            clean(one.get("nearest", "")) if one["answered"] else "(nothing)",
+            f"{one['match']:.2f}",
+            f"{one['weight']:.0%}" if one["weight"] else "exact",
+        ]
+        for one in words
+    ]
+    if rows:
+        yield f"words found in {hit['id']}"
+        yield from ("  " + line for line in format_table(["WORD", "FOUND", "MATCH", "WEIGHT"], rows))
+
+
 def _near_miss_lines(answer: Answer, contents: Mapping[str, str], reason: str) -> Iterator[str]:
     if answer.get("floor") is not None:
         yield f"floor {answer['floor']:.3f}: {reason}"
@@ -183,6 +210,9 @@ def _near_miss_lines(answer: Answer, contents: Mapping[str, str], reason: str) -
         yield f"cut  {miss['score']:.3f}  {miss['id']}  {reason}  {signals}"
         if miss["id"] in contents:
             yield f"     {shorten(clean(contents[miss['id']]), _WIDTH)}"
+        missing = [one["word"] for one in miss.get("words") or () if not one["answered"]]
+        if missing:
+            yield f"     nothing found for: {clean(', '.join(dict.fromkeys(missing)))}"
 
 
 def _format_signals(signals: Mapping[str, float]) -> str:

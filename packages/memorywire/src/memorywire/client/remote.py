@@ -18,7 +18,16 @@ from memorywire.client.memory import Memory, shorten_traceback
 from memorywire.client.options import AuditOptions, ScopeOption, default_scope, moments
 from memorywire.client.oversight import refuse_filters
 from memorywire.client.sync import Memory as BlockingMemory
-from memorywire.model.answers import Chain, ChangeLog, Hit, HitSignature, Page, Recalled, Remembered
+from memorywire.model.answers import (
+    Chain,
+    ChangeLog,
+    Hit,
+    HitSignature,
+    Page,
+    Recalled,
+    Remembered,
+    WordMatch,
+)
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.codec import load
@@ -116,6 +125,9 @@ def _read_recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
             stores=tuple(hit["stores"]),
             supporting=tuple(hit["supporting"]),
             signals=hit["explain"]["signals"] if "explain" in hit else None,
+            words=load(tuple[WordMatch, ...], hit["explain"]["words"])
+            if "words" in hit.get("explain", ())
+            else None,
             signed=load(HitSignature, hit["signed"]) if "signed" in hit else None,
         )
         for hit in answer["results"]

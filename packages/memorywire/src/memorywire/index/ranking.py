@@ -61,7 +61,7 @@ from memorywire.index.postings import match_terms
 from memorywire.index.sessions import TOTAL_LENT
 from memorywire.index.ties import FewFacts, Terms, break_ties
 from memorywire.index.vectors import Vectors
-from memorywire.model.query import Enough, Query, asks_only_whose
+from memorywire.model.query import Enough, Query, QueryTokens, TokenMatch, asks_only_whose
 from memorywire.search.admit import PASSED, compute_own_level
 from memorywire.search.relevance import (
     AGO,
@@ -118,6 +118,7 @@ class Ranked(Struct, frozen=True):
     position: int
     score: float
     signals: Mapping[str, float]
+    tokens: tuple[TokenMatch, ...] = ()
 
 
 class _Candidates(Struct, frozen=True):
@@ -176,6 +177,10 @@ def rank(
     if enough is None:
         signals = ranking.explain(ranked)
         ranking.compare_nameless(ranked, signals)
+        if query.explain and completed.tokens is not None:
+            tokens = ranking.explain_tokens(completed.tokens, ranked)
+            parts = zip(ranking.positions(ranked), ranked, signals, tokens, strict=True)
+            return [Ranked(position, one.score, own, words) for position, one, own, words in parts]
     else:
         signals = [{**ranking.among} for _ in ranked]
         first = [one for one in ranked if one.score >= ranked[0].score - PASSED]
@@ -308,13 +313,10 @@ class _Ranking:
         """Add what the words of the query find, one by one, in these candidates; whether there is any."""
         if self._tokens is None:
             return False
-        weights = zip(self._words, self._weights, self._earns, strict=True)
-        term_weights = {word: weight for word, weight, earns in weights if earns}
         tokens = self._index.tokens(self._source, [candidate.row for candidate in candidates])
-        matches = match_words(self._tokens, weigh_words(self._tokens.words, term_weights), tokens)
-        for candidate, match, factor in zip(
-            candidates, matches, self._weigh_matches(candidates), strict=True
-        ):
+        matches = match_words(self._tokens, self._weigh_words(self._tokens.words), tokens)
+        factors = self._weigh_matches(candidates)
+        for candidate, match, factor in zip(candidates, matches, factors, strict=True):
             if match is not None:
                 candidate.words, evidence = match, evidence_of_words(match) * factor
                 candidate.weight += evidence
@@ -331,6 +333,18 @@ class _Ranking:
         if self._asks is not None:
             factors = factors * (1 - ASKING * self._asks[offsets])
         return list(factors.tolist())
+
+    def _weigh_words(self, query_words: Sequence[str]) -> list[float]:
+        weights = zip(self._words, self._weights, self._earns, strict=True)
+        return weigh_words(query_words, {word: weight for word, weight, earns in weights if earns})
+
+    def explain_tokens(self, query: QueryTokens, found: Sequence[Candidate]) -> list[tuple[TokenMatch, ...]]:
+        """What each token of the query found in these candidates; nothing where words did not count."""
+        from memorywire.search.explain import measure_tokens  # few recalls ask for it
+
+        tokens = self._index.tokens(self._source, [one.row for one in found])
+        compared = [None if one.words is None else own for one, own in zip(found, tokens, strict=True)]
+        return measure_tokens(query, self._weigh_words(query.words), compared)
 
     def _collect(self, offsets: Offsets) -> _Candidates:
         around = self._neighbours.around(offsets) if self._neighbours else []

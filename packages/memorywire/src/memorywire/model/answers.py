@@ -258,14 +258,31 @@ class HitSignature(Struct, frozen=True, kw_only=True):
     signature: str
 
 
+class WordMatch(Struct, frozen=True):
+    """What a word of a query found in a memory: `nearest` is the memory's word, `match` how near it is.
+
+    The products of `weight` and `match` add up to the signal `words`. What is compared exactly weighs 0.
+    """
+
+    word: str
+    weight: float
+    match: float
+    answered: bool
+    nearest: str | None = None
+
+
 class Hit(Struct, frozen=True, kw_only=True):
-    """A memory that matches the query, with its score and the stores that returned it."""
+    """A memory that matches the query, with its score and the stores that returned it.
+
+    `signals` and `words` explain the score.
+    """
 
     record: Record
     score: float
     stores: tuple[str, ...]
     supporting: tuple[str, ...] = ()
     signals: Mapping[str, float] | None = None
+    words: tuple[WordMatch, ...] | None = None
     signed: HitSignature | None = None
     lender: str | None = None
     """The agent that lends the memory; None for a memory of the agent that asks."""
@@ -295,6 +312,7 @@ class NearMiss(Struct, frozen=True, kw_only=True):
     score: float
     reason: str
     signals: Mapping[str, float]
+    words: tuple[WordMatch, ...] | None = None
 
 
 class Recalled(Struct, frozen=True, kw_only=True):

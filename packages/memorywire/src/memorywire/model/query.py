@@ -263,6 +263,7 @@ class Query(Struct, frozen=True, kw_only=True):
     `settled` says that the question is about the past, so newer memories do not replace older ones.
     `replies` says that it asks for what an assistant said.
     `tokens` are there if the embedder compares word by word.
+    `explain` asks for `Scored.tokens`.
     """
 
     where: Where
@@ -276,17 +277,30 @@ class Query(Struct, frozen=True, kw_only=True):
     settled: bool = False
     replies: bool = False
     tokens: QueryTokens | None = None
+    explain: bool = False
+
+
+class TokenMatch(Struct, frozen=True):
+    """A token of a query: its word, its share of the weight, and the place of the nearest token of a memory
+    with the cosine of the two."""
+
+    word: str
+    weight: float
+    match: float
+    nearest: int
 
 
 class Scored(Struct, frozen=True, kw_only=True):
     """A candidate with its relevance in 0..1 and the raw signals it was made of.
 
-    A store that counts recalls may add their number as the signal `recalls`.
+    A store that counts recalls may add their number as the signal `recalls`. One that compares words notes
+    them in `tokens` where the query asks for an explanation.
     """
 
     record: Record
     score: float
     signals: Mapping[str, float]
+    tokens: tuple[TokenMatch, ...] = ()
 
 
 class Enough(Struct, frozen=True):

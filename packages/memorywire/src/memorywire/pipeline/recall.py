@@ -317,6 +317,10 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
     )
     agent = request.scope.agent
     hits = tuple([_build_hit(scored, chosen, result, explanation, agent) for scored in chosen.hits])
+    near_misses = None
+    if request.explain:
+        cut = _find_near_misses(chosen, admission, balanced.left_out)
+        hits, near_misses = await _explain_words(hits, chosen.hits, cut, request, context)
     if await context.redacts(request.scope.tenant):
         hits = await _redact(hits, request, context)
     if isinstance(context.store, Tracker) and hits and request.as_of is None and _is_tracking(context):
@@ -335,7 +339,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         degraded=_list_degraded(request, context, admission, result),
         latency_ms=max(0, context.clock() - started),
         floor=admission.floor if request.explain else None,
-        near_misses=_list_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
+        near_misses=near_misses,
     )
 
 
@@ -420,6 +424,7 @@ def build_query(request: Recall, now: int) -> Query:
         ago=counts_back(request.query),
         settled=asks_about_past(request.query),
         replies=asks_for_reply(request.query),
+        explain=request.explain,
     )
 
 
@@ -466,13 +471,43 @@ def find_lender(record: Record, agent: str) -> str | None:
     return None if record.scope.agent == agent else record.scope.agent
 
 
-def _list_near_misses(
+def _find_near_misses(
     chosen: Chosen, admission: Admission, left_out: Sequence[tuple[Scored, str]]
-) -> tuple[NearMiss, ...]:
+) -> Sequence[tuple[Scored, str]]:
     below = [(scored, "below the relevance floor") for scored in admission.cut]
-    return tuple(
-        NearMiss(id=scored.record.id, score=scored.score, reason=reason, signals=scored.signals)
-        for scored, reason in (*left_out, *chosen.passed_over, *below)[:_NEAR_MISSES]
+    return (*left_out, *chosen.passed_over, *below)[:_NEAR_MISSES]
+
+
+async def _explain_words(
+    hits: Sequence[Hit],
+    chosen: Sequence[Scored],
+    cut: Sequence[tuple[Scored, str]],
+    request: Recall,
+    context: Context,
+) -> tuple[tuple[Hit, ...], tuple[NearMiss, ...]]:
+    """The hits and the near misses with what each word of the query found in them.
+
+    Nothing is said of the words of a memory that the policy redacts for the caller.
+    """
+    from memorywire.search.explain import explain_words  # few recalls ask for it
+
+    shown = [*chosen, *(scored for scored, _ in cut)]
+    if await context.redacts(request.scope.tenant):
+        from memorywire.pipeline.redact import find_redactions
+
+        records = [scored.record for scored in shown]
+        rules = await find_redactions(records, request.scope, context, request.owners)
+        shown = [scored for scored, rule in zip(shown, rules, strict=True) if rule is None]
+    words = await explain_words(request.query, shown, context.embedder)
+    return tuple([replace(hit, words=words.get(hit.id)) for hit in hits]), tuple(
+        NearMiss(
+            id=scored.record.id,
+            score=scored.score,
+            reason=reason,
+            signals=scored.signals,
+            words=words.get(scored.record.id),
+        )
+        for scored, reason in cut
     )
 
 

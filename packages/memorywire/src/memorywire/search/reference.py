@@ -40,7 +40,7 @@ from operator import mul, sub
 from msgspec import Struct
 
 from memorywire.model.label import read_state
-from memorywire.model.query import Query, Scored, asks_only_whose
+from memorywire.model.query import Query, Scored, TokenMatch, asks_only_whose
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.search.relevance import (
     AGO,
@@ -122,6 +122,7 @@ class _Entry(Struct):
     weight: float = 0.0
     change: int = 0
     factor: float = 1.0  # of all its evidence, for its speaker, its role and its time
+    tokens: tuple[TokenMatch, ...] = ()
 
     @property
     def record(self) -> Record:
@@ -190,7 +191,9 @@ def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, l
     top.sort(key=lambda entry: entry.sort_key)
     _prefer_same_wording(top)
     ordered = sorted(top, key=lambda entry: entry.sort_key) + entries[TOP:]
-    return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ordered[:limit]]
+    return [
+        Scored(record=r.record, score=r.score, signals=r.signals, tokens=r.tokens) for r in ordered[:limit]
+    ]
 
 
 def floats(vector: bytes) -> Vector:
@@ -263,6 +266,12 @@ def _match_words(best: Sequence[_Entry], query: Query, terms: _Terms) -> None:
         return
     weights = weigh_words(query.tokens.words, terms.weights)
     matches = match_words(query.tokens, weights, [entry.candidate.tokens for entry in best])
+    if query.explain:
+        from memorywire.search.explain import measure_tokens  # few recalls ask for it
+
+        measured = measure_tokens(query.tokens, weights, [entry.candidate.tokens for entry in best])
+        for entry, tokens in zip(best, measured, strict=True):
+            entry.tokens = tokens
     for entry, match in zip(best, matches, strict=True):
         if match is not None:
             entry.signals["words"] = match

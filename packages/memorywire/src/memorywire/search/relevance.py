@@ -221,6 +221,11 @@ _DATES = frozenset(
 )
 
 
+def is_compared_exactly(word: str) -> bool:
+    """Whether a word of a query counts nothing in the word match: numbers, identifiers, months and days."""
+    return not word.isalpha() or word in _DATES
+
+
 def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list[float]:
     """What each word of a query counts, by the weights of the query's terms.
 
@@ -229,7 +234,7 @@ def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list
     weights = []
     for word in words:
         weight = 0.0
-        if word.isalpha() and word not in _DATES:
+        if not is_compared_exactly(word):
             known = [term_weights[term] for term in word_terms(word) if term in term_weights]
             weight = math.sqrt(max(known)) if known else COMMON
         weights.append(weight)

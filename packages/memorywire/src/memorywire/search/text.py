@@ -47,7 +47,7 @@ _ELISION = re.compile(
 )
 # Scripts that put no space between words: those in which a character says something by itself, and those of
 # Thailand, Laos, Myanmar and Cambodia, which spell.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
     "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
 )
@@ -210,9 +210,9 @@ def word_terms(raw: str) -> tuple[str, ...]:
     if raw.isascii() and (raw.isdigit() or (raw.isalpha() and raw.islower())):
         return () if raw in STOP_WORDS else (_stem(raw),)
     word = _POSSESSIVE.sub("", raw).strip("_")
-    runs = _UNSPACED.findall(word)
+    runs = UNSPACED.findall(word)
     if runs:
-        rest = _UNSPACED.sub(" ", word).split()
+        rest = UNSPACED.sub(" ", word).split()
         return (*(gram for run in runs for gram in _split_grams(run)), *(_stem(_fold(part)) for part in rest))
     whole = _fold(word)
     names = [whole]

@@ -462,6 +462,8 @@ def _encode_hit(hit: Hit) -> dict[str, Json]:
         document["signed"] = _encode_fields(hit.signed)
     if hit.signals is not None:
         document["explain"] = {"signals": dict(hit.signals)}
+        if hit.words is not None:
+            document["explain"]["words"] = [*map(_encode_fields, hit.words)]
     return document
 
 

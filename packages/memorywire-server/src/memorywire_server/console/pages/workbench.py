@@ -10,8 +10,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
-from memorywire.model.answers import ContextBlock, Hit, Recalled
+from memorywire.model.answers import ContextBlock, Hit, Recalled, WordMatch
 from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.oversight import Helped, Reasons
 from memorywire.model.record import Json
@@ -52,8 +53,16 @@ class Line(Struct, frozen=True, kw_only=True):
     section: str | None = None
     rule: str | None = None
     signals: Sequence[tuple[str, float, float]] = ()
+    words: Sequence[WordMatch] = ()
     ranks: Mapping[str, int] = MappingProxyType({})
     hit: Mapping[str, Json] = MappingProxyType({})
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The words of the question that found nothing, without those that hardly count."""
+        most = max((one.weight for one in self.words), default=0.0)
+        missing = [one for one in self.words if not one.answered]
+        return [*dict.fromkeys(one.word for one in missing if not one.weight or one.weight >= most / 2)]
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -213,6 +222,7 @@ def build_ranking(
             score=hit.score,
             rule=_find_rule(hit.content),
             signals=_build_bars(hit.signals or {}, greatest),
+            words=hit.words or (),
             ranks=_read_ranks(hit.signals or {}),
             hit=encode(hit),
         )
@@ -226,6 +236,7 @@ def build_ranking(
             reason=one["reason"],
             rule=_find_rule(one["content"]),
             signals=_build_bars(one["signals"], greatest),
+            words=load(tuple[WordMatch, ...], one.get("words", ())),
         )
         for one in cut
     ]

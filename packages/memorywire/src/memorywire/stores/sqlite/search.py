@@ -225,7 +225,10 @@ def _answer(
 ) -> list[Scored]:
     ranking = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
     records = at_positions(db, [hit.position for hit in ranking], last_recalled)
-    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranking]
+    hits = [
+        Scored(record=records[hit.position], score=hit.score, signals=hit.signals, tokens=hit.tokens)
+        for hit in ranking
+    ]
     if index.damaged:
         hits = [_add_damaged(hit, index.damaged) for hit in hits]
     if query.where.as_of is None and not needs_rows(query.where):  # then the index has checked all of it

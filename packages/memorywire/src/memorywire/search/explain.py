@@ -1,0 +1,101 @@
+"""Tells which word of a memory answered which word of a query; loaded only for `explain`.
+
+The ranker notes for each token of the query what it weighed and which token of the memory was nearest
+(`measure_tokens`). The recall then turns tokens into words (`explain_words`). Numbers, identifiers and dates
+weigh nothing in the word match and are compared by index terms, as are all words where there are no tokens.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from memorywire.model.answers import WordMatch
+from memorywire.model.query import QueryTokens, Scored, TokenMatch
+from memorywire.search.embed import Embedder
+from memorywire.search.relevance import STEPS, WIDTH, WORD_FLOOR, is_compared_exactly, read_query_tokens
+from memorywire.search.text import UNSPACED, split_words, terms, word_terms
+
+
+def measure_tokens(
+    query: QueryTokens, weights: Sequence[float], memories: Sequence[bytes | None]
+) -> list[tuple[TokenMatch, ...]]:
+    """For each memory what each token of the query weighs, as a share of all, and the memory's nearest token.
+
+    The products of weights and matches add up to the signal `words`. Empty where the ranker compared none.
+    """
+    return [_measure(query, weights, memory) if memory else () for memory in memories]
+
+
+def _measure(query: QueryTokens, weights: Sequence[float], memory: bytes) -> tuple[TokenMatch, ...]:
+    import numpy as np  # loaded for the first search
+
+    total = sum(weights)
+    if len(memory) % WIDTH or total <= 0:
+        return ()
+    matrix = np.frombuffer(query.matrix, np.int8).reshape(-1, WIDTH).astype(np.float32)
+    products = matrix @ np.frombuffer(memory, np.int8).reshape(-1, WIDTH).astype(np.float32).T
+    nearest = products.argmax(axis=1).tolist()
+    matches = (products.max(axis=1).astype(np.float64) / (STEPS * STEPS)).tolist()
+    return tuple(
+        TokenMatch(query.words[at], weight / total, matches[at], nearest[at])
+        for at, weight in enumerate(weights)
+    )
+
+
+async def explain_words(
+    query: str, hits: Sequence[Scored], embedder: Embedder
+) -> dict[str, tuple[WordMatch, ...]]:
+    """The words of the query, in its order, with what each found in a memory; by the memory's id.
+
+    The texts are embedded again, which gives the words of their tokens.
+    """
+    compared = [hit.record for hit in hits if hit.tokens]
+    vectors = await embedder.embed([record.meaning for record in compared]) if compared else []
+    tokens = {record.id: read_query_tokens(vector) for record, vector in zip(compared, vectors, strict=True)}
+    explained = {}
+    for hit in hits:
+        known = tokens.get(hit.record.id)
+        by_tokens = [] if known is None else [*_join_tokens(hit.tokens, known.words)]
+        is_left = is_compared_exactly if by_tokens else bool
+        by_terms = _compare_terms(query, hit.record.meaning, is_left)
+        explained[hit.record.id] = _sort_words(query, [*by_tokens, *by_terms])
+    return explained
+
+
+def _join_tokens(tokens: Sequence[TokenMatch], words: Sequence[str]) -> Iterator[WordMatch]:
+    """One entry for the pieces of a word: their weights summed, their matches averaged by weight."""
+    for word, group in groupby(tokens, key=lambda one: one.word):
+        pieces = [one for one in group if one.weight > 0]
+        if not pieces:
+            continue
+        weight = sum(one.weight for one in pieces)
+        match = sum(one.weight * one.match for one in pieces) / weight
+        best = max(pieces, key=lambda one: one.match)
+        nearest = words[best.nearest] if best.nearest < len(words) else None
+        yield WordMatch(word, weight, match, match >= WORD_FLOOR, nearest)
+
+
+def _compare_terms(query: str, text: str, is_left: Callable[[str], bool]) -> Iterator[WordMatch]:
+    """The words of the query that are compared by their index terms, with the share of them that is found."""
+    known, memory_words = terms(text), split_words(text)
+    words = [*dict.fromkeys(split_words(query))]
+    for word in words:
+        parts = word_terms(word)
+        if not parts or not is_left(word.casefold()) or any(word in one and word != one for one in words):
+            continue
+        found = [part for part in parts if part in known]
+        if UNSPACED.search(word):  # pairs of signs
+            nearest = " ".join([one for one in found if len(one) > 1] or found)
+        else:
+            nearest = next((one for one in memory_words if not set(found).isdisjoint(word_terms(one))), "")
+        yield WordMatch(word, 0.0, len(found) / len(parts), bool(found), nearest or None)
+
+
+def _sort_words(query: str, words: Sequence[WordMatch]) -> tuple[WordMatch, ...]:
+    """In the order of the query; a word that occurs twice stands where it occurs for the second time."""
+    text, after, places = query.casefold(), 0, list[int]()
+    for one in words:
+        place = text.find(one.word.casefold(), after if one.weight else 0)
+        if one.weight and place >= 0:
+            after = place
+        places.append(after if place < 0 else place)
+    return tuple(words[at] for at in sorted(range(len(words)), key=lambda at: (places[at], at)))
