@@ -307,14 +307,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         balanced = await add_lent(balanced, request, started, admitting, context)
         result, admission = balanced.asked, balanced.admission
     chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
-    signals = {
-        "aside": len(query.boilerplate),
-        "settled": query.settled,
-        "replies": query.replies,
-    }
-    explanation = (
-        {name: float(weight) for name, weight in signals.items() if weight} if request.explain else None
-    )
+    explanation = _describe_question(query) if request.explain else None
     agent = request.scope.agent
     hits = tuple([_build_hit(scored, chosen, result, explanation, agent) for scored in chosen.hits])
     near_misses = None
@@ -341,6 +334,12 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
         floor=admission.floor if request.explain else None,
         near_misses=near_misses,
     )
+
+
+def _describe_question(query: Query) -> dict[str, float]:
+    """The signals of the question, the same for every hit."""
+    signals = {"aside": len(query.boilerplate), "settled": query.settled, "replies": query.replies}
+    return {name: float(weight) for name, weight in signals.items() if weight}
 
 
 async def _redact(hits: tuple[Hit, ...], request: Recall, context: Context) -> tuple[Hit, ...]:
