@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, HINTS, SECTIONS, memorywire
+from memorywire.cli.command import ALIASES, COMMANDS, HINTS, SECTIONS, load_examples, memorywire
 from tests.cli.shell import Shell, Started
 from tests.cli.test_terminal import at_a_terminal
 
@@ -35,14 +35,14 @@ def test_the_help_lists_commands_in_sections(shell: Shell):
 
 def test_every_help_ends_with_an_example(shell: Shell):
     paths = _every_command(memorywire)
-    assert [path for path in paths if path not in EXAMPLES] == []
+    assert [path for path in paths if path not in load_examples()] == []
     for path in ("", "remember", "kv set", "audit verify"):
-        assert shell(*path.split(), "--help").out.rstrip().endswith(EXAMPLES[path][-1])
+        assert shell(*path.split(), "--help").out.rstrip().endswith(load_examples()[path][-1])
 
 
 def test_every_example_has_valid_options():
     for path in _every_command(memorywire):
-        for line in EXAMPLES[path]:
+        for line in load_examples()[path]:
             typed = line.rpartition("|")[2].partition(">")[0].partition("#")[0]
             words = shlex.split(typed.strip().removeprefix('eval "$(').removesuffix(')"'))
             assert words[0] == "memorywire", line

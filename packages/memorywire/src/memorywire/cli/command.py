@@ -3,9 +3,11 @@
 import gc
 import importlib
 import io
+import json
 import os
 import sys
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -63,7 +65,7 @@ HINTS = {
 GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command.
 
-Its module may have EXAMPLES, as this one.
+Its module may have EXAMPLES by the path of a command.
 """
 
 SATELLITES = {
@@ -91,7 +93,7 @@ class HelpContext(click.Context):
 
     def get_help(self) -> str:
 
-        lines = EXAMPLES.get(self.command_path.removeprefix("memorywire").strip(), ())
+        lines = load_examples().get(self.command_path.removeprefix("memorywire").strip(), ())
         heading = "Example:" if len(lines) == 1 else "Examples:"
         block = ["", heading, *(f"  {line}" for line in lines)] if lines else []
         return "\n".join([super().get_help(), *block])
@@ -116,7 +118,7 @@ class Commands(click.Group):
             point = _list_added().get(name)
             command = None if point is None else point.load()
             if point is not None:
-                EXAMPLES.update(getattr(sys.modules[point.module], "EXAMPLES", {}))
+                load_examples().update(getattr(sys.modules[point.module], "EXAMPLES", {}))
         if command is not None:
             _use_help_context(command)
         return command
@@ -283,119 +285,8 @@ def _last_resort(kind: type[BaseException], error: BaseException, trace: Traceba
         click.echo(line, err=True)
 
 
-EXAMPLES: dict[str, tuple[str, ...]] = {
-    "": (
-        "memorywire remember 'Ana likes green tea' --user ana",
-        "memorywire recall 'what does Ana drink?'",
-        "memorywire help recall",
-    ),
-    "remember": (
-        "memorywire remember 'Ana likes green tea' --user ana --tag taste",
-        "git log -1 --format=%B | memorywire remember - --type episodic --source git",
-    ),
-    "recall": (
-        "memorywire recall 'what does Ana drink?' -k 3",
-        """memorywire recall 'open incidents' --filter '{"tags": {"contains": "incident"}}' --explain""",
-    ),
-    "context": (
-        "memorywire context 'Which snacks can I eat?' --user ana",
-        "memorywire context 'Set up a new database' --budget 256 --explain",
-    ),
-    "profile": ("memorywire profile --user ana --history",),
-    "get": ("memorywire get 01a1e811-37c3",),
-    "list": ("memorywire list --user ana --limit 50",),
-    "history": ("memorywire history 01a1e811-37c3",),
-    "agents": ("memorywire agents",),
-    "users": ("memorywire users --agent support",),
-    "forget": (
-        "memorywire forget 01a1e811-37c3 --reason 'no longer true'",
-        """memorywire forget --filter '{"tags": {"contains": "draft"}}' --dry-run""",
-    ),
-    "merge": ("memorywire merge 01a1e811-37c3 01a1e811-389f",),
-    "expire": ("memorywire expire --older-than-days 90 --type episodic --action archive --dry-run",),
-    "changes": ("memorywire changes -k 5",),
-    "undo": ("memorywire undo --last", "memorywire undo 01a1e811-3886"),
-    "share": (
-        "memorywire share support --tag runbook --expires 30d",
-        "memorywire share support 01a1e811-37c3 --agent ops --reasoning 'they are on call'",
-    ),
-    "unshare": ("memorywire unshare grant-2765324cf13f94564652a7faafdfb903",),
-    "shares": ("memorywire shares --agent support",),
-    "kv": ("memorywire kv set theme dark", "memorywire kv get theme"),
-    "kv get": ("memorywire kv get theme --of user --user ana",),
-    "kv set": ("""memorywire kv set limits '{"rows": 50}' --ttl 3600""",),
-    "kv incr": ("memorywire kv incr visits 1",),
-    "kv delete": ("memorywire kv delete theme",),
-    "kv list": ("memorywire kv list settings/ -k 20",),
-    "kv search": ("memorywire kv search 'colour scheme' -k 3",),
-    "kv stats": ("memorywire kv stats",),
-    "kv reembed": ("memorywire kv reembed",),
-    "layer": ("memorywire layer add --file chat.jsonl", "memorywire layer recall 'what did Ana order?'"),
-    "layer add": ("memorywire layer add --file chat.jsonl --session s1",),
-    "layer event": ("memorywire layer event 01a1e811-37c3-7000-937e-ee3ca3f930e9",),
-    "layer recall": ("memorywire layer recall 'what did Ana order?' -k 3",),
-    "layer work": ("memorywire layer work",),
-    "procedure": ("memorywire procedure show refund",),
-    "procedure show": ("memorywire procedure show refund",),
-    "procedure trigger": ("memorywire procedure trigger refund pay --fact approved=true",),
-    "procedure allowed": ("memorywire procedure allowed refund --fact approved=true",),
-    "procedure history": ("memorywire procedure history refund",),
-    "procedure draw": ("memorywire procedure draw refund --as svg > refund.svg",),
-    "review": ("memorywire review list", "memorywire review approve 01a1e811-37c3"),
-    "review list": ("memorywire review list --rule untrusted-source",),
-    "review show": ("memorywire review show 01a1e811-37c3",),
-    "review approve": ("memorywire review approve 01a1e811-37c3 --reason 'checked with Ana'",),
-    "review reject": ("memorywire review reject --all --rule untrusted-source",),
-    "review reopen": ("memorywire review reopen 01a1e811-37c3",),
-    "review edit": ("memorywire review edit 01a1e811-37c3 'Ana likes black tea'",),
-    "review merge": ("memorywire review merge 01a1e811-37c3 01a1e811-389f",),
-    "review supersede": ("memorywire review supersede 01a1e811-37c3 01a1e811-389f",),
-    "policy": ("memorywire policy show", "memorywire policy set rules.toml"),
-    "policy show": ("memorywire policy show",),
-    "policy check": ("memorywire policy check rules.toml",),
-    "policy test": ("""memorywire policy test '{"name": "web", "verdict": "hold", "source": ["web*"]}'""",),
-    "policy set": ("memorywire policy set rules.toml --if-edition 3",),
-    "policy editions": ("memorywire policy editions",),
-    "policy restore": ("memorywire policy restore 2",),
-    "policy suggestions": ("memorywire policy suggestions",),
-    "policy activate": ("memorywire policy activate learned-warehouse",),
-    "policy revert": ("memorywire policy revert learned-warehouse",),
-    "why": ("memorywire why 01a1e811-37c3",),
-    "audit": ("memorywire audit log", "memorywire audit verify"),
-    "audit log": ("memorywire audit log --operation forget --since 7d -k 50",),
-    "audit verify": ("memorywire audit verify --state",),
-    "audit verify-hit": ("memorywire audit verify-hit answer.json --key KEY",),
-    "audit checkpoint": ("memorywire audit checkpoint > checkpoint.txt",),
-    "audit prove": ("memorywire audit prove 42 --output proof.jsonl",),
-    "audit export": ("memorywire audit export --whole --output ledger.jsonl",),
-    "scan": ("memorywire scan --fix",),
-    "recover": ("memorywire recover --source 'web:*' --since 7d --dry-run",),
-    "erase": ("memorywire erase ana --dry-run",),
-    "hook": ('echo \'{"hook_event_name": "SessionStart", "session_id": "s"}\' | memorywire hook',),
-    "call": ("""memorywire call recall '{"query": "what does Ana drink?"}'""",),
-    "capabilities": ("memorywire capabilities",),
-    "export": ("memorywire export memory.jsonl --with-ledger", "memorywire export notes --format markdown"),
-    "import": ("memorywire import memory.jsonl --dry-run", "memorywire import conversations.json --agent me"),
-    "import-lines": ("memorywire import-lines facts.txt --source handbook",),
-    "migrate": ("memorywire migrate sqlite:///./old.db postgresql://me@db/memory --dry-run",),
-    "backup": ("memorywire backup backup.db",),
-    "restore": ("memorywire restore backup.db --replace",),
-    "doctor": ("memorywire doctor", "memorywire doctor --url http://127.0.0.1:8377"),
-    "reembed": ("memorywire reembed --dry-run",),
-    "debts": ("memorywire debts", "memorywire debts pay"),
-    "backends": ("memorywire backends create team.json", "memorywire backends bind team --agent support"),
-    "backends list": ("memorywire backends list",),
-    "backends create": ("memorywire backends create team.json",),
-    "backends show": ("memorywire backends show team",),
-    "backends fork": ("""memorywire backends fork team '{"name": "team-2"}'""",),
-    "backends retire": ("memorywire backends retire team",),
-    "backends bind": ("memorywire backends bind team --agent support",),
-    "backends unbind": ("memorywire backends unbind --agent support",),
-    "demo": ("memorywire demo",),
-    "version": ("memorywire version",),
-    "completion": (
-        'eval "$(memorywire completion bash)"  # in ~/.bashrc',
-        'eval "$(memorywire completion zsh)"  # in ~/.zshrc',
-        "memorywire completion fish > ~/.config/fish/completions/memorywire.fish",
-    ),
-}
+@cache
+def load_examples() -> dict[str, tuple[str, ...]]:
+    """Return the examples of each command, by its path; satellites add theirs."""
+    document = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+    return {path: tuple(lines) for path, lines in document.items()}
