@@ -11,7 +11,7 @@ from msgspec.structs import fields
 
 from memorywire.app import settings
 from memorywire.cli.about import version_command
-from memorywire.cli.command import ALIASES, COMMANDS, EXAMPLES, SATELLITES, SECTIONS, memorywire
+from memorywire.cli.command import ALIASES, COMMANDS, SATELLITES, SECTIONS, load_examples, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings
@@ -124,7 +124,7 @@ def _command(
     yield inspect.cleandoc(command.help or "")
     own = [option for option in _options(command, context) if option.opts[0] not in known]
     yield "\n".join(_option_rows(own))
-    yield "```sh\n" + "\n".join(EXAMPLES[context.command_path.removeprefix("memorywire ")]) + "\n```"
+    yield "```sh\n" + "\n".join(load_examples()[context.command_path.removeprefix("memorywire ")]) + "\n```"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
             yield from _command(command.get_command(context, inner), context, inner, {}, level + 1)

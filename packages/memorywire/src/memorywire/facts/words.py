@@ -1,8 +1,14 @@
 """Classes of words that the reader knows. A class decides a kind or a slot; no sentence is listed here."""
 
+import json
+from pathlib import Path
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+_TABLES: dict[str, str] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
 DIETS = _words(
@@ -20,55 +26,13 @@ RULES_OF_FOOD = DIETS | _words(
     """
 )
 
-CONDITIONS = _words(
-    """
-    diabetic asthmatic epileptic dyslexic dyspraxic dyscalculic autistic adhd bipolar anaemic anemic
-    color-blind colour-blind colourblind colorblind blind deaf deafblind hard-of-hearing short-sighted
-    near-sighted nearsighted long-sighted farsighted partially-sighted visually-impaired hearing-impaired
-    pregnant breastfeeding nursing immunocompromised arthritic claustrophobic agoraphobic left-handed
-    right-handed ambidextrous neurodivergent disabled paraplegic quadriplegic hypertensive seasick carsick
-    airsick photosensitive narcoleptic haemophiliac hemophiliac sober insomniac tetraplegic mute nonverbal
-    dairy-intolerant wheelchair-bound postpartum prediabetic hypoglycaemic hypoglycemic
-    """
-)
+CONDITIONS = _words(_TABLES["CONDITIONS"])
 
-ILLNESSES = _words(
-    """
-    diabetes asthma epilepsy dyslexia dyspraxia autism adhd anaemia anemia migraine migraines arthritis
-    parkinson's parkinsons alzheimer's alzheimers dementia cancer eczema psoriasis hayfever rhinitis allergy
-    allergies intolerance intolerances ibs crohn's crohns colitis reflux gerd hypertension tinnitus vertigo
-    insomnia depression anxiety ptsd ocd lupus sciatica scoliosis osteoporosis gout pcos endometriosis
-    fibromyalgia hypothyroidism hyperthyroidism haemophilia hemophilia cataracts glaucoma astigmatism myopia
-    pacemaker prosthesis condition disability impairment bronchitis copd sclerosis leukaemia leukemia stroke
-    coeliac celiac hearing eyesight back knee knees heart hip shoulder wrist fever phobia disorder recovery
-    remission stammer stutter syndrome disease apnoea apnea pressure cholesterol
-    """
-)
+ILLNESSES = _words(_TABLES["ILLNESSES"])
 
-FOODS = _words(
-    """
-    nuts nut peanuts peanut dairy milk cheese butter eggs egg gluten wheat meat pork beef lamb chicken fish
-    shellfish seafood prawns shrimp soy soya sesame alcohol wine beer spirits sugar caffeine coffee tea
-    spicy spice tofu mushrooms mushroom onions onion garlic coriander cilantro olives olive tomatoes tomato
-    celery mustard lactose bread pasta rice chocolate honey gelatine gelatin bacon ham cashews almonds
-    walnuts hazelnuts pistachios strawberries kiwi bananas banana avocado potatoes oats legumes beans
-    lentils carbs sweets cake food foods meals breakfast lunch dinner juice soda water liquor cocktails
-    whisky gin
-    """
-)
+FOODS = _words(_TABLES["FOODS"])
 
-KIN = _words(
-    """
-    wife husband partner spouse fiancé fiancée fiance fiancee girlfriend boyfriend mother father mom mum
-    mama dad papa parents sister brother siblings sibling daughter son kids kid children child baby toddler
-    newborn twins twin grandmother grandfather grandma grandpa granny grandad granddad gran nan grandparents
-    grandson granddaughter grandchild grandchildren grandkids aunt uncle auntie cousin cousins niece nephew
-    nieces nephews mother-in-law father-in-law sister-in-law brother-in-law in-laws stepmother stepfather
-    stepson stepdaughter stepdad stepmum stepmom stepsister stepbrother godmother godfather godson
-    goddaughter family gf bf hubby missus ex ex-wife ex-husband other-half better-half sons daughters
-    sisters brothers aunts uncles boys girls folks
-    """
-)
+KIN = _words(_TABLES["KIN"])
 
 PEOPLE = KIN | _words(
     """
@@ -81,47 +45,14 @@ PEOPLE = KIN | _words(
     """
 )
 
-PETS = _words(
-    """
-    dog dogs cat cats puppy puppies kitten kittens parrot budgie budgies rabbit rabbits bunny hamster
-    hamsters guinea-pig guinea-pigs goldfish tortoise turtle horse horses pony ponies ferret ferrets
-    chinchilla gecko snake lizard canary chickens hens ducks goats sheep labrador retriever greyhound
-    terrier spaniel poodle collie dachshund beagle bulldog husky corgi whippet lurcher tabby siamese ragdoll
-    cockatiel bearded-dragon pet pets aquarium llama alpaca donkey bees hedgehog axolotl pug chihuahua
-    mongrel mutt rat rats mouse gerbil gerbils
-    """
-)
+PETS = _words(_TABLES["PETS"])
 
-THINGS = _words(
-    """
-    car van truck lorry motorbike motorcycle scooter moped bike bicycle e-bike ebike caravan campervan boat
-    house flat apartment condo bungalow cottage studio garden allotment balcony terrace garage cellar
-    greenhouse oven hob cooker stove fridge freezer dishwasher boiler microwave kettle airfryer thermostat
-    washing-machine dryer grill barbecue piano guitar violin cello drums drumkit trumpet flute saxophone
-    ukulele keyboard camera laptop computer pc desktop macbook mac imac ipad tablet phone iphone smartphone
-    monitor printer router modem tv television console playstation xbox switch watch smartwatch headset
-    headphones speaker drone telescope server nas gpu model licence licences license licenses seat seats
-    subscription account accounts membership passport visa permit degree diploma phd master's masters
-    bachelor's certificate certification tattoo tattoos glasses contacts wheelchair hearing-aid hearing-aids
-    crutches cane walker mortgage lease pool fireplace sauna workshop company business startup shop store
-    cafe restaurant practice farm blog podcast channel website cabin chalet villa shed barn loft attic
-    basement attic device devices employees staff machine machines panels heat-pump kayak canoe surfboard
-    skis snowboard tent
-    """
-)
+THINGS = _words(_TABLES["THINGS"])
 
 
 PLANS = _words("plan tier subscription package tariff licence license membership contract account edition")
 
-MEETINGS = _words(
-    """
-    appointment appointments meeting interview exam exams flight deadline wedding party birthday lesson
-    lessons class classes surgery operation scan check-up checkup delivery viewing concert trip holiday
-    vacation conference workshop presentation reservation booking anniversary reunion funeral graduation
-    marathon race shift test honeymoon recital match game rehearsal audition ceremony session consultation
-    date dinner demo launch
-    """
-)
+MEETINGS = _words(_TABLES["MEETINGS"])
 
 EVENTS = _words(
     """
@@ -130,54 +61,13 @@ EVENTS = _words(
     """
 )
 
-JOBS = _words(
-    """
-    nurse doctor chef cook pilot paralegal student clerk guard judge plumber vet gp ceo cto cfo coo
-    freelancer freelance intern apprentice trainee carpenter mechanic electrician journalist barista cashier
-    surgeon midwife postdoc professor undergrad undergraduate postgrad researcher scientist farmer baker
-    butcher dentist sailor soldier officer nanny au-pair secretary receptionist consultant contractor
-    developer engineer programmer designer architect analyst accountant lawyer solicitor barrister teacher
-    lecturer tutor principal headteacher librarian historian musician actor actress dancer painter sculptor
-    author writer poet editor copywriter translator interpreter photographer filmmaker director producer
-    manager lead head founder co-founder cofounder owner landlord landlady realtor broker trader banker
-    economist statistician mathematician physicist chemist biologist pharmacist optician therapist
-    psychologist psychiatrist counsellor counselor coach trainer paramedic firefighter policeman policewoman
-    detective sysadmin admin administrator devops sre dba tester qa recruiter hr salesperson salesman
-    saleswoman seller buyer merchandiser marketer strategist planner coordinator supervisor driver courier
-    postman postwoman hairdresser barber beautician tailor florist gardener landscaper builder bricklayer
-    roofer welder machinist operator technician technologist physiotherapist physio radiographer radiologist
-    cardiologist oncologist anaesthetist anesthetist dermatologist veterinarian zookeeper ranger guide
-    pensioner retiree retired homemaker housewife househusband volunteer priest pastor rabbi imam vicar
-    minister politician diplomat councillor civil-servant bookkeeper auditor actuary underwriter
-    paediatrician pediatrician geologist astronomer archaeologist anthropologist sociologist linguist
-    philosopher curator composer conductor violinist pianist cellist guitarist drummer singer dj comedian
-    stand-up streamer youtuber blogger podcaster bartender waiter waitress sommelier sous-chef dishwasher
-    cleaner janitor caretaker concierge porter
-    """
-)
+JOBS = _words(_TABLES["JOBS"])
 
-NOT_JOBS = _words(
-    """
-    minimalist perfectionist optimist pessimist realist millionaire billionaire beginner believer
-    procrastinator customer member user winner loser stranger newcomer mother father brother sister daughter
-    teenager foreigner outsider idealist purist masochist hoarder sucker dreamer number matter laugher
-    cancer transformer
-    """
-)
+NOT_JOBS = _words(_TABLES["NOT_JOBS"])
 
 JOB_ENDINGS = tuple("ologist ographer ician grapher keeper smith wright engineer developer".split())
 
-LANGUAGES = _words(
-    """
-    english spanish french german italian portuguese polish dutch swedish norwegian danish finnish icelandic
-    irish welsh scottish gaelic basque catalan galician greek turkish russian ukrainian czech slovak slovene
-    slovenian croatian serbian bosnian bulgarian romanian hungarian albanian macedonian estonian latvian
-    lithuanian arabic hebrew persian farsi urdu hindi bengali punjabi gujarati tamil telugu marathi kannada
-    malayalam nepali sinhala thai vietnamese khmer lao burmese malay indonesian tagalog filipino mandarin
-    cantonese chinese japanese korean swahili amharic yoruba igbo hausa zulu xhosa afrikaans esperanto latin
-    bsl asl british american
-    """
-)
+LANGUAGES = _words(_TABLES["LANGUAGES"])
 
 NATIONS = LANGUAGES | _words(
     """
@@ -204,13 +94,7 @@ LANGUAGES_OF_CODE = _words(
     """
 )
 
-DATABASES = _words(
-    """
-    postgres postgresql mysql mariadb sqlite oracle mongodb mongo redis cassandra dynamodb cockroachdb
-    clickhouse duckdb snowflake bigquery neo4j elasticsearch opensearch couchdb firestore supabase
-    timescaledb mssql
-    """
-)
+DATABASES = _words(_TABLES["DATABASES"])
 
 EDITORS = _words(
     "vim neovim nvim emacs vscode pycharm intellij webstorm sublime helix zed xcode eclipse rider goland"
@@ -246,31 +130,9 @@ TOOLS = (
     )
 )
 
-CONFIGURED = _words(
-    """
-    server servers database databases cluster repo repository branch port host hostname endpoint api backend
-    frontend front-end back-end stack pipeline ci cd build builds deployment deploy deploys release releases
-    version environment staging production prod sandbox bucket queue cache domain url router network wifi
-    wi-fi password ssid vpn proxy gateway cluster namespace registry image container dockerfile compose
-    config configuration setting settings timeout limit indent indentation linter formatter style convention
-    framework language runtime compiler editor ide shell terminal os operating-system license schema table
-    tables migration migrations dates timestamps logs metrics dashboard alerts ticket tickets issue project
-    app application service services microservice module package library codebase monorepo tests test suite
-    coverage fiscal year sprint sprints standup stand-up quarter invoice invoices report reports client
-    customer boiler thermostat alarm heating node function functions commits commit messages docs
-    documentation comments variables branches currency format encoding charset locale timezone quota team
-    office website site newsletter length width spacing quotes padding folder directory
-    """
-)
+CONFIGURED = _words(_TABLES["CONFIGURED"])
 
-TASTES = _words(
-    """
-    answers replies responses emails summaries drafts messages explanations bullets bullet examples code
-    text sentences paragraphs recipes suggestions reports slides seats seat rooms room flights trains hotels
-    meetings reply answer response email summary draft output comments headings units prices dates times
-    tables charts
-    """
-)
+TASTES = _words(_TABLES["TASTES"])
 
 WEEKDAYS = _words(
     """
@@ -279,21 +141,9 @@ WEEKDAYS = _words(
     """
 )
 
-MONTHS = _words(
-    """
-    january february march april june july august september october november december jan feb mar apr jun
-    jul aug sep sept oct nov dec spring summer autumn winter easter christmas ramadan diwali hanukkah
-    thanksgiving
-    """
-)
+MONTHS = _words(_TABLES["MONTHS"])
 
-VAGUE = _words(
-    """
-    it this that them those these you your something anything nothing everything someone somebody anyone
-    nobody how what when why who where whether which here there one ones him her his its their he she they
-    so not too to just all
-    """
-)
+VAGUE = _words(_TABLES["VAGUE"])
 
 SLOT_OF_NOUN = {
     noun: slot.strip()
