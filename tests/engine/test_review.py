@@ -87,7 +87,7 @@ def test_what_moved_since_is_planned_again_for_another_look(url):
         proposal = (await memory.forget(first)).proposal_id
         look = await memory.proposal(proposal)
         await memory.remember("Ana lives in Linz", id=first, if_version=1)
-        with pytest.raises(Conflict, match="moved") as caught:
+        with pytest.raises(Conflict, match="has changed since this was planned") as caught:
             await memory.decide(proposal, "approve", seen=look.seen)
         assert "decide again" in caught.value.fix
         assert (await memory.get(first)).content == "Ana lives in Linz"
@@ -108,7 +108,7 @@ def test_what_cannot_be_planned_again_is_stale_and_can_only_be_rejected(url):
         first = (await memory.remember("Ana lives in Graz")).id
         proposal = await held(memory, "Ana lives in Linz", id=first, if_version=1)
         await memory.remember("Ana lives in Wien", id=first, if_version=1)
-        with pytest.raises(Conflict, match="moved") as caught:
+        with pytest.raises(Conflict, match="has changed since this was planned") as caught:
             await memory.decide(proposal, "approve")
         assert caught.value.fix == f"reject {proposal}, and ask for the write again"
         assert (await memory.proposal(proposal)).proposal.state is State.STALE
