@@ -73,6 +73,11 @@ def test_a_run_of_several_seeds_gives_means_with_intervals_and_says_that_it_is_d
     assert len(runs(tmp_path)) == 1, "the report shows the order of the data"
     table = CliRunner().invoke(command, arguments).stdout
     assert "1.000-1.000" in table
+    efficiency = document["views"]["answerable"][OURS]["efficiency"]["mean"]
+    assert f"efficiency {efficiency:.3f}" in table
+    assert efficiency > 0
+    assert last["figures"]["dedup rate"]["mean"] == 0.0
+    assert "dedup rate 0.000" in table
     assert "deterministic" in table
 
 
@@ -80,6 +85,7 @@ def _document(seed: int, share: float) -> dict:
     row = {"asked": "own", "question": "q", "ranks": [], "kept": [], "figures": {OURS: {"turn.rec@5": share}}}
     table = {"all": {"systems": {OURS: {"turn.rec@5": share}}}}
     summary = {"views": table, "categories": table, "admission": {"own kept": 1.0}, "void": False}
+    summary["ingest"] = {"dedup rate": share, "repeated": 1, "shortfall": []}
     return {"run": {"seed": seed}, "rows": [row], "summary": summary, "digest": str(seed)}
 
 
@@ -88,6 +94,7 @@ def test_seeds_that_find_different_things_are_not_called_deterministic():
     assert not found["deterministic"]
     figure = found["views"]["all"][OURS]["turn.rec@5"]
     assert figure["values"] == [0.5, 0.7]
+    assert {name: one["values"] for name, one in found["ingest"].items()} == {"dedup rate": [0.5, 0.7]}
     assert figure["low"] < 0.5 < figure["mean"] < 0.7 < figure["high"]
     assert combine([_document(0, 0.5), _document(1, 0.5)])["deterministic"]
 

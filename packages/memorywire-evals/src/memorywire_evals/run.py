@@ -247,8 +247,10 @@ async def run_seeds(plan: Plan, *, date: str, command: str, tell: Told) -> dict[
         "command": command,
     }
     name = f"{first['run']['set']}-{first['run']['split']}-seeds"
-    document["figures"] = {**document["views"][document["view"]].get(OURS, {}), **document["admission"]}
-    await asyncio.to_thread(write_document, plan.out, name, document, ("views", "categories", "admission"))
+    ours = document["views"][document["view"]].get(OURS, {})
+    document["figures"] = {**ours, **document["admission"], **document["ingest"]}
+    tables = ("views", "categories", "admission", "ingest")
+    await asyncio.to_thread(write_document, plan.out, name, document, tables)
     return document
 
 

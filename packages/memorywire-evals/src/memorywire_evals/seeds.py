@@ -85,9 +85,14 @@ def combine(documents: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
         "views": _spread_each([document["summary"]["views"] for document in documents]),
         "categories": _spread_each([document["summary"]["categories"] for document in documents]),
         "admission": _spread_numbers([document["summary"]["admission"] for document in documents]),
+        "ingest": _spread_numbers([_pick_dedup_rate(document["summary"]) for document in documents]),
         "void": any(document["summary"]["void"] for document in documents),
         "digests": [document["digest"] for document in documents],
     }
+
+
+def _pick_dedup_rate(summary: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in summary["ingest"].items() if name == "dedup rate"}
 
 
 def _list_answers(rows: Sequence[Mapping[str, Json]]) -> list[Json]:

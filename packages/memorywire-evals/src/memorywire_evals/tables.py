@@ -171,7 +171,7 @@ def seed_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
 
 
 def seed_notes(document: Mapping[str, Json]) -> Iterator[str]:
-    """Whether the seeds differ at all."""
+    """Whether the seeds differ at all, and the means that a single run notes as well."""
     run, count = document["run"], len(document["seeds"])
     yield (
         f"{run['set']}, {run['split']}: means of {count} seeds, each another order of writing and asking, "
@@ -179,6 +179,12 @@ def seed_notes(document: Mapping[str, Json]) -> Iterator[str]:
     )
     if document["deterministic"]:
         yield f"deterministic: all {count} seeds gave the same ranks and figures, so that the interval is nil"
+    if "dedup rate" in document.get("ingest", {}):  # what earlier versions wrote has none
+        rate = document["ingest"]["dedup rate"]["mean"]
+        yield f"dedup rate {rate:.3f}: the share of writes that were answered as repetitions of what is there"
+    views = document["views"]
+    ours = views.get("answerable", views.get("all", {})).get(OURS, {})
+    yield from _four({name: figure["mean"] for name, figure in ours.items()})
     if document["void"]:
         yield "VOID: memories were not kept"
 
@@ -247,7 +253,8 @@ def notes(document: Mapping[str, Json]) -> Iterator[str]:
     if ceilings:
         best = ", ".join(f"{name} {value:.3f}" for name, value in ceilings.items())
         yield f"no ranking can exceed {best}: some questions have more evidence than places"
-    yield from _four(summary)
+    views = summary["views"]
+    yield from _four(views.get("answerable", views.get("all", {"systems": {}}))["systems"].get(OURS, {}))
     if "recall_ms" in document["timing"]:
         cost = document["timing"]["recall_ms"]
         yield f"recall p50 {cost['p50']} ms, p95 {cost['p95']} ms, query embedded beforehand"
@@ -261,9 +268,7 @@ def _describe_repetitions(ingest: Mapping[str, Json]) -> Iterator[str]:
         )
 
 
-def _four(summary: Mapping[str, Json]) -> Iterator[str]:
-    ours = summary["views"].get("answerable", summary["views"].get("all", {"systems": {}}))["systems"]
-    means = ours.get(OURS, {})
+def _four(means: Mapping[str, Json]) -> Iterator[str]:
     said = {
         "recency": "freshest relevant memory first",
         "efficiency": "tokens of memory over all tokens of a prompt with nothing but the question beside it",
