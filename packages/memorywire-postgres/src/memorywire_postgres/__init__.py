@@ -1,9 +1,9 @@
-"""Memories in Postgres with pgvector: versions, vectors, text index and history in one transaction.
+"""Memories in Postgres with pgvector. One transaction writes versions, vectors, text index and history.
 
-`postgresql://user@host/database`, as libpq reads it, with options of ours: `?schema=memorywire` names the
-Postgres schema to live in, `?pool=10` how many connections a process may open, `?prepare=on` or `off` says if
-statements are prepared (the default: unless a pooler is in between), `?notify=on` announces commits to
-other processes, and `?stale=ok` lets searches and lists be answered by a replica that may be a moment behind.
+The URL `postgresql://user@host/database` is read as by libpq, with extra options: `?schema=memorywire` is
+the Postgres schema to use, `?pool=10` the most connections per process, `?prepare=on` or `off` turns
+prepared statements on or off (default: off behind a pooler), `?notify=on` announces commits to
+other processes, and `?stale=ok` lets a replica, which may lag behind, answer searches and lists.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.text import install_hint
 
-if TYPE_CHECKING:  # the help of `memorywire shards` loads this module
+if TYPE_CHECKING:  # `memorywire shards --help` loads this module
     from memorywire.model.space import Space
     from memorywire_postgres.store import PostgresStore
 
@@ -20,7 +20,7 @@ __all__ = ["open_store", "require_driver"]
 
 
 async def open_store(url: str, *, space: "Space") -> "PostgresStore":
-    """The store at this URL, its tables created if they are not there yet; its vectors are of `space`."""
+    """Open the store at this URL; creates missing tables, with vectors of the embedding space `space`."""
     require_driver()
     from memorywire_postgres.location import locate
     from memorywire_postgres.store import PostgresStore
@@ -29,7 +29,7 @@ async def open_store(url: str, *, space: "Space") -> "PostgresStore":
 
 
 def require_driver() -> None:
-    """Raises StoreUnavailable when psycopg is not there."""
+    """Raise StoreUnavailable if psycopg is not installed."""
     try:
         import_module("psycopg_pool")
         import_module("psycopg")

@@ -1,4 +1,4 @@
-"""Applies a change inside a transaction that its caller began."""
+"""Applies a change inside a transaction that the caller began."""
 
 import asyncio
 from collections import defaultdict
@@ -28,12 +28,12 @@ from memorywire_postgres.rows import (
 
 T = TypeVar("T")
 
-_GROUP = 500  # versions go to the server at once
-_MANY = 8  # are more than should be prepared between two steps of an event loop
+_GROUP = 500  # versions per INSERT
+_MANY = 8  # with more versions than this, serialisation runs on a thread, to keep the event loop responsive
 
 
 class _Head(Struct, frozen=True):
-    """The last version under an id; `begun` is its index among the versions that this change begins."""
+    """The last version of an id; `begun` is its index among the versions that this change begins."""
 
     scope: Scope
     number: int
@@ -43,7 +43,7 @@ class _Head(Struct, frozen=True):
 
 
 class _Statement(Struct, frozen=True):
-    """What a live record says, as far as the question of duplicates goes."""
+    """The fields of a live record that decide whether another record is a duplicate of it."""
 
     scope: Scope
     digest: str
@@ -57,9 +57,9 @@ class _Statement(Struct, frozen=True):
 def applying(
     change: Change, space: Space, *, announce: bool = False
 ) -> Callable[[Connection], Awaitable[int]]:
-    """The work of a change, with everything slow done beforehand: it commits all of it, or raises.
+    """Return a function that commits the whole change or raises; rows are built here, before any transaction.
 
-    Raises InvalidRequest at once for what no row can hold. `announce` tells other processes of the commit.
+    Raises InvalidRequest for a value that no row can hold. `announce` notifies other processes of the commit.
     """
     row, rows = build_change_row(change), [build_version_row(put, space) for put in change.put]
 
@@ -79,7 +79,7 @@ def applying(
 async def _read_state(
     db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]], space: Space
 ) -> tuple[int | None, int, "_Draft"]:
-    """Everything the change depends on, read once it is this writer's turn."""
+    """Read, under the agent's lock, everything the change depends on."""
     ids = {encode_text(end.id) for end in change.end} | {encode_text(id) for id in change.erase}
     digests = {saying(put.record) for put in change.put if put.unique}
     bindings = {
@@ -92,7 +92,7 @@ async def _read_state(
         sequence = await db.execute(QUERIES["next_sequence"])
         heads = await db.execute(QUERIES["heads"], row | bindings)
         sayings = await db.execute(QUERIES["sayings"], row | bindings)
-        # Last: from the queries before it on, the versions keep the vectors they have.
+        # Must be the last query: vectors cannot be replaced after the query before it, until we commit.
         current_space = await db.execute(QUERIES["reembedded_to"])
     refuse_if_reembedded(next((str(to) for (to,) in await current_space.fetchall()), None), space)
     before = await existing.fetchall()
@@ -105,7 +105,7 @@ async def _read_state(
 
 
 class _Draft:
-    """A change applied to what was read: it raises, or knows what to end, begin and erase."""
+    """Applies a change to the state that was read: raises, or collects what to end, begin and erase."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Draft:
         self._new_rows: dict[tuple[str, int], dict[str, Any]] = {}
 
     def plan(self) -> None:
-        """Ends first, so that a put may say again what its own change retires."""
+        """Process ends before puts: a put may repeat the content of a version that the change ends."""
         for end in self._change.end:
             self._end(end)
         for put, row in zip(self._change.put, self._rows, strict=True):
@@ -188,7 +188,7 @@ class _Draft:
         self.begun.append(row)
 
     def _find_base(self, put: Put) -> _Head | None:
-        """What stands under the id, once it is what the put expects."""
+        """Return the last version of the put's id; raises Conflict unless the put expects it."""
         record = put.record
         head = self._heads.get(record.id)
         if not self._change.scope.covers(record.scope) or (put.base is Base.NOTHING and head is not None):
@@ -201,7 +201,7 @@ class _Draft:
         return head
 
     def _copy_vector(self, head: _Head | None, row: dict[str, Any]) -> dict[str, Any]:
-        """Where the vector is to be taken from; a version of this very change is not in the table yet."""
+        """Return the columns of version `like` if this change begins it; else {}, as SQL copies them."""
         like = row["like"]
         if head is None or not 1 <= like <= head.number:
             raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
@@ -257,10 +257,10 @@ def _dump_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 async def run_aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
-    """The result of `work`; large work is done on a thread, so that it does not hold up the event loop."""
+    """Return the result of `work`; large work runs on a thread, to keep the event loop responsive."""
     return await asyncio.to_thread(work, *arguments) if size > _MANY else work(*arguments)
 
 
 async def touch(db: Connection, scope: Scope, ids: Sequence[str], at: int) -> None:
-    """Remember that these were recalled, as far as the scope covers them and they are live."""
+    """Record the time of a recall for those of these memories that are live and covered by the scope."""
     await db.execute(QUERIES["touch"], bind_scope(scope) | {"ids": [encode_text(id) for id in ids], "at": at})

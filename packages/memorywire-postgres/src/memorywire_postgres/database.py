@@ -1,4 +1,4 @@
-"""One database: its connections, transactions that name their tenant, and what its errors mean here."""
+"""A database: its connection pool, transactions bound to a tenant, and the mapping of Postgres errors."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, Sto
 from memorywire_postgres.location import Location
 
 Connection: TypeAlias = psycopg.AsyncConnection[Any]
-Row: TypeAlias = tuple[Any, ...]  # as the server gives it; the decoders know each column's type
+Row: TypeAlias = tuple[Any, ...]  # as the server sends it; the decoders know each column's type
 Bindings: TypeAlias = Mapping[str, Any]
 Statement: TypeAlias = tuple[str, Bindings]  # a query
 T = TypeVar("T")
@@ -26,46 +26,46 @@ READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 LOOKING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 
-# Transient: the same transaction may succeed when it is tried again.
+# Transient: the same transaction may succeed on a retry.
 _TRANSIENT = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
 
-# The connection is gone, or leads to a server that is no longer primary: a group of servers that lost its
-# primary needs a while to choose another. Seconds.
+# The connection is lost, or leads to a server that is no longer primary: after a failover it takes a while
+# until a new primary is elected. In seconds.
 _NotPrimary = errors.ReadOnlySqlTransaction
 _CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _NotPrimary)
 _FINAL = (PoolClosed, TooManyRequests, errors.QueryCanceled)
 _RETRY_SECONDS = 40.0
 _PAUSE = 0.1
-_FREE_SECONDS = 60  # to wait for a free connection, first come, first served
-_LOST_SECONDS = 0.5  # the same, while the server is away: each caller makes the pool reconnect
-_RECONNECT_SECONDS = 0.2  # a pool that goes on for long looks ever less often
+_FREE_SECONDS = 60  # longest wait for a free connection; waiters are served in order
+_LOST_SECONDS = 0.5  # the same while the server is unreachable: each waiter makes the pool reconnect
+_RECONNECT_SECONDS = 0.2  # short, since the pool doubles its pause after each failed attempt
 _AGENT_MOVED = "MW001"
 _PREPARED_AFTER = 3
 _SILENCE = logging.NullHandler()
 
 
 class AgentElsewhere(StoreBusy):
-    """The database says that another one keeps the agent, or will in a moment."""
+    """Another database has the agent, or the agent is being moved to one."""
 
 
 class Database:
-    """A pool of connections to one schema; a work is a function of a connection, run in a transaction.
+    """A connection pool for one schema; a `work` is a function of a connection that runs in a transaction.
 
-    A work may be run again after a lost connection or a conflict, so it must give the same result twice. It
-    sees no rows of another tenant than the one it was started for.
+    A work may run again after a lost connection or a conflict, so it must be repeatable. It sees only rows
+    of the tenant that it was started for.
     """
 
     def __init__(
         self, location: Location, extension: str, *, stale: bool = False, is_pooled: bool = False
     ) -> None:
-        """`stale` connects to a replica, when there is one; `is_pooled` says that a pooler is in between."""
+        """`stale` connects to a replica if there is one; `is_pooled` means a pooler such as PgBouncer."""
         self.location = location
         self.is_pooled = is_pooled
         self.prepares = not is_pooled if location.prepare is None else location.prepare
-        # The pool's log repeats what callers are told as errors; without a handler it would go to stderr.
+        # The pool logs what callers get as errors anyway; without a handler the log would go to stderr.
         logging.getLogger("psycopg").addHandler(_SILENCE)
-        self._lost = False  # whether the server was away when it was last asked
+        self._lost = False  # whether the server was unreachable at the last attempt
         self._path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, extension)))
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             location.replica if stale else location.primary,
@@ -88,22 +88,22 @@ class Database:
         await self._pool.close()
 
     async def read(self, tenant: str, work: Work[T], settings: Mapping[str, str] | None = None) -> T:
-        """What `work` finds in one snapshot."""
+        """Return the result of `work`, whose queries all see one snapshot."""
         return await self._run(READING, tenant, work, settings or {})
 
     async def look(self, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
-        """What `work` finds, each of its queries in the newest snapshot."""
+        """Return the result of `work`, each of whose queries sees the newest snapshot."""
         return await self._run(LOOKING, tenant, work, settings)
 
     async def write(self, tenant: str, work: Work[T], settings: Mapping[str, str] | None = None) -> T:
-        """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
+        """Return the result of `work` after the commit; if `work` raises, nothing is written."""
         return await self._run(WRITING, tenant, work, settings or {})
 
     async def listen(self, channel: str) -> AsyncIterator[str]:
-        """What is announced on the channel, over a connection of its own.
+        """Yield the notifications on the channel, over a separate connection.
 
-        The first word is empty: from then on nothing is missed. Raises StoreUnavailable behind a pooler,
-        which accepts a LISTEN and may never deliver what is announced.
+        The first payload is empty: listening has begun. Raises StoreUnavailable behind a pooler,
+        which accepts a LISTEN and may never deliver the notifications.
         """
         if self.is_pooled:
             raise refuse_pooler(self.location, "listening for changes")
@@ -117,13 +117,13 @@ class Database:
     async def at_once(
         self, tenant: str, queries: Sequence[Statement], settings: Mapping[str, str]
     ) -> list[list[Row]]:
-        """What each of these queries finds, in the newest snapshot, all in one trip to the server."""
+        """Return the rows of each query, from the newest snapshot, in one round trip to the server."""
         values = {
             "search_path": self._path.as_string(),
             "memorywire.tenant": _check_tenant(tenant),
             **settings,
         }
-        # What is sent together is one transaction, for which alone these hold.
+        # Statements sent together are one transaction, so these local settings hold for all of them.
         prologue = "SELECT " + ", ".join(f"set_config('{name}', %({name})s, true)" for name in values)
 
         async def work(db: Connection) -> list[list[Row]]:
@@ -147,7 +147,7 @@ class Database:
         return await self._retry(transaction)
 
     async def _retry(self, work: Work[T]) -> T:
-        """The result of the work on a connection, tried again as long as that can help."""
+        """Run `work` on a connection and return its result; retries transient errors and lost connections."""
         with map_errors(self.location):
             tries, deadline = 0, time.monotonic() + _RETRY_SECONDS
             while True:
@@ -165,7 +165,7 @@ class Database:
                     self._lost = True
                     if isinstance(error, _FINAL) or time.monotonic() > deadline:
                         raise
-                    await self._pool.check()  # the server went away: so did every other idle connection
+                    await self._pool.check()  # the other idle connections are probably lost too
                     await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, work: Work[T], seconds: float) -> T:
@@ -176,7 +176,7 @@ class Database:
                     self._lost = False
                     return result
                 except _NotPrimary:
-                    await db.close()  # it leads to a server that was the primary
+                    await db.close()  # it leads to a former primary
                     raise
         except psycopg.Error as error:
             if _is_cancelled():  # the connection broke while the query was being cancelled
@@ -184,7 +184,7 @@ class Database:
             raise
 
     def _prologue(self, begin: str, settings: Mapping[str, str]) -> sql.Composed:
-        """Everything that holds for this transaction alone, in one trip to the server."""
+        """Return the statements that begin a transaction and set its local settings, for one round trip."""
         statements = [
             sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), sql.Literal(value))
             for name, value in settings.items()
@@ -194,22 +194,22 @@ class Database:
 
 
 def _is_cancelled() -> bool:
-    """Whether the caller has given up: an error then must not start another attempt."""
+    """Return whether the task was cancelled: its errors must then not cause a retry."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def is_pooled(db: Connection) -> bool:
-    """Whether a pooler such as PgBouncer is between us and the server.
+    """Return whether a pooler such as PgBouncer is between this process and the server.
 
-    A pooler answers the login itself, so the process that it names is not the one that runs our queries.
+    A pooler answers the login itself, so it reports another process than the one that runs our queries.
     """
     [(process,)] = await fetch(db, "SELECT pg_backend_pid()")
     return bool(process != db.info.backend_pid)
 
 
 def refuse_pooler(location: Location, what: str) -> StoreUnavailable:
-    """The error of work that needs one connection from beginning to end."""
+    """Return the error for work that needs the same connection from beginning to end."""
     return StoreUnavailable(
         f"{location}: {what} needs its own connection, but the URL leads to a pooler",
         fix="put the address of the server, not of the pooler, into the URL",
@@ -230,13 +230,13 @@ async def _transaction(db: Connection, start: sql.Composed) -> AsyncIterator[Non
         await db.execute("COMMIT")
     except BaseException:
         if not db.closed and db.info.transaction_status != TransactionStatus.IDLE:
-            with suppress(psycopg.Error):  # why it ends counts, above all when it is cancelled
+            with suppress(psycopg.Error):  # the original error matters, above all a cancellation
                 await db.execute("ROLLBACK")
         raise
 
 
 async def fetch(db: Connection, query: str, bindings: Bindings | None = None) -> list[Row]:
-    """All rows of a query; columns come in the server's own form, which is quicker to read."""
+    """Return all rows of a query; columns are in the binary format, which is faster to decode."""
     cursor = db.cursor(binary=True)
     await cursor.execute(query, bindings)
     return await cursor.fetchall()
@@ -244,7 +244,7 @@ async def fetch(db: Connection, query: str, bindings: Bindings | None = None) ->
 
 @contextmanager
 def map_errors(location: Location) -> Iterator[None]:
-    """Foreign errors stop here and leave as ours; none repeats what was being kept."""
+    """Translate psycopg errors into memorywire errors; their messages contain no stored data."""
     try:
         yield
     except errors.InsufficientPrivilege as error:
@@ -283,7 +283,7 @@ def map_errors(location: Location) -> Iterator[None]:
 
 
 def read_only(location: Location) -> StoreUnavailable:
-    """The error of a server that takes no writes."""
+    """Return the error for a server that accepts no writes."""
     return StoreUnavailable(
         f"{location} is read-only: a replica, or a server that takes no writes",
         fix="name the primary, or all hosts of the group with commas: postgresql://user@one,two/database",
@@ -291,7 +291,7 @@ def read_only(location: Location) -> StoreUnavailable:
 
 
 def _message(error: Exception) -> str:
-    """What the server said, without the details, which may quote rows."""
+    """Return the server's message without its details, which may quote rows."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary
     return (

@@ -1,8 +1,8 @@
-"""A `Where` as SQL, as far as SQL means exactly what `Where.matches` means.
+"""Compiles a `Where` to SQL wherever SQL has exactly the meaning of `Where.matches`.
 
-Every field is read as jsonb, whose equality is the equality of JSON values. Every compiled expression is true
-or false, never NULL, so that `not` and `or` are safe around it. A part of the filter that has no exact SQL
-stays behind for Python, on the rows that the rest lets through.
+Every field is read as jsonb, whose equality is JSON equality. Every compiled expression is true or false,
+never NULL, so that `not` and `or` around it are safe. Parts of the filter without an exact SQL equivalent
+are evaluated in Python, on the rows that the compiled part selects.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,19 +16,19 @@ from memorywire.model.record import Json
 from memorywire.stores.sql import ORDER, Compiler, NoSql, check_type
 from memorywire_postgres.rows import COLUMNS, bind_scope, dumps, encode_text
 
-# Below this a decimal number and the binary one it was read into compare with others alike.
+# Below this, a decimal number and the float parsed from it compare the same way with other numbers.
 _EXACT = 2**53
 
 
 class Conditions(Struct, frozen=True):
-    """A conjunction of SQL on `version`, its values, and the part of the filter that is left to Python."""
+    """A conjunction of SQL on `version`, its bindings, and the part of the filter to evaluate in Python."""
 
     sql: str
     bindings: dict[str, Any]
     rest: Filter
 
 
-# What was current at a moment, by the time that each change carries; see `stores/sqlite/pushdown.py`.
+# Selects versions current at a given time, by the time of each change; see `stores/sqlite/pushdown.py`.
 _CURRENT_THEN = """version.began > 0 AND version.content IS NOT NULL AND EXISTS (
   SELECT FROM change WHERE change.tenant = version.tenant AND change.agent = version.agent
     AND change.seq = version.began AND change.at <= %(as_of)s
@@ -43,7 +43,7 @@ _CURRENT_THEN = """version.began > 0 AND version.content IS NOT NULL AND EXISTS 
 )"""
 
 
-# The condition of the index `version_standing`, which `STANDING` implies: only so does the planner use it.
+# The condition of the index `version_standing`, implied by `STANDING`: the planner needs it spelt out.
 _STANDING = """(
   strpos((version.facts -> 'metadata')::text, '"constraint"') > 0
   OR strpos((version.facts -> 'metadata')::text, '"pinned"') > 0
@@ -54,7 +54,7 @@ _STANDING = """(
 
 
 def conditions(where: Where) -> Conditions:
-    """The versions that match."""
+    """Compile the conditions that select the matching versions."""
     compiler = _Compiler()
     rest = compiler.take(where.filter)
     parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
@@ -92,7 +92,7 @@ def _names(values: Iterable[str]) -> list[str]:
 
 
 class _Compiler(Compiler):
-    """Compares fields as jsonb, and plain content as text."""
+    """Compiles comparisons of fields as jsonb, and of plain content as text."""
 
     def compare(self, part: Compare) -> str:
         if part.path[0] == "content":
@@ -100,7 +100,7 @@ class _Compiler(Compiler):
         return self._on_value(part, self._read(part.path))
 
     def _read(self, path: tuple[str, ...]) -> str:
-        """The field as jsonb: NULL, or the JSON null, when it is missing."""
+        """Return the field as jsonb: NULL, or the JSON null, if it is missing."""
         if path[0] in COLUMNS:
             return f"to_jsonb(version.{COLUMNS[path[0]]})"
         steps = (path[0],) if path[0] in FIELDS else ("metadata", *path[1:])
@@ -127,7 +127,7 @@ class _Compiler(Compiler):
                 return self._compare_order(value, ORDER[part.operator], part.value)
 
     def _on_content(self, part: Compare) -> str:
-        """Plain content is a column of its own; that of structured content is left to Python."""
+        """Compile a condition on plain content, which has a column; structured content is left to Python."""
         match part.operator:
             case Operator.EXISTS:
                 return "true" if check_type(part.value, bool) else "false"
@@ -192,7 +192,7 @@ class _Compiler(Compiler):
 
     def _compare_inside(self, text: str, operand: str) -> str:
         if operand and operand[0] in "\x00\x01\x02":
-            raise NoSql  # the second half of an escape could be taken for its beginning
+            raise NoSql  # a match could begin in the middle of an escape sequence
         return f"position({self._bind(_encode(operand))}::text IN {text}) > 0"
 
     def _compare_prefix(self, text: str, operand: Json) -> str:
@@ -211,7 +211,7 @@ def _encode_json(value: Json) -> str:
 
 
 def _is_comparable(value: Json) -> bool:
-    """Whether jsonb compares it as Python does: no huge numbers, no text that had to be escaped."""
+    """Return whether jsonb compares it as Python does: no huge numbers, no text that needs escapes."""
     if isinstance(value, dict):
         return all(_is_comparable(name) and _is_comparable(inner) for name, inner in value.items())
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Which database a `postgresql:` URL names, and with which options."""
+"""Parses a `postgresql:` URL: the database and our options."""
 
 import re
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -9,20 +9,20 @@ from memorywire.model.errors import InvalidRequest
 
 SCHEMA = "memorywire"
 POOL = 10
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,55}")  # with what is added for a channel, the server takes 63
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,55}")  # Postgres allows 63; the rest is for the suffix of a channel
 _MOST = 1000
 _CONNECT_SECONDS = "10"
-_NEXT_HOST_SECONDS = "2"  # one that does not answer must not keep the others waiting
+_NEXT_HOST_SECONDS = "2"  # so that one unreachable host does not delay trying the next
 _OURS = frozenset({"schema", "pool", "prepare", "notify", "stale"})
 
 
 class Location(Struct, frozen=True, kw_only=True):
-    """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most.
+    """The libpq connection settings, the schema, and the most connections per process.
 
-    `prepare` says whether statements are prepared; None leaves them unprepared behind a pooler, which may
-    give every transaction another connection.
+    `prepare` turns prepared statements on or off; None means off behind a pooler, which may use another
+    connection for every transaction.
     `notify` announces every commit to listeners; the server then serialises commits.
-    `stale` lets reads be answered by a replica that may be a moment behind.
+    `stale` allows reads from a replica that may lag behind.
     """
 
     dsn: str
@@ -34,12 +34,12 @@ class Location(Struct, frozen=True, kw_only=True):
 
     @property
     def primary(self) -> str:
-        """The DSN for a connection that can write: of several hosts, the one that takes writes."""
+        """The DSN for a connection that can write: with several hosts, the one that accepts writes."""
         return self._build_dsn("read-write")
 
     @property
     def replica(self) -> str:
-        """The DSN for a connection that may be a moment behind: any standby, else the primary."""
+        """The DSN for a connection that may lag behind: any standby, else the primary."""
         return self._build_dsn("prefer-standby", load_balance_hosts="random")
 
     @property
@@ -55,7 +55,7 @@ class Location(Struct, frozen=True, kw_only=True):
         return f"{self.dsn.partition('?')[0]}?{urlencode(options, quote_via=quote)}"
 
     def __str__(self) -> str:
-        """Without user, password and options, so that it can be shown."""
+        """Return it without user, password and options, so that it can be displayed."""
         parts = urlsplit(self.dsn)
         host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "localhost")
         return f"{host}{parts.path} (schema {self.schema})"
@@ -65,7 +65,7 @@ class Location(Struct, frozen=True, kw_only=True):
 
 
 def locate(url: str, *, schema: str = SCHEMA) -> Location:
-    """Read a URL; what is not ours in it is libpq's. `schema` is the one meant when it names none."""
+    """Parse a URL; options that are not ours go to libpq. `schema` is the default if the URL names none."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres", "pgvector") or parts.fragment:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""Brings a schema to the state of this release; many processes may open it at once."""
+"""Migrates a schema to this release; safe when many processes open it at once."""
 
 import psycopg
 from msgspec.structs import asdict
@@ -17,10 +17,10 @@ _OLDEST_VECTOR = (0, 8)
 
 
 async def migrate(location: Location, space: Space) -> tuple[str, bool]:
-    """Make the schema ours, current and of this embedding space, or refuse it untouched.
+    """Create or migrate the schema for this embedding space; raises, and changes nothing, if it does not fit.
 
-    Gives the schema in which pgvector lives, and whether a pooler is in between. A role that owns nothing may
-    open what its owner prepared.
+    Returns the schema that has pgvector, and whether a pooler is in between. A role without ownership may
+    open a schema that its owner has migrated.
     """
     async with await psycopg.AsyncConnection.connect(
         location.primary, autocommit=True, prepare_threshold=None
@@ -38,7 +38,7 @@ async def migrate(location: Location, space: Space) -> tuple[str, bool]:
 
 
 async def _takes_no_writes(db: Connection) -> bool:
-    """Whether the server is a replica, or takes no writes on this connection."""
+    """Return whether the server is a replica or refuses writes on this connection."""
     [(refuses,)] = await fetch(
         db, "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"
     )
@@ -46,7 +46,7 @@ async def _takes_no_writes(db: Connection) -> bool:
 
 
 async def state_of(db: Connection, location: Location) -> dict[str, str] | None:
-    """What the schema says of itself; None when there is nothing of ours yet."""
+    """Return the content of the table `meta`; None if the schema has no tables of ours yet."""
     meta = sql.Identifier(location.schema, "meta")
     try:
         rows = await (await db.execute(sql.SQL("SELECT key, value FROM {}").format(meta))).fetchall()
@@ -58,7 +58,7 @@ async def state_of(db: Connection, location: Location) -> dict[str, str] | None:
 async def _bring_up_to_date(db: Connection, location: Location, space: Space) -> dict[str, str]:
     await db.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, location.schema))
     exists = await fetch(db, "SELECT to_regclass(%(meta)s) IS NOT NULL", {"meta": f"{location.schema}.meta"})
-    state = await state_of(db, location) if exists[0][0] else None  # asking in vain would end the transaction
+    state = await state_of(db, location) if exists[0][0] else None  # an error would abort the transaction
     if state is None:
         state = await _begin(db, location, space)
     _refuse_others(state, location, space)
@@ -73,7 +73,7 @@ async def _bring_up_to_date(db: Connection, location: Location, space: Space) ->
 
 
 async def _begin(db: Connection, location: Location, space: Space) -> dict[str, str]:
-    """An empty schema, pgvector, and a table that says whose it is."""
+    """Create an empty schema, install pgvector, and create the table `meta`."""
     schema = sql.Identifier(location.schema)
     tables = (
         "SELECT count(pg_class.oid) FROM pg_namespace LEFT JOIN pg_class ON relnamespace = pg_namespace.oid"
@@ -130,7 +130,7 @@ def refuse_if_reembedded(now: str | None, space: Space) -> None:
 
 
 def space_of(state: dict[str, str]) -> Space:
-    """The space of a schema's vectors."""
+    """Return the embedding space of a schema's vectors."""
     return Space(
         model=state["model"],
         revision=state["revision"],

@@ -1,4 +1,4 @@
-"""Reads records, chains of versions and changes, inside a transaction that the caller holds."""
+"""Reads records, version chains and changes inside the caller's transaction."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
 
 
 async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
-    """How often each was recalled."""
+    """Return how often each memory was recalled."""
     bindings = {"tenant": encode_text(tenant), "ids": [encode_text(id) for id in ids]}
     return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], bindings)]
 
@@ -42,7 +42,7 @@ async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
 async def find(
     db: Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
 ) -> list[Record]:
-    """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+    """Return a page of matching records; fetches rows in pages until it is full or no rows are left."""
     query, sign = ("find_backwards", "<") if backwards else ("find", ">")
     filters = conditions(where)
     page = limit if filters.rest == EVERYTHING else max(limit, _PAGE)
@@ -73,7 +73,7 @@ async def count(db: Connection, where: Where) -> int:
 
 
 async def positions(db: Connection, filters: Conditions) -> list[int]:
-    """Where the matching versions stand."""
+    """Return the positions of the matching versions."""
     if filters.rest == EVERYTHING:
         query = QUERIES["positions"].format(conditions=filters.sql)
         return [int(position) for (position,) in await fetch(db, query, filters.bindings)]
@@ -82,18 +82,18 @@ async def positions(db: Connection, filters: Conditions) -> list[int]:
 
 
 async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
-    """The rows there, in the columns of RECORD; one that was erased is not there any more."""
+    """Return the rows at these positions, in the columns of RECORD; erased ones are missing."""
     return {int(row[0]): row for row in await fetch(db, *records_at(tenant, positions))}
 
 
 def records_at(tenant: str, positions: Sequence[int]) -> Statement:
-    """The query for the rows there."""
+    """Return the query for the rows at these positions."""
     bindings = {"tenant": encode_text(tenant), "positions": list(positions)}
     return QUERIES["at_positions"].format(record=RECORD), bindings
 
 
 async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
-    """The oldest live record of exactly this scope that says the same thing."""
+    """Return the oldest live record with the same content in exactly this scope."""
     digest = saying(record)
     if digest is None:
         return None

@@ -1,8 +1,8 @@
-"""New vectors for a whole schema: made in a second column with its own index; then the columns are swapped.
+"""Re-embeds a schema: fills a second vector column with its own index, then swaps the columns.
 
-Interrupted, it goes on where it stopped. Others read and write all the while, and what they write gets a new
-vector too; for a moment at the beginning and one at the end they wait. After the swap they are refused until
-they open the schema in the new space. Only the owner of the tables may do it.
+After an interruption it resumes. Other processes read and write meanwhile, and their writes get new
+vectors too; they are blocked briefly at the beginning and at the end. After the swap they get errors until
+they open the schema in the new space. Only the owner of the tables can run it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -35,15 +35,15 @@ _BATCH = 256
 _MOST_INDEXED = 4000  # dimensions
 _MOST_INLINE = 2000
 _LOCK = 0x4D656D78
-_POSITION, _ID, _NUMBER = 0, 4, 5  # where these stand in RECORD
+_POSITION, _ID, _NUMBER = 0, 4, 5  # indexes of these columns in RECORD
 
 
 async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress) -> int:
-    """Bring the schema into `space`; gives how many versions got new vectors.
+    """Re-embed the schema into `space`; returns how many versions got new vectors.
 
-    `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
-    In the space that it has already, it gives up what was begun for another one, and only adds the tokens
-    that versions of earlier releases lack.
+    `on_progress` gets the number done and the total: before the first batch and after each batch.
+    If the schema already is in that space, this discards an unfinished run for another space and only adds
+    the tokens that versions written by earlier releases lack.
     """
     location = locate(url)
     with map_errors(location):
@@ -86,7 +86,7 @@ async def _discard_progress(db: Connection) -> None:
 
 
 class _Reembedding:
-    """The schema being worked on, and the space it is to be in."""
+    """The schema being re-embedded, and its new space."""
 
     def __init__(self, db: Connection, space: Space, embed: Embed, on_progress: Progress) -> None:
         self._db = db
@@ -98,7 +98,7 @@ class _Reembedding:
     async def work(self) -> int:
         async with self._as_owner():
             await self._prepare()
-            # All earlier writers have finished: later writes have higher positions than this.
+            # All earlier writers have finished: later writes get higher positions than this.
             [(reach,)] = await fetch(self._db, QUERIES["reembed_reach"])
             tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
         await self._count(tenants)
@@ -112,7 +112,7 @@ class _Reembedding:
         return self._done
 
     async def add_tokens(self) -> int:
-        """Give tokens to the versions without, which earlier releases wrote; how many got some."""
+        """Add tokens to the versions without any, written by earlier releases; returns how many got some."""
         async with self._as_owner():
             tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
         query, count = QUERIES["without_tokens"].format(record=RECORD), 0
@@ -125,7 +125,7 @@ class _Reembedding:
                     break
                 tokens = [*map(read_tokens, await self._embed_rows(batch))]
                 if not count and not any(tokens):
-                    return 0  # the embedder has none
+                    return 0  # the embedder makes no tokens
                 count += len(tokens) - tokens.count(None)
                 self._on_progress(count, count)  # a dry run ends here
                 async with self._as_tenant(tenant):
@@ -135,7 +135,7 @@ class _Reembedding:
         return count
 
     async def _prepare(self) -> None:
-        """Add an empty column of the right dimension, unless an earlier sitting left one."""
+        """Add an empty column of the right dimension, unless an interrupted run left one."""
         if (str(self._space),) in await fetch(self._db, QUERIES["reembedding_to"]):
             return
         dimension = sql.SQL(str(self._space.dimension))
@@ -179,13 +179,13 @@ class _Reembedding:
         await self._db.execute(QUERIES["reembed_keep"], bindings)
 
     async def _build_index(self) -> None:
-        """Outside any transaction, so that no writer waits for it; an unfinished one is dropped first."""
+        """Build the index outside any transaction, so that no writer waits; drops an unfinished one first."""
         await self._db.execute(QUERIES["reembed_drop_index"])
         if self._space.dimension <= _MOST_INDEXED:
             await self._db.execute(QUERIES["reembed_index"])
 
     async def _newer_or_swap(self, reach: int) -> list[Row]:
-        """What was written meanwhile, at most a batch of it; when there is nothing, everything is swapped."""
+        """Return a batch of the versions written meanwhile; if there are none, swap the columns."""
         async with self._as_owner():
             bindings = {"reach": reach, "limit": _BATCH}
             newer = await fetch(self._db, QUERIES["reembed_newer"].format(record=RECORD), bindings)
@@ -200,14 +200,14 @@ class _Reembedding:
 
     @asynccontextmanager
     async def _as_tenant(self, tenant: str) -> AsyncIterator[None]:
-        """A usual transaction: it sees one tenant, and blocks no other."""
+        """Open a normal transaction: it sees one tenant and blocks no other."""
         async with self._db.transaction():
             await self._db.execute("SELECT set_config('memorywire.tenant', %s, true)", (tenant,))
             yield
 
     @asynccontextmanager
     async def _as_owner(self) -> AsyncIterator[None]:
-        """A transaction of the owner that sees all tenants; everybody else waits until it is over."""
+        """Open a transaction of the owner that sees all tenants; all others wait until it ends."""
         async with self._db.transaction():
             await self._db.execute(QUERIES["lift_walls"])
             yield

@@ -1,4 +1,4 @@
-"""Records as rows and rows as records."""
+"""Converts records to rows and rows to records."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from memorywire.search.text import read_hidden_terms, terms
 from memorywire.stores.document import Document
 from memorywire_postgres.database import Row
 
-# Fields with a column of their own, by the name of the column.
+# Maps fields that have a column to the name of the column.
 COLUMNS = {
     "id": "id",
     "type": "type",
@@ -42,7 +42,7 @@ _IN_BODY = tuple(
 )
 _TUPLES = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
 
-# What a reader of a record selects, in the order of `record_of`; then what a reader of a version adds.
+# Columns that a query of records selects, in the order of `record_of`; then the extra ones of a version.
 RECORD = (
     "version.position, version.tenant, version.agent, version.user_id, version.id, version.number,"
     " version.type, version.standing, version.confidence, version.created_at, version.occurred_at,"
@@ -52,14 +52,14 @@ RECORD = (
 VERSION = f"{RECORD}, version.began, version.ended, version.reason, version.into_id, b.at, b.id, e.at, e.id"
 CHANGE = "seq, id, tenant, agent, user_id, operation, at, key, fingerprint, reason, undoes, about"
 _WIDTH = 17
-_ID, _NUMBER, _CONTENT = 4, 5, 14  # where these stand in RECORD
+_ID, _NUMBER, _CONTENT = 4, 5, 14  # indexes of these columns in RECORD
 
 _ESCAPE = re.compile("\x01([\x01\x02])")
 _LARGEST = 2**63
 
 
 def encode_text(text: str) -> str:
-    """The text as the server can keep it: it has no NUL. Equality, order and prefixes stay what they were."""
+    """Escape NUL, which Postgres rejects; keeps equality, order and prefixes. Raises InvalidRequest."""
     if "\x00" in text or "\x01" in text:
         text = text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
     try:
@@ -70,7 +70,7 @@ def encode_text(text: str) -> str:
 
 
 def decode_text(text: str) -> str:
-    """The text as it was given."""
+    """Undo `encode_text`."""
     return (
         _ESCAPE.sub(lambda found: "\x00" if found[1] == "\x01" else "\x01", text) if "\x01" in text else text
     )
@@ -90,13 +90,13 @@ def bind_scope(scope: Scope) -> dict[str, Any]:
 
 @lru_cache(maxsize=65_536)
 def hash_term(tenant: str, agent: str, term: str) -> int:
-    """What the text index keeps of an agent's word: 64 bits, from which the word cannot be read back."""
+    """Return the key of an agent's term in the text index: a 64-bit hash, so the index stores no words."""
     name = json.dumps([tenant, agent, term]).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little", signed=True)
 
 
 def build_version_row(put: Put, space: Space) -> dict[str, Any]:
-    """Everything a new version's row holds, except the sequences that begin and end it."""
+    """Return the row of a new version, without the sequences of the changes that begin and end it."""
     record = put.record
     is_object = not isinstance(record.content, str)
     row = bind_scope(record.scope) | {
@@ -120,7 +120,7 @@ def build_version_row(put: Put, space: Space) -> dict[str, Any]:
 
 
 def derive_columns(record: Record) -> dict[str, Any]:
-    """The columns that repeat what a record says, in a form that searches and filters can use."""
+    """Return the columns derived from a record for searches and filters."""
     counts = terms(record.text)
     entries = [*counts.items(), *read_hidden_terms(record).items()]
     return {
@@ -140,7 +140,7 @@ def build_change_row(change: Change) -> dict[str, Any]:
 
 
 def read_record(row: Row) -> Record:
-    """The record in columns of RECORD."""
+    """Return the record of a row with the columns of RECORD."""
     # fmt: off
     (_, tenant, agent, user, id, number, type, standing, confidence, created_at, occurred_at, expires_at,
      session, is_object, content, body, recalled_at, *_) = row
@@ -165,7 +165,7 @@ def read_record(row: Row) -> Record:
 
 
 def read_version(row: Row) -> Version:
-    """The version in columns of VERSION."""
+    """Return the version of a row with the columns of VERSION."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_WIDTH:]
     return Version(
         id=decode_text(row[_ID]),
@@ -183,7 +183,7 @@ def read_version(row: Row) -> Version:
 
 
 def read_change(row: Row) -> Change:
-    """A committed change in columns of CHANGE, without what it put, ended and erased."""
+    """Return the change of a row with the columns of CHANGE, without its puts, ends and erases."""
     _, id, tenant, agent, user, operation, at, *texts = row
     key, fingerprint, reason, undoes, about = (None if text is None else decode_text(text) for text in texts)
     return Change(
@@ -200,7 +200,7 @@ def read_change(row: Row) -> Change:
 
 
 def format_vector(vector: bytes, space: Space) -> str:
-    """A vector of this space as the server reads it, rounded to 16 bits."""
+    """Return a vector of this space in pgvector's text form, rounded to float16."""
     values = read_vector(vector, space).astype(np.float16)
     return f"[{','.join(map(str, values.tolist()))}]"
 
@@ -216,7 +216,7 @@ def dumps(value: Json) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         text.encode()
-    except ValueError as error:  # UnicodeEncodeError is one
+    except ValueError as error:  # includes UnicodeEncodeError
         raise InvalidRequest(
             "the value contains a lone surrogate or a number that JSON cannot hold"
         ) from error
@@ -224,7 +224,7 @@ def dumps(value: Json) -> str:
 
 
 def _encode_all(value: Json) -> Json:
-    """The same value with every text as the server can keep it."""
+    """Return the value with `encode_text` applied to every string in it."""
     if isinstance(value, str):
         return encode_text(value)
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""Answers a query: the rows that could win are held in memory, and ranked as the SQLite store ranks.
+"""Answers searches: loads the rows that could rank best and ranks them in memory like the SQLite store.
 
-The index of an agent with few memories is kept from one search to the next, and the answer is exact. In a
-larger one the server's indexes choose the candidates, and statistics are the agent's.
+The index of an agent with few memories is cached between searches, and the answer is exact. For a larger
+agent the server's indexes choose the candidates, and the statistics cover all of the agent's memories.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,16 +48,16 @@ from memorywire_postgres.rows import (
     read_vector,
 )
 
-# For each place in the answer so many contenders of each kind.
+# Candidates of each kind for each hit of the answer.
 _CANDIDATES_PER_HIT = 4
 
-# A list of a term's entries is read no further than this: what is so common says little.
+# At most this many entries of a term are read: a term that is so common says little.
 _MAX_ENTRIES = 50_000
 _REACH = max(distance for distance, _ in NEIGHBOURS)
 
-# The walk through the index goes on until enough rows satisfied the conditions, nearest first; after so many
-# others it is cheaper to look at what satisfies them one by one. The planner may not prefer another way: with
-# a small estimate it would sort the whole scope.
+# The HNSW scan continues until enough rows satisfy the conditions, nearest first. After `max_scan_tuples`
+# rows it stops, and testing the matching rows one by one is cheaper. Sorts and bitmap scans are disabled:
+# with a low row estimate the planner would otherwise sort the whole scope.
 _BY_INDEX = (
     "SET LOCAL hnsw.iterative_scan = strict_order",
     "SET LOCAL hnsw.ef_search = 200",
@@ -71,7 +71,7 @@ _BY_SCAN = ("SET LOCAL enable_sort = on", "SET LOCAL enable_bitmapscan = on")
 async def choose_candidates(
     db: Connection, query: Query, filters: Conditions, space: Space, size: tuple[int, int], limit: int
 ) -> tuple[list[int], Statistics] | None:
-    """The positions of the candidates and of the turns around them, and the agent's statistics.
+    """Return the positions of the candidates and of the turns around them, and the agent's statistics.
 
     `size` is the number of the agent's memories and words. Returns None if few match the conditions.
     """
@@ -84,7 +84,7 @@ async def choose_candidates(
     scope = query.where.scope
     boilerplate = {hash_term(scope.tenant, scope.agent, term) for term in query.boilerplate}
     weights = {
-        key: idf(live, min(count, live))  # versions that ended have entries too
+        key: idf(live, min(count, live))  # ended versions have entries too
         for key, count in containing.items()
         if key not in boilerplate and (count < _MAX_ENTRIES or min(containing.values()) == _MAX_ENTRIES)
     }
@@ -99,7 +99,7 @@ async def choose_candidates(
 
 
 async def _count_containing(db: Connection, query: Query) -> dict[int, int]:
-    """How many versions have each of the query's terms, by the term's key."""
+    """Count the versions that contain each of the query's terms, by the term's key."""
     scope = query.where.scope
     keys = [hash_term(scope.tenant, scope.agent, term) for term in query_terms(query.text)]
     bindings = bind_scope(scope) | {"keys": keys, "most": _MAX_ENTRIES}
@@ -110,7 +110,7 @@ async def _count_containing(db: Connection, query: Query) -> dict[int, int]:
 async def _find_nearest(
     db: Connection, query: Query, filters: Conditions, space: Space, count: int
 ) -> list[int] | None:
-    """The versions nearest to the vector that the ranking will use; None without a vector."""
+    """Return the versions nearest to the vector that the ranking will use; None without a vector."""
     vector = query.vector
     if query.nameless is not None and await _has_named_speaker(db, query, filters):
         vector = query.nameless
@@ -126,7 +126,7 @@ async def _find_nearest(
 
 
 async def _has_named_speaker(db: Connection, query: Query, filters: Conditions) -> bool:
-    """Whether the query names the speaker of one of the matching versions."""
+    """Return whether the query names the speaker of one of the matching versions."""
     scope = query.where.scope
     words = {word for name in query.names for word in name_words(name)}
     if not words:
@@ -140,7 +140,7 @@ async def _has_named_speaker(db: Connection, query: Query, filters: Conditions) 
 async def _find_by_words(
     db: Connection, filters: Conditions, weights: Mapping[int, float], count: int
 ) -> list[int]:
-    """The versions that earn most by these terms and their weights."""
+    """Return the versions with the highest scores for these terms and their weights."""
     if not weights:
         return []
     bindings = {"keys": [*weights], "weights": [*weights.values()], "k1": K1, "most": _MAX_ENTRIES}
@@ -154,15 +154,15 @@ async def _find_neighbours(db: Connection, filters: Conditions, positions: Seque
     return {int(position) for (position,) in rows}
 
 
-# As the server sends arrays: behind a header, each number behind its own size.
+# Binary form of an array: a header, then each number preceded by its size.
 _ARRAY_HEADER = 20
 _KEYS = np.dtype([("size", ">i4"), ("value", ">i8")])
 _COUNTS = np.dtype([("size", ">i4"), ("value", ">i4")])
 _MAX_COUNT = 0xFFFF
 _VECTOR_HEADER = 4
 
-# What an index reads of a version: its session only if it is a turn there (`Record.conversation`). One that
-# older releases wrote has no counts of its own.
+# The columns of a version that an index reads. It has a session only if it is a turn of that session
+# (`Record.conversation`). Counts of versions that older releases wrote come from `posting`.
 INDEXED = (
     "position, id, user_id, type, standing, created_at, expires_at, length, occurred_at, moment,"
     " CASE WHEN jsonb_typeof(facts #> '{metadata,layer,kind}') = 'string'"
@@ -180,13 +180,13 @@ INDEXED = (
 
 
 class PostgresIndex(AgentIndex):
-    """An index that also holds ids and vectors: once it has caught up, ranking needs no server."""
+    """An index that also holds ids and vectors: while it is current, ranking needs no server."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         super().__init__(dimension)
         self._tenant, self._agent = tenant, agent
         self._exact: Float16Vectors = Float16Vectors(dimension)
-        self.missing: list[int] = []  # the positions whose tokens the last ranking would have needed
+        self.missing: list[int] = []  # the positions whose tokens the last ranking lacked
 
     def key(self, term: str) -> int:
         return hash_term(self._tenant, self._agent, term)
@@ -198,11 +198,11 @@ class PostgresIndex(AgentIndex):
         return self._exact.at(rows)
 
     def read_tokens(self, source: Source, positions: Sequence[int]) -> Mapping[int, bytes]:
-        """None: they are read in between, and the rows are ranked again."""
+        """Return nothing: the caller fetches `missing` tokens, then ranks the rows again."""
         return {}
 
     def tokens(self, source: Source, rows: Sequence[int]) -> list[bytes | None]:
-        """Those that were learnt; the positions of the others are `missing` then."""
+        """Return the cached tokens; the positions without any become `missing`."""
         positions = self.positions[rows].tolist()
         self.missing = [position for position in positions if position not in self._token_cache]
         return [*map(self._token_cache.get, positions)]
@@ -212,18 +212,18 @@ class PostgresIndex(AgentIndex):
         self.missing = []
 
     def learn_tokens(self, positions: Sequence[int], tokens: Mapping[int, bytes]) -> None:
-        """Take the tokens of the versions at these positions; a position that is left out has none."""
+        """Cache the tokens of the versions at these positions; positions without an entry have no tokens."""
         if len(self._token_cache) + len(positions) > 2 * SMALL_INDEX:
             self._clear_tokens()
         self._learn_tokens(positions, tokens)
         self.missing = []
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Add versions, in columns of INDEXED."""
+        """Add versions, given as rows with the columns of INDEXED."""
         self._add_rows(iter([_to_index_row(row) for row in rows]))
 
     def move_to(self, head: int, removals: Sequence[int], additions: Iterable[Row]) -> None:
-        """Show what is current after the change `head`: without what ended since, with what began."""
+        """Update the index to the change `head`: remove what has ended since and add what has begun."""
         self._remove(removals)
         self.add(additions)
         self.head = head
@@ -234,7 +234,7 @@ class PostgresIndex(AgentIndex):
 
 
 def _to_index_row(row: Row) -> Row:
-    """The row as an index takes it: bytes in the other order, terms with their counts."""
+    """Convert a row for the index: swaps the byte order of vectors and pairs terms with their counts."""
     *columns, vector, terms, counts = row
     bits = (
         None if vector is None else np.frombuffer(vector, ">u2", offset=_VECTOR_HEADER).byteswap().tobytes()
@@ -247,7 +247,7 @@ def _to_index_row(row: Row) -> Row:
 
 
 class Searcher(Struct, frozen=True, kw_only=True):
-    """Answers searches; `indexes` hold the agents that have at most `exact` memories."""
+    """Answers searches; `indexes` caches the agents with at most `exact` memories."""
 
     space: Space
     indexes: IndexCache[PostgresIndex]
@@ -261,7 +261,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         return cls(space=space, indexes=IndexCache(make), exact=exact)
 
     async def search(self, db: Connection, query: Query, limit: int) -> list[Scored]:
-        """The best `limit` hits."""
+        """Return the best `limit` hits."""
         ranking = await self._rank(db, query, limit)
         rows = await at_positions(db, query.where.scope.tenant, [hit.position for hit in ranking])
         return _build_hits(query, ranking, rows)
@@ -269,10 +269,10 @@ class Searcher(Struct, frozen=True, kw_only=True):
     async def search_cached(
         self, database: Database, query: Query, limit: int, settings: Mapping[str, str]
     ) -> list[Scored] | None:
-        """The best `limit` hits, in one round trip to the server, or two with a filter; None if that fails.
+        """Return the best `limit` hits from a cached index; None if the index cannot give a current answer.
 
-        The answer is computed from memory. Then one request asks for its records and for the agent's newest
-        change: if the index has seen that change, the answer is current.
+        Ranks in memory, then fetches the records and the agent's newest change in one round trip (a filter
+        takes a second one): if the index includes that change, the answer is current.
         """
         where, tenant = query.where, encode_text(query.where.scope.tenant)
         if where.as_of is not None or not self.indexes.head(where.scope.tenant, where.scope.agent):
@@ -307,7 +307,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         return None
 
     def refuse_others(self, query: Query) -> None:
-        """Raises InvalidRequest for a vector of another space."""
+        """Raise InvalidRequest if the query's vector is of another embedding space."""
         if query.vector is not None:
             read_vector(query.vector, self.space)
 
@@ -327,7 +327,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         if filters.rest == EVERYTHING:
             size = (int(live), int(words))
             candidates = await choose_candidates(db, query, filters, self.space, size, limit)
-        if candidates is None:  # few rows match the conditions: those are ranked one by one
+        if candidates is None:  # few rows match the conditions, so all of them are ranked
             return await self._rank_all(db, query, limit)
         return await self._rank_some(db, query, limit, *candidates)
 
@@ -357,7 +357,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
                 continue
             removals, additions = await _read_changes(db, where.scope, index_head, head)
             with self.indexes.take(*name) as index:
-                if index.head == index_head:  # else another search has moved it meanwhile
+                if index.head == index_head:  # else another search has updated it meanwhile
                     index.move_to(head, removals, additions)
 
     async def _rank_all(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
@@ -372,7 +372,7 @@ class Searcher(Struct, frozen=True, kw_only=True):
         chosen: Sequence[int],
         statistics: Statistics | None,
     ) -> list[Ranked]:
-        """Rank these versions in an index for this query alone."""
+        """Rank these versions in an index that is built for this query alone."""
         scope = query.where.scope
         bindings = {"tenant": encode_text(scope.tenant), "positions": list(chosen)}
         index = PostgresIndex(scope.tenant, scope.agent, self.space.dimension)
@@ -395,7 +395,7 @@ def _read_tokens(rows: Iterable[Row]) -> Mapping[int, bytes]:
 
 
 async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> tuple[list[int], list[Row]]:
-    """The positions that ended between two changes of an agent, and the rows that began."""
+    """Return the positions that ended between two changes of an agent, and the rows that began."""
     bindings = bind_scope(scope) | {"seen": since, "head": head}
     rows = await fetch(db, QUERIES["shelf_ended"], bindings) if since else []
     statement = QUERIES["shelf_begun" if since else "shelf_all"].format(indexed=INDEXED)
@@ -403,7 +403,7 @@ async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> 
 
 
 def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
-    """The ranked versions with their records; without those that are gone or no longer match."""
+    """Return the ranked versions with their records; skips those that are gone or no longer match."""
     hits = [
         Scored(
             record=read_record(rows[hit.position]), score=hit.score, signals=hit.signals, tokens=hit.tokens
@@ -415,7 +415,7 @@ def _build_hits(query: Query, ranking: Sequence[Ranked], rows: Mapping[int, Row]
 
 
 def _select(index: PostgresIndex, where: Where, matches: Sequence[int] | None) -> Selection:
-    """What a query may see; an index has users by the names that the server keeps."""
+    """Select the rows that a query may see; the index has user names as the server stores them."""
     scope = replace(where.scope, user=encode_optional(where.scope.user))
     owners, _ = find_owners(where.filter)
     filter = EVERYTHING if owners is None else owned_by(*map(encode_optional, owners))

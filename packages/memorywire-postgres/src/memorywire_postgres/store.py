@@ -1,4 +1,4 @@
-"""The store: the verbs of the contract over one database."""
+"""The Postgres store: implements the store contract over one database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from memorywire_postgres.journal import PostgresBackend
 
 EXACT = 20_000
-"""A scope with no more live memories than this is searched by looking at each of them."""
+"""A scope with at most this many live memories is searched by comparing each of them."""
 
-_NO_TENANT = "-"  # a transaction needs a tenant, also one that looks at no rows
+_NO_TENANT = "-"  # a transaction needs a tenant, even if it reads no rows of one
 
-# A recall time that a crash forgets is no loss, and no recall should wait for a disk.
+# Losing a recall time in a crash is harmless, and a recall should not wait for fsync.
 _ASYNC_COMMIT = {"synchronous_commit": "off"}
 
-# A search goes by index into its scope, is planned once for a connection and never compiled.
+# Searches use the index of their scope; their plans are cached for a connection and never JIT-compiled.
 _SEARCH_SETTINGS = {
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -43,8 +43,8 @@ class PostgresStore:
 
     Satisfies Store, SupportsHistory, Tracker, RecallCounter, SupportsListing and SupportsJournal.
 
-    Safe for many tasks, processes and machines at once. Writers of one agent take turns; what was written is
-    as durable as the server makes its commits. `database` runs works in transactions of one tenant.
+    Safe for concurrent tasks, processes and machines. Writers of one agent are serialised; writes are as
+    durable as the server's commits. `database` runs functions in transactions of one tenant.
     """
 
     name = "postgres"
@@ -58,7 +58,7 @@ class PostgresStore:
         exact: int = EXACT,
         replica: Database | None = None,
     ) -> None:
-        """Searches and lists are answered by the `replica`, if there is one; all else by the database."""
+        """The `replica`, if there is one, answers searches and lists; `database` does everything else."""
         self.database = database
         self._replica = replica
         self._space = space
@@ -68,7 +68,7 @@ class PostgresStore:
 
     @classmethod
     async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
-        """Bring the schema up to date and open the pool."""
+        """Migrate the schema and open the connection pools."""
         with map_errors(location):
             extension, has_pooler = await migrate(location, space)
         database = Database(location, extension, is_pooled=has_pooler)
@@ -91,7 +91,7 @@ class PostgresStore:
         return features if self._durable else features - {Feature.DURABLE}
 
     def applying(self, change: Change) -> Callable[[Connection], Awaitable[int]]:
-        """The work of a change, for `database.write` of its tenant, alone or together with other works."""
+        """Return the work that commits a change, for `database.write`; it can be combined with other work."""
         return apply.applying(change, self._space, announce=self.database.location.notify)
 
     async def write(self, change: Change) -> int:
@@ -172,13 +172,13 @@ class PostgresStore:
         return [counts[record.scope.tenant, record.id] for record in records]
 
     async def listen(self) -> AsyncIterator[int]:
-        """The sequences of commits as they happen, by any process that opened the schema with `notify=on`."""
+        """Yield the sequences of commits by all processes that opened the schema with `notify=on`."""
         async for word in self.database.listen(self.database.location.schema):
             if word:
                 yield int(word)
 
     async def health(self) -> Mapping[str, Json]:
-        """What the server says of itself; how many memories there are is known to each tenant alone."""
+        """Return the server's state; without counts of memories, which only their tenant can read."""
         [about] = await self.database.read(_NO_TENANT, lambda db: fetch(db, QUERIES["about_server"]))
         server, vector, durable, unbound = about
         [(size,)] = await self.database.read(_NO_TENANT, lambda db: fetch(db, QUERIES["schema_bytes"]))
@@ -205,7 +205,7 @@ class PostgresStore:
         return backend
 
     async def close(self) -> None:
-        """Let go of the connections; closing twice is fine."""
+        """Close the connection pools; may be called twice."""
         await self.database.close()
         if self._replica is not None:
             await self._replica.close()
@@ -214,5 +214,5 @@ class PostgresStore:
         return await self.database.read(encode_text(scope.tenant), work)
 
     async def _read_replica(self, scope: Scope, work: Work[T]) -> T:
-        """The result of the work, from a replica where one may answer."""
+        """Return the result of the work, from the replica if there is one."""
         return await (self._replica or self.database).read(encode_text(scope.tenant), work)

@@ -1,8 +1,8 @@
 """The journal in the database of a Postgres store: a change and its ledger entry are one transaction.
 
-`journal.sql`, `ledger.sql` and `services.sql` have its statements, `migrations` its tables, `setup.sql` the
-functions, guards and locks that only Postgres needs. A work runs on a thread, and each of its statements on
-the event loop that owns the connection.
+The statements are in `journal.sql`, `ledger.sql` and `services.sql`, the tables in `migrations`, and the
+functions, triggers and locks that only Postgres needs in `setup.sql`. Work runs on a thread, and each of its
+statements on the event loop that owns the connection.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
 SETUP = Document(__package__, "setup.sql")
 
 SELDOM = 1.0
-"""Seconds after which a listener looks by itself: a dead connection may not be noticed."""
+"""Seconds after which a waiter checks by itself, since a dead connection may go unnoticed."""
 
 AGAIN = 1.0
-"""Seconds until a connection that was lost is opened again."""
+"""Seconds before a lost connection is reopened."""
 
 _NO_TENANT = "-"  # the journal belongs to no tenant
 _ALL_ROWS = {"memorywire.journal": "on"}
-_CONTENT, _WIDTH = 14, 17  # of the columns of a record: the content, and how many there are
-_AT_ONCE = 1_000  # rows of a stream
-_FLUSH_SECONDS = 0.2  # until a buffer is written, when no other write comes before
+_CONTENT, _WIDTH = 14, 17  # in a record: index of the content, number of columns
+_AT_ONCE = 1_000  # rows that a stream fetches at once
+_FLUSH_SECONDS = 0.2  # seconds until the buffer is written, unless another write comes first
 
 
 class PostgresSession:
     """Satisfies Session, for a thread: each statement runs on the event loop that owns the connection.
 
-    Once it is `ended` it executes nothing more: the connection then belongs to another work.
+    After `ended` is set it executes nothing more: the connection may be in use by other work.
     """
 
     def __init__(self, connection: Connection, signer: str) -> None:
@@ -105,16 +105,16 @@ class PostgresSession:
         self._fetch(SETUP["see_tenant"], {"tenant": tenant})
 
     def schedule_scrub(self) -> None:
-        """Nothing to do: docs/how-to/postgres.md says how to scrub the files of a server."""
+        """Do nothing: docs/how-to/postgres.md explains how to scrub the files of a server."""
 
     def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """The result of a work of the event loop, in the same transaction."""
+        """Run work on the event loop, in the same transaction, and return its result."""
         if self.ended:
             raise StoreUnavailable("the transaction was rolled back")
         return asyncio.run_coroutine_threadsafe(_await(work, self._connection), self._loop).result()
 
     def _stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Rows as the server has them, a part of them at a time."""
+        """Yield rows in the server's encoding, fetched in parts."""
         self._cursors += 1
         name = f"stream_{self._cursors}"
         self._fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {STATEMENTS[statement]}", bindings)
@@ -150,7 +150,7 @@ def _encode(value: Any) -> Any:
 
 
 def _stored_version(row: Row) -> StoredVersion:
-    """The version in a row of `all_versions`."""
+    """Return the version of a row of `all_versions`."""
     ended, *texts, digest, length, terms, counts, facts, machine_said, keys, key_counts = row[_WIDTH:]
     reason, into, began_by, ended_by = (None if text is None else decode_text(text) for text in texts)
     tenant, agent, user, id = (None if text is None else decode_text(text) for text in row[1:5])
@@ -159,7 +159,7 @@ def _stored_version(row: Row) -> StoredVersion:
     def is_indexed(record: Record) -> bool:
         expected = derive_columns(record)
         entries = dict(zip(expected["terms"], expected["counts"], strict=True))
-        own = entries if counts is None else dict(zip(terms, counts, strict=False))  # old rows have no counts
+        own = entries if counts is None else dict(zip(terms, counts, strict=False))  # absent in old rows
         return (
             (digest.hex() if digest else None, length) == (expected["digest"], expected["length"])
             and machine_said == expected["machine_said"]
@@ -190,7 +190,7 @@ def _stored_version(row: Row) -> StoredVersion:
 class PostgresBackend:
     """Satisfies JournalBackend.
 
-    `path` is where this machine has the key, the checkpoints and the recall log buffer.
+    `path` is the local path of the key, the checkpoints and the recall log buffer.
     """
 
     read_only = False
@@ -202,7 +202,7 @@ class PostgresBackend:
         self._store = store
         self._database = store.database
         self._listener = Listener(store.database)
-        # Each machine signs with a key of its own, so each knows how far it signed.
+        # Each machine signs with its own key, so the signed position is stored for each machine.
         self._signer = sha256(str(path).encode()).hexdigest()[:16]
         self._buffer: Buffer | None = None
         self._flushing: asyncio.Task[None] | None = None
@@ -210,7 +210,7 @@ class PostgresBackend:
         self._closed = False
 
     async def set_up(self, is_current: Work[bool], bring_up_to_date: Work[None]) -> None:
-        """Make the tables current; many processes may do so at once."""
+        """Create or migrate the tables; several processes may do so at once."""
 
         def work(db: PostgresSession) -> None:
             if is_current(db):
@@ -238,7 +238,7 @@ class PostgresBackend:
     async def commit(
         self, changes: Sequence[Change], write: Callable[[Session, Sequence[int]], None]
     ) -> list[int | Exception]:
-        """As the protocol says, each change in a transaction of its own."""
+        """Commit each change in a separate transaction."""
         commits = (self._commit_one(change, index, write) for index, change in enumerate(changes))
         return [*await asyncio.gather(*commits)]
 
@@ -263,7 +263,7 @@ class PostgresBackend:
             return error
 
     async def write_at_once(self, work: Work[None]) -> bool:
-        """As the protocol says; here writers do not wait for each other."""
+        """Run the work and return True: writers do not wait for each other here."""
         await self.write(work)
         return True
 
@@ -278,7 +278,7 @@ class PostgresBackend:
             self._flushing = asyncio.get_running_loop().create_task(self._flush_soon())
 
     def hurry(self) -> None:
-        """Nothing to do: each wait for a database has a limit of its own."""
+        """Do nothing: every wait for a database already has a time limit."""
 
     @property
     def heard(self) -> int:
@@ -300,13 +300,13 @@ class PostgresBackend:
         await self._settle()
 
     async def _settle(self) -> None:
-        """Write what the buffer has collected."""
+        """Write the content of the buffer to the database."""
         buffer = self._buffer
         if not buffer:
             return
 
         def write_again(db: Session) -> None:
-            buffer.give_back()  # what a failed attempt took
+            buffer.give_back()  # put back what a failed attempt took
             buffer.write(db)
 
         async with self._settling:
@@ -318,9 +318,9 @@ class PostgresBackend:
             buffer.settle()
 
     async def _run(self, connection: Connection, work: Callable[[PostgresSession], T]) -> T:
-        """The result of the work.
+        """Run the work on a thread and return its result.
 
-        When the caller is cancelled, wait until the work lets go of the connection.
+        If the caller is cancelled, this waits until the work no longer uses the connection.
         """
         session = PostgresSession(connection, self._signer)
         task = asyncio.ensure_future(asyncio.to_thread(work, session))
@@ -333,9 +333,9 @@ class PostgresBackend:
 
 
 def find_path(beside: Path | None, store: PostgresStore) -> Path | None:
-    """Where this machine has the files of the store's journal, beside the file of a journal.
+    """Return the local path of the journal's files, in the same folder as `beside`.
 
-    None for nowhere.
+    Returns None if `beside` is None.
     """
     if beside is None:
         return None
@@ -345,9 +345,9 @@ def find_path(beside: Path | None, store: PostgresStore) -> Path | None:
 
 
 class Listener:
-    """One connection that listens for entries that other processes append; opened for the first waiter.
+    """A connection that listens for entries that other processes append; opened by the first `wait`.
 
-    `heard` counts the announcements, so that no waiter misses one that comes between a look and a wait.
+    `heard` counts notifications, so that a waiter misses none between a check and a wait.
     """
 
     def __init__(self, database: Database) -> None:
@@ -358,9 +358,9 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
 
     async def wait(self, heard: int, seconds: float) -> None:
-        """Wait until more than `heard` is announced.
+        """Wait until there are more notifications than `heard`.
 
-        At most `seconds` if nothing can be heard, else longer.
+        Waits at most `seconds` while the connection is down, else at most `SELDOM`.
         """
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._listen())
@@ -374,7 +374,7 @@ class Listener:
             await asyncio.wait([self._task])
 
     async def _listen(self) -> None:
-        """Listen until cancelled, and connect again after the server was away."""
+        """Listen until cancelled; reconnects after a lost connection."""
         while True:
             with suppress(MemorywireError):
                 async for _ in self._database.listen(f"{self._database.location.schema}_ledger"):

@@ -1,7 +1,7 @@
-"""Many Postgres databases as one store: an agent's memories live whole in one of them.
+"""Distributes agents over many Postgres databases; each agent's memories are in one of them.
 
-`shards+postgresql://user@host/database` names the directory: a small table there says which shard keeps which
-of 1,024 buckets of agents. Shards are added and buckets moved with `memorywire shards`.
+`shards+postgresql://user@host/database` is the URL of the directory: a small table that assigns each of
+1,024 buckets of agents to a shard. `memorywire shards` adds shards and moves buckets.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ SCHEME = "shards+"
 
 
 async def open_store(url: str, *, space: Space) -> "ShardedStore":
-    """The store whose directory this URL names; shards are opened when they are first needed."""
+    """Open the store whose directory is at this URL; each shard is opened on first use."""
     from memorywire_postgres import require_driver
 
     require_driver()

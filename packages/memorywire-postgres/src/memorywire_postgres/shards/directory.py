@@ -1,4 +1,4 @@
-"""The directory: which shards there are, and which of them keeps which bucket of agents."""
+"""The directory: a table of the shards, and of the shard of each bucket of agents."""
 
 import os
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def bucket_of(agent: str) -> int:
 
 
 def in_bucket(bucket: int, agent: str = "agent") -> str:
-    """The condition, in SQL, that the agent named by a column is in the bucket."""
+    """Return the SQL condition that the agent in the column `agent` belongs to the bucket."""
     high, low = (f"get_byte(decode(md5({agent}), 'hex'), {place})" for place in (0, 1))
     return f"((({high} * 256 + {low}) & {BUCKETS - 1}) = {bucket})"
 
@@ -36,9 +36,9 @@ SCHEMA = "memorywire_shards"
 
 
 class Shard(Struct, frozen=True, kw_only=True):
-    """One database, or a group of them of which one takes writes.
+    """One database, or a group of databases with one primary.
 
-    `url` may name environment variables, `${NAME}`, so that the directory holds no password.
+    `url` may contain environment variables, `${NAME}`, so that the directory stores no password.
     """
 
     number: int
@@ -47,7 +47,7 @@ class Shard(Struct, frozen=True, kw_only=True):
 
     @property
     def location(self) -> Location:
-        """Where the database is; raises InvalidRequest when a variable of its URL is not set."""
+        """The location of the database; raises InvalidRequest if a variable of its URL is not set."""
         return locate(expand_variables(self.url, os.environ, field="url"))
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Shard(Struct, frozen=True, kw_only=True):
 
 
 class Map(Struct, frozen=True, kw_only=True):
-    """Where every bucket is, as of an edition; `targets` are the buckets being moved, and where to."""
+    """The shard of every bucket in one edition; `targets` maps buckets being moved to their new shards."""
 
     edition: int
     shards: Mapping[int, Shard]
@@ -80,7 +80,7 @@ class Map(Struct, frozen=True, kw_only=True):
 
 
 class Directory:
-    """The tables of the directory, in a Postgres of its own or beside a shard."""
+    """The tables of the directory, in a separate Postgres or in the database of a shard."""
 
     def __init__(self, location: Location) -> None:
         self.location = location
@@ -106,7 +106,7 @@ class Directory:
         await self._pool.close()
 
     async def read(self) -> Map:
-        """The map as it is."""
+        """Read the current map."""
         with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
@@ -121,7 +121,7 @@ class Directory:
         )
 
     async def add(self, name: str, url: str) -> tuple[Shard, bool]:
-        """Note a shard; the first one keeps every bucket. Gives it, and whether it was the first."""
+        """Add a shard; the first one gets every bucket. Returns the shard and whether it was the first."""
         with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
@@ -135,11 +135,11 @@ class Directory:
         return Shard(number=number, name=name, url=url), not others
 
     async def set_out(self, bucket: int, target: int | None) -> None:
-        """Note that a bucket is being moved to a shard; with None, that it stays."""
+        """Record that a bucket is being moved to a shard, or with None that the move was cancelled."""
         await self._write_change("set_out", {"bucket": bucket, "target": target})
 
     async def arrive(self, bucket: int) -> None:
-        """Note that a bucket has arrived at its target."""
+        """Record that a bucket was moved to its target."""
         await self._write_change("arrive", {"bucket": bucket})
 
     async def _write_change(self, query: str, bindings: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Moves a bucket from one shard to another while its agents are being read and written.
+"""Moves a bucket from one shard to another while its agents are read and written.
 
-The rows are copied and followed by logical replication that lets only this bucket through. Then the bucket
-is closed for a moment, both sides are compared, and the directory points to the new shard. Reads are answered
-all the time; writes wait from the closing until every process has a map that names the new shard.
+Logical replication, filtered to this bucket, copies the rows and later writes. Then the bucket is
+closed briefly, both sides are compared, and the directory is pointed to the new shard. Reads always
+work; writes wait from the closing until every process has a map with the new shard.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from memorywire_postgres.shards.store import LEASE
 from memorywire_postgres.store import PostgresStore
 
 _TABLES = ("agent", "change", "version")
-_POSITIONS = 2**40  # of versions, for each shard: a version keeps its place when it moves
+_POSITIONS = 2**40  # range of version positions per shard: a version keeps its position in a move
 _LOOK_EVERY = 0.05
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """A bucket that arrived: how many versions it has, and for how many seconds its writes waited."""
+    """A bucket that was moved: its number of versions, and how many seconds writes waited."""
 
     bucket: int
     versions: int
@@ -38,10 +38,10 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
-    """Prepare a new shard: tables, its own range of positions, and a check that refuses what it does not
-    hold.
+    """Prepare a new shard: tables, a separate range of positions, and a check that rejects agents of other
+    shards.
 
-    The first shard keeps every bucket; others get theirs by moving.
+    The first shard gets every bucket; others get theirs by moves.
     """
     _refuse_password(url)
     location = Shard(number=0, name=name, url=url).location
@@ -61,7 +61,7 @@ async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
 
 
 def _refuse_password(url: str) -> None:
-    """Raise SecretLeakage for a password in clear: the directory keeps the URL for good."""
+    """Raise SecretLeakage for a plain-text password, since the directory stores the URL permanently."""
     part = find_literal_secret(url)
     if part is not None:
         raise SecretLeakage(
@@ -72,7 +72,7 @@ def _refuse_password(url: str) -> None:
 
 
 async def move(directory: Directory, bucket: int, name: str, clock: Callable[[], float]) -> Moved:
-    """Move a bucket to the shard of that name; an interrupted move begins anew."""
+    """Move a bucket to the named shard; after an interruption the move starts again from the beginning."""
     current = await directory.read()
     source, target = current.shard_of(bucket), current.find_shard(name)
     if source == target:
@@ -93,7 +93,7 @@ async def move(directory: Directory, bucket: int, name: str, clock: Callable[[],
 
 
 class _Place:
-    """A connection to one shard, of a role that may replicate and is not bound by row-level security."""
+    """A connection to one shard; its role can replicate and bypasses row-level security."""
 
     def __init__(self, db: Connection, location: Location) -> None:
         self.db = db
@@ -124,7 +124,7 @@ async def _at(shard: Shard) -> AsyncIterator[_Place]:
 
 
 class _Trip:
-    """One bucket on its way from the old place to the new one."""
+    """The move of one bucket from the old shard to the new one."""
 
     def __init__(self, directory: Directory, bucket: int, old: _Place, new: _Place) -> None:
         self._directory = directory
@@ -138,13 +138,13 @@ class _Trip:
         self._named = {"name": sql.Identifier(self._channel)}
 
     async def clear(self) -> None:
-        """Remove what an earlier attempt left behind, and block writes to the new place."""
+        """Remove the remains of an earlier attempt, and block writes on the new shard."""
         await self._new.run("mark_elsewhere", self._bucket)
         await self._let_go()
         await self._empty(self._new)
 
     async def follow(self, source: Shard) -> None:
-        """Copy the bucket, and go on with what is written meanwhile."""
+        """Copy the bucket and replicate further writes."""
         old, new = self._old, self._new
         await old.run("count_terms", None, **self._sql)
         for table in ("change", "version"):
@@ -155,7 +155,7 @@ class _Trip:
         await _until(lambda: self._arrives("copied", new, self._name))
 
     async def close(self) -> int:
-        """Stop writes at the old place, wait until the new one has everything, and compare both."""
+        """Block writes on the old shard, wait until the new one has caught up, and compare both."""
         old, new = self._old, self._new
         async with old.db.transaction():
             await old.run("close_bucket")
@@ -180,14 +180,14 @@ class _Trip:
         return versions
 
     async def arrive(self) -> None:
-        """Point the directory to the new place; it takes writes once no process uses an older map."""
+        """Point the directory to the new shard, and allow writes there once no process uses an older map."""
         await self._directory.arrive(self._number)
         await asyncio.sleep(LEASE)
         await self._new.run("open_bucket", self._bucket)
         await self._empty(self._old)
 
     async def turn_back(self) -> None:
-        """Give the move up: everything stays where it was."""
+        """Cancel the move: the bucket stays on the old shard."""
         await self._directory.set_out(self._number, None)
         await self._let_go()
         await self._old.run("open_bucket", self._bucket)
@@ -214,7 +214,7 @@ class _Trip:
                 await place.run("drop_rows", None, table=sql.Identifier(table), **self._sql)
 
     async def _arrives(self, query: str, place: _Place, bindings: dict[str, Any]) -> bool:
-        """Whether the data has arrived; raises for what the new place can never take."""
+        """Return whether the data has arrived; raises Conflict for rows that the new shard cannot take."""
         if await self._holds(self._new, "troubled", self._name):
             raise Conflict(
                 f"bucket {self._number} has rows that its new shard cannot take, such as an id taken there",

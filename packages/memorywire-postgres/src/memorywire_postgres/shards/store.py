@@ -1,4 +1,4 @@
-"""The store: every verb goes to the one shard that keeps the agent."""
+"""The sharded store: sends each operation to the shard of its agent."""
 
 import asyncio
 import time
@@ -18,16 +18,16 @@ from memorywire_postgres.store import PostgresStore
 T = TypeVar("T")
 
 LEASE = 1.0
-"""Seconds that a map is believed; a bucket that arrived takes writes when every older map has expired."""
+"""Seconds that a map may be used; a moved bucket accepts writes once every older map has expired."""
 
-_PATIENCE = 60.0  # seconds a write waits for a bucket that is on its way
+_PATIENCE = 60.0  # longest that a write waits for a bucket being moved, in seconds
 _PAUSE = 0.05
 
 
 class ShardedStore:
-    """Agents over many databases; satisfies every ability that its databases have.
+    """Agents over many databases; satisfies the protocols of PostgresStore except SupportsJournal.
 
-    No operation of an agent touches two shards. One that cannot be reached fails for its own agents alone.
+    An operation of an agent uses one shard. If a shard is unreachable, only its agents are affected.
     """
 
     name = "shards"
@@ -111,7 +111,7 @@ class ShardedStore:
         return [counts[index] for index in range(len(records))]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        """Of every shard, so all of them must answer."""
+        """Return the owners of all shards, so all of them must answer."""
         owners: list[tuple[str, int]] = []
         for shard in (await self._current()).shards.values():
             own = await (await self._store(shard)).owners(tenant)
@@ -119,7 +119,7 @@ class ShardedStore:
         return sorted(owners)
 
     async def health(self) -> Mapping[str, Json]:
-        """What each shard says of itself; one that cannot be reached is named with its problem."""
+        """Return the health of each shard; for an unreachable one, its problem."""
         current = await self._current()
         each: dict[str, Json] = {}
         for shard in current.shards.values():
@@ -144,7 +144,7 @@ class ShardedStore:
         return await self._at(agent, lambda store: store.recalls(records))
 
     async def _each(self, act: Callable[[PostgresStore], Awaitable[T]]) -> list[T]:
-        """What every shard gives, so all of them must answer."""
+        """Return the results of all shards, so all of them must answer."""
         shards = (await self._current()).shards.values()
         return [await act(await self._store(shard)) for shard in shards]
 
@@ -152,7 +152,7 @@ class ShardedStore:
         return (await self._current()).shard_of(bucket_of(agent)).number == shard.number
 
     async def _at(self, agent: str, act: Callable[[PostgresStore], Awaitable[T]]) -> T:
-        """The answer of the agent's shard; a write to a bucket that is being moved waits for its arrival."""
+        """Return the result from the agent's shard; a write to a bucket being moved waits for the move."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             shard = (await self._current()).shard_of(bucket_of(agent))
@@ -170,8 +170,8 @@ class ShardedStore:
         return self._map
 
     async def _refresh(self) -> None:
-        """Read the map again; without the directory the last known map stays in use, because each shard still
-        refuses buckets that it does not hold.
+        """Read the map again; if the directory is unreachable the last map stays in use, because each shard
+        rejects buckets that it does not hold.
         """
         asked_at = time.monotonic()
         try:
