@@ -1,1 +1,1 @@
-"""An OpenWOP host: runs, and memory as it was when a run began."""
+"""An OpenWOP host: runs, and snapshots of memory as of the start of a run."""

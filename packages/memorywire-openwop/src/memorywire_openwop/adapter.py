@@ -1,4 +1,4 @@
-"""The four operations of OpenWOP's MemoryAdapter for one caller and, if it is bound to one, one run."""
+"""The operations of OpenWOP's MemoryAdapter for one caller and, optionally, one run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -27,7 +27,7 @@ ReportEvent: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
 RecordReads: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
 
 SOURCE = "openwop"
-_RANKED_MOST = 1_000  # the most a recall returns
+_RANKED_MOST = 1_000  # the most hits of a recall
 
 
 async def ignore_event(type: str, payload: Mapping[str, Json]) -> None:
@@ -47,7 +47,7 @@ class Requester(Struct, frozen=True, kw_only=True):
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """A memory and the change behind which it is read; None for what is there now."""
+    """A scope, and the change as of which it is read; None for the current state."""
 
     scope: Scope
     behind: str | None = None
@@ -56,7 +56,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 class Adapter(Struct, frozen=True, kw_only=True):
     """Lists, gets, puts and deletes entries. An inaccessible memory reads as empty and cannot be written.
 
-    Bound to a run, it shows memory as it was when the run began, except for the run's own memories.
+    An adapter of a run shows memory as of the start of the run, except for the run's own memories.
     """
 
     context: Context
@@ -68,7 +68,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
     show: RecordReads = ignore_reads
 
     async def list(self, ref: str, wanted: Listing) -> list[Record]:
-        """The newest entries first."""
+        """Return entries, newest first."""
         place = self._readable(ref)
         if place is None:
             return []
@@ -80,7 +80,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return entries
 
     async def get(self, ref: str, id: str) -> Record | None:
-        """The entry; None if there is none or it is not visible."""
+        """Return the entry; None if it does not exist or is not visible."""
         place = self._readable(ref)
         if place is None:
             return None
@@ -90,9 +90,9 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return record
 
     async def search(self, ref: str, wanted: Search) -> Sequence[Record]:
-        """The entries that answer a question, best first; without a question, the newest that match first.
+        """Return the entries that match, best first; without a query, newest first.
 
-        In a run, they are entries of its snapshot, as they were then.
+        In a run, these are the entries of its snapshot.
         """
         place = self._readable(ref)
         if place is None:
@@ -110,7 +110,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
     async def _rank(
         self, wanted: Search, place: _Place, records: Mapping[str, Record], context: Context
     ) -> Sequence[Record]:
-        """Those of the records that a recall returns, in its order, but as they are in the snapshot."""
+        """Return the records that a recall finds, in its order, with their content from the snapshot."""
         moment = await find_moment(place.scope, place.behind, context)
         request = Recall(
             scope=place.scope,
@@ -124,7 +124,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return [records[hit.id] for hit in hits if hit.id in records]
 
     async def put(self, ref: str, entry: Draft) -> Record:
-        """Store an entry with an id of the host's, and return it as stored."""
+        """Store an entry under a new id and return it as stored."""
         return await self._write(ref, self.writable(ref), entry)
 
     async def fold(self, ref: str, entry: Draft, sources: Sequence[Record]) -> Record:
@@ -132,7 +132,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return await self._write(ref, self.writable(ref), entry, sources)
 
     async def delete(self, ref: str, id: str) -> bool:
-        """End an entry; returns whether there was one. Runs that began before still see it."""
+        """End an entry; returns whether it existed. Runs that started earlier still see it."""
         scope = self.writable(ref)
         context = await self.context.serving(scope)
         if await get_matching(self._where(scope), id, None, context) is None:
@@ -143,12 +143,12 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return True
 
     def place(self, ref: str) -> Scope | None:
-        """The memory of a reference; None if it is not accessible."""
+        """Return the scope of a reference; None if it is not accessible."""
         scope = parse_ref(ref, self.caller.tenant)
         return scope if scope is not None and self._in_reach(scope) else None
 
     def writable(self, ref: str) -> Scope:
-        """The memory of a reference; raises Forbidden if it cannot be written."""
+        """Return the scope of a reference; raises Forbidden if it cannot be written."""
         scope = parse_ref(ref, self.caller.tenant)
         if scope is None:
             raise InvalidRequest("this is not a memory reference", field="memoryRef")
@@ -183,7 +183,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         return record
 
     async def _note(self, found: Sequence[Record]) -> None:
-        """Note what a replay will need; the run's own memories are erased with it, so they are not noted."""
+        """Record reads for a replay, except those of the run's own memories, which are erased at its end."""
         lasting = [record for record in found if not is_run_memory(record.scope)]
         await self.show([RunRead(scope=one.scope, id=one.id, version=one.version) for one in lasting])
 
@@ -201,7 +201,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
         )
 
     async def _report_write(self, ref: str, record: Record) -> None:
-        """Tell the run about a write, without its content."""
+        """Report a write as an event of the run, without its content."""
         await self.tell("memory.written", {"memoryRef": ref, "memoryId": record.id})
 
     def _check_size(self, entry: Draft) -> None:
@@ -241,7 +241,7 @@ class Adapter(Struct, frozen=True, kw_only=True):
 
 
 def list_run_memories(run: Run) -> dict[str, Scope]:
-    """The memories that belong to a run alone while it lasts, by purpose."""
+    """Return the scopes of the run's own memories, which are erased at its end, by purpose."""
     return {kind: run_scope(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
 
 
@@ -250,7 +250,7 @@ def _sort_newest_first(records: Sequence[Record]) -> list[Record]:
 
 
 def _clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags, each once, without empty ones."""
+    """Remove duplicate and empty tags."""
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 

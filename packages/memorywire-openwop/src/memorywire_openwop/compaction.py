@@ -1,4 +1,4 @@
-"""Compaction and consolidation of a memory, outside of runs and without a model."""
+"""Compacts and consolidates a memory, outside of user runs and without a language model."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -22,7 +22,7 @@ _TRIGGER = "host-managed"
 
 
 class PassResult(Struct, frozen=True, kw_only=True):
-    """The event of a pass and, for a compaction, the entry that it wrote."""
+    """The event of a compaction or consolidation and, for a compaction, the entry that it wrote."""
 
     type: str
     payload: dict[str, Json]
@@ -30,9 +30,9 @@ class PassResult(Struct, frozen=True, kw_only=True):
 
 
 async def compact(host: Host, caller: Requester, ref: str) -> PassResult:
-    """Make one entry of the oldest ones, in their place: their texts, each on its line, in order.
+    """Replace the oldest entries with one: their texts, one per line, in order.
 
-    It is put like any entry, so that no secret comes back by being folded into another text.
+    The new entry is written like any other, so its text is scanned for secrets again.
     """
     host.adapter(caller).writable(ref)
     async with host.passing(caller, COMPACTION, ref) as adapter:
@@ -55,9 +55,9 @@ async def compact(host: Host, caller: Requester, ref: str) -> PassResult:
 
 
 async def consolidate(host: Host, caller: Requester, ref: str) -> PassResult:
-    """Fold entries that say the same, with the same tags and the same end, into the oldest of them.
+    """Merge entries with the same content, tags and expiry into the oldest of them.
 
-    A second pass finds nothing to fold.
+    Idempotent: a second run merges nothing.
     """
     host.adapter(caller).writable(ref)
     async with host.passing(caller, CONSOLIDATION, ref) as adapter:
@@ -80,7 +80,7 @@ async def _report(adapter: Adapter, passed: PassResult) -> PassResult:
 
 
 async def _list_own_entries(adapter: Adapter, ref: str) -> list[Record]:
-    """What was put here, newest first. Keys, procedures and what else is in the memory are left alone."""
+    """Return the entries written through this host, newest first; keys, procedures and others are skipped."""
     records = await adapter.list(ref, Listing(limit=LIMIT_MOST))
     return [record for record in records if record.source == SOURCE]
 
@@ -94,7 +94,7 @@ async def _merge_group(same: Sequence[Record], adapter: Adapter) -> tuple[str, .
 
 
 def _group_equal(found: Sequence[Record]) -> Iterator[list[Record]]:
-    """Groups of entries that are one but for their ids, oldest first."""
+    """Yield groups of entries that differ only in id and time, each sorted oldest first."""
     ordered = sorted(found, key=lambda record: (_equality_key(record), record.created_at, record.id))
     for _, group in groupby(ordered, key=_equality_key):
         same = list(group)
@@ -107,7 +107,7 @@ def _equality_key(record: Record) -> tuple[str, tuple[str, ...], int, str]:
 
 
 def _list_fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
-    """The oldest entries that fit into one; entries with an end are left to end by themselves."""
+    """Yield the oldest entries that fit into one; entries that expire are skipped."""
     lasting = (record for record in oldest_first if record.expires_at is None)
     size = 0
     for count, record in enumerate(lasting):

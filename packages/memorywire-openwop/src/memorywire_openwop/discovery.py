@@ -1,4 +1,4 @@
-"""The discovery document of the host, the profiles that follow from it, and its agents."""
+"""The host's discovery document, the profiles that it satisfies, and its agents."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -24,9 +24,9 @@ _TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion"
 
 
 def build_document(host: Host, extension: str) -> dict[str, Json]:
-    """The document at `/.well-known/openwop`; the families also stand where earlier versions had them.
+    """Build the document at `/.well-known/openwop`; repeats both families where earlier versions had them.
 
-    Our own operations are named as RFC 0080 names those of a host, with the path below `extension`.
+    Our own operations are named as RFC 0080 prescribes, with paths below `extension`.
     """
     memory, agents = _families(host)
     fields: dict[str, Json] = {
@@ -47,7 +47,7 @@ def build_document(host: Host, extension: str) -> dict[str, Json]:
 
 
 def _name_extensions(host: Host, memory: Mapping[str, Json], extension: str) -> dict[str, Json]:
-    """The operations of this host that OpenWOP does not name, each with its method and path."""
+    """Return the operations that OpenWOP does not define, each with its method and path."""
     if not memory["supported"]:
         return {}
     operations = {"query": ("GET", "/memory/{memoryRef}")}
@@ -63,7 +63,7 @@ def _name_extensions(host: Host, memory: Mapping[str, Json], extension: str) -> 
 
 
 def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
-    """The profiles that a discovery document satisfies."""
+    """Return the profiles that a discovery document satisfies."""
     if not _is_core(said):
         return ()
     memory, agents = said.get("memory", {}), said.get("agents", {})
@@ -73,7 +73,7 @@ def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def parse_manifest(body: Mapping[str, Json]) -> dict[str, Json]:
-    """An agent as its pack describes it; raises InvalidRequest when something is missing."""
+    """Parse an agent's manifest as in its pack; raises InvalidRequest if something is missing."""
     check_fields(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
     if not all(isinstance(body.get(name), str) and body[name] for name in _TEXTS):
         raise InvalidRequest(f"an agent needs the strings {', '.join(_TEXTS)}", field="agent")
@@ -86,7 +86,7 @@ def parse_manifest(body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def parse_manifests(data: bytes) -> tuple[dict[str, Json], ...]:
-    """The agents of a file."""
+    """Parse the agent manifests of a file."""
     items = strict.parse(data)
     if not isinstance(items, list):
         raise InvalidRequest("agents must be a JSON list", field="openwop-agents")
@@ -94,7 +94,7 @@ def parse_manifests(data: bytes) -> tuple[dict[str, Json], ...]:
 
 
 def list_agents(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
-    """The answer of `/v1/agents`: each agent, and the memory features that it needs and the host lacks."""
+    """Build the response of `/v1/agents`: each agent, and the memory features it needs and the host lacks."""
     dimensions = openwop_dimensions(*_families(host), host.serves, long_term=host.edition.long_term)
     agents = sorted(
         (_describe_agent(one, dimensions, host) for one in manifests), key=lambda one: one["agentId"]
@@ -103,7 +103,7 @@ def list_agents(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str
 
 
 def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
-    """`memory` and `agents`."""
+    """Return the families `memory` and `agents`."""
     wired = host.container.capabilities
     return openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
 

@@ -1,4 +1,4 @@
-"""Entries: encodes memories as OpenWOP entries, and parses what callers send."""
+"""Encodes memories as OpenWOP entries, and parses requests about them."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """An entry before it has an id."""
+    """An entry that has no id yet."""
 
     content: str
     tags: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """What is looked for: a question, or those that a filter selects, or both."""
+    """A search: a query, a filter, or both."""
 
     query: str | None
     filter: Filter
@@ -40,14 +40,14 @@ class Search(Struct, frozen=True, kw_only=True):
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Which entries of a memory; a limit of 0 is the host's own."""
+    """Which entries to list; a limit of 0 means the default."""
 
     limit: int = 0
     tag: str | None = None
 
 
 def encode_entry(record: Record) -> dict[str, Json]:
-    """A memory as a `MemoryEntry`."""
+    """Encode a memory as a `MemoryEntry`."""
     content = record.content
     entry: dict[str, Json] = {
         "id": record.id,
@@ -59,13 +59,13 @@ def encode_entry(record: Record) -> dict[str, Json]:
 
 
 def format_time(at: int) -> str:
-    """Milliseconds as ISO 8601."""
+    """Format milliseconds as ISO 8601."""
     text = (_BEGINNING + timedelta(milliseconds=at)).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def parse_draft(body: Mapping[str, Json]) -> Draft:
-    """What a caller wants kept; an `id` and a `createdAt` are ignored, because the host assigns them."""
+    """Parse an entry to store; ignores `id` and `createdAt`, which the host assigns."""
     check_fields(body, "entry", ("id", "createdAt", "content", "tags", "expiresAt"))
     content, tags = body.get("content"), body.get("tags", [])
     if not isinstance(content, str):
@@ -78,7 +78,7 @@ def parse_draft(body: Mapping[str, Json]) -> Draft:
 
 
 def parse_search(body: Mapping[str, Json]) -> Search:
-    """What a caller looks for."""
+    """Parse a search request."""
     fields = {name: body[name] for name in ("query", "filter", "limit") if name in body}
     query, filter, limit = fields.get("query"), fields.get("filter"), fields.get("limit", SEARCH_LIMIT)
     if query is None and filter is None:
@@ -91,13 +91,13 @@ def parse_search(body: Mapping[str, Json]) -> Search:
 
 
 def _parse_filter(filter: Json) -> Filter:
-    """A filter of the wire, checked as a list of memories checks it."""
+    """Decode a wire filter, with the validation of the operation `list`."""
     request = decode("list", {"agent_id": "any", "filter": filter}, tenant=DEFAULT_TENANT)
     return request.filter if isinstance(request, List) else EVERYTHING
 
 
 def parse_listing(body: Mapping[str, Json]) -> Listing:
-    """What a caller wants listed."""
+    """Parse the options of a list request."""
     check_fields(body, "options", ("limit", "tag"))
     limit, tag = body.get("limit", 0), body.get("tag")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
@@ -108,7 +108,7 @@ def parse_listing(body: Mapping[str, Json]) -> Listing:
 
 
 def check_fields(body: object, place: str, known: tuple[str, ...]) -> None:
-    """Raise InvalidRequest unless this is an object with no other names than these."""
+    """Raise InvalidRequest unless `body` is an object with only known fields."""
     if not isinstance(body, Mapping):
         raise InvalidRequest(f"{place} must be an object", field=place)
     if not body.keys() <= set(known):
@@ -120,7 +120,7 @@ def _is_tag(tag: Json) -> bool:
 
 
 def _parse_time(text: Json) -> int | None:
-    """Rounded down: what is kept never lasts longer than was asked."""
+    """Parse an expiry and round it down, so that an entry never outlives it."""
     if text is None:
         return None
     try:

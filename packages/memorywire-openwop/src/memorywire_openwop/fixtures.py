@@ -1,4 +1,4 @@
-"""The workflows that the published conformance scenarios start, and what only a host under test does."""
+"""Workflows that the published conformance scenarios start; only a host under test has them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ AGENTS: Final[tuple[Mapping[str, Json], ...]] = tuple(
 
 
 def workflows() -> dict[str, Workflow]:
-    """By the ids under which the scenarios start them."""
+    """Return the workflows by the ids that the scenarios use."""
     workflows_by_name = {
         "conformance-noop": _summarise,
         "conformance-agent-memory-roundtrip": _write_then_read,
@@ -50,12 +50,12 @@ def _refs(name: str, tenant: str) -> list[str]:
 
 
 def _ref(adapter: Adapter) -> str:
-    """The one memory that a run of these workflows is bound to."""
+    """Return the only memory that a run of these workflows is bound to."""
     return next(iter(adapter.run.moments)) if adapter.run is not None else ""
 
 
 def _afterwards(adapter: Adapter) -> Adapter:
-    """Memory as it is after the run's writes, which the run itself does not see."""
+    """Return an adapter that sees memory after the run's writes, which the run itself does not see."""
     return replace(adapter, run=None)
 
 
@@ -78,7 +78,7 @@ async def _redact(host: Host, adapter: Adapter) -> dict[str, Json]:
 
 
 async def _expire(host: Host, adapter: Adapter) -> dict[str, Json]:
-    """One entry that lasts, and one whose end is waited for: what has ended already would be refused."""
+    """Write an entry that lasts and one that expires soon, and wait, since a past expiry would be refused."""
     ref, clock = _ref(adapter), host.container.context.clock
     fresh = await adapter.put(ref, Draft(content="still fresh"))
     expiring = await adapter.put(ref, Draft(content="soon gone", expires_at=clock() + _SOON_MS))

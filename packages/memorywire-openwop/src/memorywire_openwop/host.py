@@ -1,4 +1,4 @@
-"""Runs of the host: begins, ends and replays them, and records their events and reads."""
+"""Runs of the host: starts, ends and replays them, and records their events and reads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -36,9 +36,9 @@ def run_ended_error() -> Conflict:
 
 
 class OpenRun:
-    """Sees to it that what was begun in a run is done before it ends, and nothing is begun after.
+    """Tracks an open run: its operations finish before it ends, and none starts afterwards.
 
-    So a run tells nothing, and keeps nothing in its own memories, after its end.
+    So a run gets no events, and no entries in its own memories, after its end.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OpenRun:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Mark that something is being done in the run; raises Conflict when the run is about to end."""
+        """Count an operation of the run; raises Conflict if the run is ending."""
         if self._ending:
             raise run_ended_error()
         self._at_work += 1
@@ -64,7 +64,7 @@ class OpenRun:
 
     @asynccontextmanager
     async def ending(self) -> AsyncIterator[None]:
-        """Wait until nothing is under way, then end the run; if the body fails, the run stays open."""
+        """Wait for running operations, then end the run; if the body fails, the run stays open."""
         self._ending = True
         try:
             await self._idle.wait()
@@ -75,13 +75,13 @@ class OpenRun:
 
 
 class RunTimeout(MemorywireError):
-    """A run was not ended in time."""
+    """A run did not end within the time limit."""
 
     code = "run_timeout"
 
 
 class SnapshotUnavailable(MemorywireError):
-    """What a run was shown is not there any more, so it cannot be replayed."""
+    """A memory that the run read was erased, so the run cannot be replayed."""
 
     code = "replay_memory_snapshot_unavailable"
 
@@ -93,14 +93,14 @@ class SnapshotUnavailable(MemorywireError):
 
 
 class _OpenRulebook(Rulebook):
-    """A rulebook of the base policy alone, without the tenant's rules."""
+    """A rulebook with the base policy only, without the tenant's rules."""
 
     async def policy(self, tenant: str) -> Policy:
         return self.base
 
 
 async def erase_run_memory(scope: Scope, context: Context) -> None:
-    """Erase all that a memory ever held, and what waits for a person to get there; the ledger says so."""
+    """Erase every memory ever stored in the scope, and pending proposals for it, with a ledger entry."""
     ids = await list_all_ids(scope, await context.serving(scope))
     if context.governance is not None:
         ids |= await _list_pending_ids(scope, context.governance)
@@ -116,17 +116,17 @@ def _open_governance(context: Context, governance: Governance) -> Governance:
 
 
 async def _list_pending_ids(scope: Scope, governance: Governance) -> set[str]:
-    """The ids of memories that waiting proposals would make."""
+    """Return the ids of memories that pending proposals would create."""
     listing = Wanted(tenant=scope.tenant, agent=scope.agent, states=frozenset({State.PENDING}))
     changes = [proposal.change async for proposal in all_proposals(listing, governance.journal)]
     return {put.record.id for change in changes if change is not None for put in change.put}
 
 
 SESSION = "memorywire.session"
-"""The workflow of a run that a caller carries out: it lasts until the caller ends it."""
+"""The workflow of a run that the caller carries out; it lasts until the caller ends it."""
 
 RUN_HOURS = 168.0
-"""How long a run may last."""
+"""Default time limit of a run, in hours."""
 
 CALLER = "system:openwop"
 """The actor in the ledger for runs that the host ended."""
@@ -140,21 +140,21 @@ _HOW = {
 }
 
 Work: TypeAlias = Callable[["Host", Adapter], Awaitable[Mapping[str, Json]]]
-"""What a run does by itself; gives its variables."""
+"""The function that carries out a run; returns the run's variables."""
 
 
 class Workflow(Struct, frozen=True, kw_only=True):
-    """A workflow: the memories it is bound to, given the tenant, and what it does."""
+    """A workflow: a function from the tenant to the memories it is bound to, and the work."""
 
     refs: Callable[[str], Sequence[str]]
     work: Work
 
 
 class Host:
-    """Serves runs over an open container; `workflows` run by themselves, `serves` is what the host claims.
+    """Manages runs over an open container; `workflows` run by themselves, `serves` is what it advertises.
 
-    A run that lasts longer than `run_hours` has failed. The secrets of a run are in this process alone: a run
-    cannot be written through another one.
+    A run that exceeds `run_hours` fails. A run's secrets are only in the memory of this process, so no other
+    process can write to the run.
     """
 
     def __init__(
@@ -177,11 +177,11 @@ class Host:
 
     @property
     def fixtures(self) -> tuple[str, ...]:
-        """The workflows that run by themselves, by the names that published scenarios look for."""
+        """The names of the workflows that run by themselves, as published scenarios expect them."""
         return tuple(sorted(self._workflows))
 
     async def start(self, caller: Requester, workflow: str, refs: Sequence[str] = ()) -> Run:
-        """Begin a run. One that runs by itself has ended when this returns."""
+        """Start a run. A workflow that runs by itself has ended when this returns."""
         definition = self._workflows.get(workflow)
         if definition is None and workflow != SESSION:
             raise NotFound("there is no such workflow", field="workflowId", fix=f"use {SESSION}")
@@ -190,9 +190,9 @@ class Host:
         return run if definition is None else await self._carry_out(caller, run, definition.work)
 
     async def run(self, caller: Requester, id: str) -> Run:
-        """A run of the caller's tenant, if the caller may access all memories that it is bound to.
+        """Return a run of the tenant, if the caller may access all memories that it is bound to.
 
-        One that has lasted too long is ended first.
+        Ends the run first if it exceeded its time limit.
         """
         run = await self._runs.find(caller.tenant, id)
         scopes = () if run is None else (parse_ref(ref, run.tenant) for ref in run.moments)
@@ -202,11 +202,11 @@ class Host:
         return await self._end_overdue_run(run) if running and run.at < self._overdue_before else run
 
     async def events(self, run: Run, after: int = 0) -> list[RunEvent]:
-        """What the run told behind that number."""
+        """Return the run's events after the sequence number `after`."""
         return await self._runs.list_events(run.id, after)
 
     def adapter(self, caller: Requester, run: Run | None = None) -> Adapter:
-        """Memory as the run sees it; without a run, as it is now."""
+        """Return an adapter that sees memory as the run does; without a run, the current state."""
         return Adapter(
             context=self._context(caller),
             caller=caller,
@@ -217,30 +217,30 @@ class Host:
         )
 
     def resolve(self, run: Run, secret: str, value: str) -> None:
-        """Register a secret of the run: from now on it is redacted from what the run writes."""
+        """Register a secret of the run, to be redacted from everything that the run writes from now on."""
         self._open(run).vault.add(secret, value)
 
     def at_work(self, run: Run) -> AbstractAsyncContextManager[None]:
-        """While this lasts the run does not end; raises Conflict when it has."""
+        """Keep the run from ending while the context is open; raises Conflict if it has ended."""
         return self._open(run).at_work()
 
     async def end(
         self, caller: Requester, run: Run, status: RunStatus, variables: Mapping[str, Json] | None = None
     ) -> Run:
-        """End a run; erase its own memories and forget its secrets."""
+        """End a run; erases its own memories and drops its secrets."""
         now = self.container.context.clock()
         end_state = replace(run, status=status, ended_at=now, variables=variables or {})
         await self._end(caller, end_state)
         return end_state
 
     async def end_overdue(self) -> None:
-        """End all runs that have lasted too long; one that fails is tried again at the next call."""
+        """End all runs that exceeded the time limit; failures are retried at the next call."""
         for run in await self._runs.list_open(self._overdue_before):
             with suppress(MemorywireError):
                 await self._end_overdue_run(run)
 
     async def replay(self, caller: Requester, source: Run, from_seq: int) -> Run:
-        """A run that tells what the source told; raises SnapshotUnavailable when its memory is gone."""
+        """Create a run with a copy of the source's events; raises SnapshotUnavailable if a read is gone."""
         events = await self.events(source)
         if source.status is RunStatus.RUNNING:
             raise Conflict("the run has not ended", field="runId", fix="end it first")
@@ -253,7 +253,7 @@ class Host:
         return again
 
     async def variables(self, caller: Requester, run: Run) -> dict[str, Json]:
-        """What came out of a run, with the memories it was shown as they were; those erased are left out."""
+        """Return a run's variables, with the memories it read as they were then; erased ones are left out."""
         return {name: await self._fill_in(caller, run, value) for name, value in run.variables.items()}
 
     async def tell(self, run: Run, type: str, payload: Mapping[str, Json]) -> None:
@@ -261,7 +261,7 @@ class Host:
 
     @asynccontextmanager
     async def passing(self, caller: Requester, workflow: str, ref: str) -> AsyncIterator[Adapter]:
-        """A run of the host's own, over memory as it is now; it ends when the work does."""
+        """Open a run for the host's own work on current memory; it ends when the context closes."""
         run = await self._begin(caller, workflow, [ref])
         try:
             yield replace(self.adapter(caller, run), run=None)
@@ -306,11 +306,11 @@ class Host:
 
     @property
     def _overdue_before(self) -> int:
-        """A run that began before this moment has lasted too long."""
+        """Runs that started before this time have exceeded the time limit."""
         return self.container.context.clock() - round(self._run_hours * _HOUR_MS)
 
     async def _end_overdue_run(self, run: Run) -> Run:
-        """End a run that lasted too long; gives it as it is, if it has ended meanwhile."""
+        """End an overdue run and return it; if it has ended meanwhile, return that state."""
         late = RunTimeout(f"the run did not end within {self._run_hours:g} hours")
         try:
             return await self._fail_run(Requester(name=CALLER, tenant=run.tenant), run, late)
@@ -320,7 +320,7 @@ class Host:
 
     async def _end(self, caller: Requester, run: Run) -> None:
         async with self._open_runs.get(run.id, OpenRun()).ending():
-            # First, because a run that has ended is not looked at again.
+            # Must come first: a run that is recorded as ended is not cleaned up again.
             for scope in list_run_memories(run).values():
                 await erase_run_memory(scope, self._context(caller))
             event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
@@ -372,5 +372,5 @@ class Host:
 
 
 def name_record(record: Record) -> dict[str, Json]:
-    """A memory in the variables of a run: its name and version, without its content."""
+    """Refer to a memory in the variables of a run by name and version, without its content."""
     return {_READ: [record.scope.agent, record.scope.user, record.id, record.version]}

@@ -54,7 +54,7 @@ class OpenWop:
         openwop_run_hours: float,
         openwop_edition: str,
     ) -> "Callable[..., list[MountedApp]] | None":
-        """The host's mounts, if any option asks for it; its agents are read now, so that a fault shows."""
+        """Return the factory of the mounts if an option enables them; parses agents now, so errors show."""
         if not (openwop or openwop_test or openwop_agents is not None):
             return None
         from memorywire_openwop.discovery import parse_manifests

@@ -20,16 +20,16 @@ _NAME_CHARS = 256
 
 
 def build_ref(scope: Scope) -> str:
-    """The reference to the memory of a scope."""
+    """Build the reference to the memory of a scope."""
     fields = json.dumps([scope.tenant, scope.agent, scope.user], ensure_ascii=False, separators=(",", ":"))
     return _ISSUED + base64.urlsafe_b64encode(fields.encode()).decode().rstrip("=")
 
 
 def parse_ref(ref: str, tenant: str) -> Scope | None:
-    """The scope that a reference means; None if the text is not a reference.
+    """Parse a reference; None if the text is not a valid one.
 
-    It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
-    the published scenarios have it: `mem://a/b` is the memory of the agent `a/b` of the tenant.
+    Accepts a reference issued here, the name of an agent of the tenant, or `mem://` with a path, as in
+    the published scenarios: `mem://a/b` is the memory of the tenant's agent `a/b`.
     """
     if len(ref) > REF_CHARS:
         return None
@@ -47,7 +47,7 @@ def _is_agent_path(named: str, *, path: bool) -> bool:
 
 
 def run_scope(run: str, tenant: str, kind: str) -> Scope:
-    """The memory that a run has to itself while it lasts."""
+    """Return the scope of a memory that only this run uses."""
     return Scope(tenant=tenant, agent=f"{_OF_RUN}{run}:{kind}")
 
 
@@ -67,7 +67,7 @@ def _parse_issued(ref: str) -> Scope | None:
 
 
 def _is_name(value: object) -> bool:
-    """Whether the wire would accept this name: no memory is created that the other interfaces could not
-    address.
+    """Return whether the wire accepts this name: otherwise the other interfaces could not address the
+    memory.
     """
     return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS and "\0" not in value

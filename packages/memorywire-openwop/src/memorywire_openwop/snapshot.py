@@ -1,7 +1,7 @@
-"""Memory as it was after a commit: by the sequence of commits, never by the time on a record.
+"""Memory as of a commit, by the sequence of commits rather than by the times of records.
 
-A record may be approved, merged or overwritten long after the time it carries; the sequence in which changes
-were committed is the only order in which they became visible.
+A record may be approved, merged or overwritten long after its time; only the sequence in which changes
+were committed tells when they became visible.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from memorywire.pipeline.context import PAGE, Context
 from memorywire.stores.contract import SupportsChangeLog, SupportsHistory
 
 BEFORE_ALL: Final = ""
-"""Stands for the change when there was none yet."""
+"""In place of a change id: before the first change."""
 
 _WANTED_FOR = "memory snapshots"
-_NO_COMMIT = 0  # the sequence begins behind it
+_NO_COMMIT = 0  # sequences start at 1
 
 
 async def find_newest_change(scope: Scope, context: Context) -> str:
-    """The newest change to the memory of a scope.
+    """Return the id of the newest change to the memory of a scope.
 
-    A change has its own sequence in each store that holds it, so the change is what is kept.
+    Callers store the id, since each store that has the change gives it another sequence.
     """
     newest = await context.historian(_WANTED_FOR).changes(replace(scope, user=None), 1)
     return newest[0].id if newest else BEFORE_ALL
 
 
 async def find_moment(scope: Scope, behind: str | None, context: Context) -> int | None:
-    """When that change was committed; None for now."""
+    """Return the time of that change; None for the current state."""
     if not behind:
         return None
     footprint = await context.historian(_WANTED_FOR).footprint(replace(scope, user=None), behind)
@@ -41,8 +41,8 @@ async def find_moment(scope: Scope, behind: str | None, context: Context) -> int
 
 
 async def list_matching(where: Where, behind: str | None, context: Context) -> list[Record]:
-    """The memories that matched right after that change; with None, those that match now."""
-    # What is live is read first: a change that comes between the two looks is then among the later ones.
+    """Return the memories that matched right after that change; with None, those that match now."""
+    # Read live records first: changes committed between the two reads are then among the later ones.
     live = [record async for record in context.all_matching(where)]
     if behind is None:
         return live
@@ -59,7 +59,7 @@ async def list_matching(where: Where, behind: str | None, context: Context) -> l
 
 
 async def get_matching(where: Where, id: str, behind: str | None, context: Context) -> Record | None:
-    """The memory of that id, if it matched right after that change; with None, if it matches now."""
+    """Return the memory if it matched right after that change; with None, if it matches now."""
     if behind is None:
         records = await context.store.get(where.scope, [id])
     else:
@@ -72,7 +72,7 @@ async def get_matching(where: Where, id: str, behind: str | None, context: Conte
 
 
 async def find_version(scope: Scope, id: str, number: int, context: Context) -> Record | None:
-    """One version of a memory, also if it has ended since; None once it is erased."""
+    """Return one version of a memory, even if it has ended; None if it was erased."""
     chain = await context.historian(_WANTED_FOR).history(scope, id)
     return next((version.record for version in chain if version.number == number), None)
 
@@ -82,7 +82,7 @@ def _was_current(version: Version, at: int) -> bool:
 
 
 async def list_all_ids(scope: Scope, context: Context) -> set[str]:
-    """The ids of everything that a memory ever held."""
+    """Return the ids of all memories ever stored in the scope."""
     return _list_ids(await _list_later(scope, _NO_COMMIT, context))
 
 
@@ -100,7 +100,7 @@ async def _find_sequence(scope: Scope, change: str, context: Context) -> int:
 
 
 async def _list_later(scope: Scope, at: int, context: Context) -> list[Footprint]:
-    """What was done to the agent's memory after that commit, in any order."""
+    """Return the footprints of the agent's changes after that commit, in any order."""
     whole = replace(scope, user=None)
     if not isinstance(context.store, SupportsChangeLog):
         return await _list_later_by_change(whole, at, context.historian(_WANTED_FOR))
@@ -112,7 +112,7 @@ async def _list_later(scope: Scope, at: int, context: Context) -> list[Footprint
 
 
 async def _list_later_by_change(scope: Scope, at: int, historian: SupportsHistory) -> list[Footprint]:
-    """As `_later`, change by change, for a store that hands out its past only that way."""
+    """Do the same as `_list_later` with one query per change, for stores without SupportsChangeLog."""
     footprints: list[Footprint] = []
     offset, limit = 0, PAGE
     while True:

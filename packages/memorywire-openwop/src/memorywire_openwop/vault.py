@@ -1,4 +1,4 @@
-"""The secrets of one run, and how they are redacted from what it writes."""
+"""Holds the secrets of one run, and redacts them from what it writes."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ from memorywire.model.requests import Remember
 from memorywire.policy.redact import Redactor, redact_remember
 
 CHARS_MIN: Final = 8
-"""Shorter values occur inside ordinary words, which redaction would spoil."""
+"""Shorter values also occur inside ordinary words, which redaction would damage."""
 
 _OTHER_MARKERS = re.compile(
     r"<REDACTED:([A-Za-z0-9_.:-]{1,64})>|\[BYOK:[^\]\n]{1,256}\]|<REDACTED:[^>\n]{1,256}>"
@@ -18,14 +18,14 @@ _OTHER_MARKERS = re.compile(
 
 
 class Vault:
-    """Values by the id of their secret; they are stored nowhere else and dropped with the run."""
+    """Secret values by id; they exist only in memory and are dropped with the run."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._redactor = Redactor(patterns=False)
 
     def add(self, id: str, value: str) -> None:
-        """Know a secret from now on; raises InvalidRequest for one that is too short."""
+        """Add a secret; raises InvalidRequest if it is too short."""
         if len(value) < CHARS_MIN:
             raise InvalidRequest(
                 f"a secret shorter than {CHARS_MIN} characters cannot be distinguished from ordinary words",
@@ -35,13 +35,13 @@ class Vault:
         values = {**self._values, id: value}
         try:
             self._redactor = Redactor(values, patterns=False)
-        except InvalidRequest as problem:  # which speaks of labels, as the settings do
+        except InvalidRequest as problem:  # its field is called `label`, as in the settings
             field = "secretId" if problem.field == "label" else "value"
             raise InvalidRequest(problem.detail, field=field, fix=problem.fix) from None
         self._values = values
 
     def redact(self, request: Remember) -> tuple[Remember, tuple[tuple[str, str], ...]]:
-        """The request with `[REDACTED:id]` where a secret stood, and the (id, place) of each."""
+        """Return the request with secrets replaced by `[REDACTED:id]`, and the (id, place) of each."""
         tags = tuple(map(_rewrite_markers, request.tags))
         request = replace(request, content=_rewrite_markers(str(request.content)), tags=tags)
         clean, findings = redact_remember(request, self._redactor)
@@ -49,5 +49,5 @@ class Vault:
 
 
 def _rewrite_markers(text: str) -> str:
-    """The text with other hosts' redaction markers in our form, without labels that may be values."""
+    """Convert other hosts' redaction markers to our form; drops labels that may be values."""
     return _OTHER_MARKERS.sub(lambda match: f"[REDACTED:{match[1] or 'carried'}]", text)

@@ -1,4 +1,4 @@
-"""Answers as OpenWOP says them: one envelope for every problem, `{error, message, details?}`."""
+"""OpenWOP responses: one envelope for every error, `{error, message, details?}`."""
 
 from collections.abc import Mapping
 
@@ -29,11 +29,11 @@ _CODES: Mapping[type[MemorywireError], tuple[str, int]] = {
     CapabilityUnsupported: ("capability_not_provided", 422),
     SnapshotUnavailable: (SnapshotUnavailable.code, 422),
 }
-"""Where OpenWOP has another word or another status than the wire."""
+"""Errors with another code or status in OpenWOP than on the wire."""
 
 
 def as_envelope(error: MemorywireError, headers: Mapping[str, str] | None = None) -> Response:
-    """The problem, without anything that a memory or a credential says."""
+    """Encode an error, without content of memories or credentials."""
     usual = (error.code, status_of(error))
     code, status = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), usual)
     fields: dict[str, Json] = {"error": code, "message": error.detail}
@@ -43,7 +43,7 @@ def as_envelope(error: MemorywireError, headers: Mapping[str, str] | None = None
 
 
 def run_document(run: Run, variables: Mapping[str, Json]) -> dict[str, Json]:
-    """A run as it stands."""
+    """Encode the current state of a run."""
     fields: dict[str, Json] = {
         "runId": run.id,
         "workflowId": run.workflow,

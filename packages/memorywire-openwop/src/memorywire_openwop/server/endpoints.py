@@ -1,4 +1,4 @@
-"""The addresses of the host: runs, events and replays as OpenWOP has them, memory as our own extension."""
+"""The host's endpoints: runs, events and replays as in OpenWOP, and memory as our own extension."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ from memorywire_server.http.requests import read_body
 
 
 class HostContext(Struct, frozen=True, kw_only=True):
-    """`manifests` are the agents of the inventory."""
+    """What every endpoint uses; `manifests` are the agents of the inventory."""
 
     host: Host
     service: Service
@@ -47,12 +47,12 @@ class HostContext(Struct, frozen=True, kw_only=True):
         return body
 
     async def run(self, request: Request, caller: Requester) -> Run:
-        """The run that the address names."""
+        """Return the run of the path."""
         return await self.host.run(caller, request.path_params["run"])
 
 
 def authorize(request: Request, right: Right) -> Requester:
-    """The caller, if it has the right; raises the error of the authenticator otherwise."""
+    """Return the caller if it has the right; otherwise raises the error of the authenticator."""
     caller: Caller | None = request.state.caller
     if caller is None:
         refusal: Exception = getattr(request.state, "refusal", None) or Unauthenticated("no caller")
@@ -62,7 +62,7 @@ def authorize(request: Request, right: Right) -> Requester:
 
 
 def text(body: Mapping[str, Json], name: str) -> str:
-    """A field that must be there."""
+    """Return a required string field."""
     value = body.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidRequest(f"{name} is missing or not a string", field=name)
@@ -70,7 +70,7 @@ def text(body: Mapping[str, Json], name: str) -> str:
 
 
 def number(value: Json, name: str) -> int:
-    """A whole number, 0 or more, as JSON or a query says it."""
+    """Parse a non-negative integer from JSON or a query."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -79,7 +79,7 @@ def number(value: Json, name: str) -> int:
 
 
 def part(body: Mapping[str, Json], name: str) -> dict[str, Json]:
-    """An object that may be left out."""
+    """Return an optional object field."""
     value = body.get(name, {})
     if not isinstance(value, dict):
         raise InvalidRequest(f"{name} must be an object", field=name)
@@ -87,7 +87,7 @@ def part(body: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 EXTENSION = "/host/memorywire"
-"""Below it is what OpenWOP does not name."""
+"""The path prefix of operations that OpenWOP does not define."""
 
 Verb: TypeAlias = Callable[[Request, HostContext, Requester], Awaitable[Response]]
 
@@ -101,7 +101,7 @@ async def agents(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def start(request: Request, context: HostContext, caller: Requester) -> Response:
-    """Start a run; fields that this host does not use are ignored, and the tenant is the caller's own."""
+    """Start a run in the caller's tenant; ignores fields that this host does not use."""
     body = await context.body(request)
     if body.get("tenantId", caller.tenant) != caller.tenant:
         raise Forbidden("your token does not cover this tenant", field="tenantId")
@@ -122,7 +122,7 @@ async def events(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def poll(request: Request, context: HostContext, caller: Requester) -> Response:
-    """The events after `lastSequence`, without waiting for more."""
+    """Return the events after `lastSequence`, without waiting for more."""
     run = await context.run(request, caller)
     end_state = run.status is not RunStatus.RUNNING
     return as_json({"events": await _events(request, context, run), "isComplete": end_state})
@@ -148,7 +148,7 @@ async def cancel(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def secret(request: Request, context: HostContext, caller: Requester) -> Response:
-    """Register a secret of the run; it is written nowhere, and the answer does not repeat it."""
+    """Register a secret of the run; it is not stored, and the response does not repeat it."""
     body = await context.body(request)
     run = await context.run(request, caller)
     context.host.resolve(run, text(body, "secretId"), text(body, "value"))
@@ -156,7 +156,7 @@ async def secret(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def memory(request: Request, context: HostContext, caller: Requester) -> Response:
-    """One of the four operations, or a search, as the run sees memory."""
+    """Run a memory operation or a search on memory as the run sees it."""
     name = request.path_params["verb"]
     if name not in _OPERATIONS:
         raise NotFound("there is no such operation", fix=f"one of: {', '.join(_OPERATIONS)}")
@@ -173,7 +173,7 @@ async def memory(request: Request, context: HostContext, caller: Requester) -> R
 
 
 async def look(request: Request, context: HostContext, caller: Requester) -> Response:
-    """A memory as it is now."""
+    """List the current entries of a memory."""
     query = request.query_params
     redaction: dict[str, Json] = {name: query[name] for name in ("tag",) if name in query}
     listing = parse_listing({"limit": number(query.get("limit", 0), "limit"), **redaction})
@@ -182,7 +182,7 @@ async def look(request: Request, context: HostContext, caller: Requester) -> Res
 
 
 async def refer(request: Request, context: HostContext, caller: Requester) -> Response:
-    """The reference to the memory of an agent, or of one of its users."""
+    """Return the reference to the memory of an agent, or of one of its users."""
     body = await context.body(request)
     user = text(body, "userId") if "userId" in body else None
     ref = build_ref(Scope(tenant=caller.tenant, agent=text(body, "agentId"), user=user))
@@ -207,7 +207,7 @@ async def consolidated(request: Request, context: HostContext, caller: Requester
 
 
 async def forget_subject(request: Request, context: HostContext, caller: Requester) -> Response:
-    """Erase what is kept of a person: of one agent, or of all agents of the tenant."""
+    """Erase all data of a person, of one agent or of all agents of the tenant."""
     body = await context.body(request)
     check_fields(body, "the body", ("subject", "agentId", "reason", "dryRun"))
     given = {"agent_id": "agentId", "reason": "reason", "dry_run": "dryRun"}
@@ -219,7 +219,7 @@ async def forget_subject(request: Request, context: HostContext, caller: Request
 
 
 async def seed(request: Request, context: HostContext, caller: Requester) -> Response:
-    """Put made-up entries, for a host under test; the ids they bring are not used."""
+    """Store test entries on a host under test; ignores their ids."""
     body = await context.body(request)
     ref, entries = text(body, "memoryRef"), body.get("entries")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
@@ -232,7 +232,7 @@ async def seed(request: Request, context: HostContext, caller: Requester) -> Res
 
 
 async def canary(request: Request, context: HostContext, caller: Requester) -> Response:
-    """A consolidation for a host under test: with a secret written twice, if that is asked for."""
+    """Consolidate on a host under test; on request, first writes an entry with a secret twice."""
     body = await context.body(request)
     ref = text(body, "memoryRef")
     adapter = context.host.adapter(caller)
@@ -279,7 +279,7 @@ _OPERATIONS: Mapping[str, Callable[[Adapter, str, Mapping[str, Json]], Awaitable
 
 
 _NOWHERE: Mapping[str, Json] = {"list": {"entries": []}, "search": {"entries": []}, "get": {"entry": None}}
-"""What a reference leads to that no text can be, such as one with a NUL in it."""
+"""Responses for a reference that is not valid text, such as one with a NUL."""
 
 
 async def _events(request: Request, context: HostContext, run: Run) -> list[Json]:
@@ -324,6 +324,6 @@ TESTING: Mapping[str, Verb] = {
     "/test/memory/compact": compacted,
     "/host/sample/memory/consolidate": canary,
 }
-"""What only a host under test serves."""
+"""Endpoints that only a host under test serves."""
 
 NEEDS: Mapping[str, Right] = {"GET": Right.READ, "POST": Right.WRITE}

@@ -54,9 +54,9 @@ def openwop_mounts(
     run_hours: float = RUN_HOURS,
     edition: str = Edition.V1_14,
 ) -> list[MountedApp]:
-    """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios.
+    """Return the mounts of `serve`. `testing` adds the published scenarios' workflows, agents and endpoints.
 
-    No run lasts longer than `run_hours`. `edition` is the one of the suite whose names are used.
+    Runs longer than `run_hours` fail. `edition` is the edition of the suite whose names are used.
     """
     service = Service(container, limits or Limits())
     host = Host(
@@ -105,9 +105,9 @@ def openwop_mounts(
 
 
 async def _end_overdue(host: Host, every: float) -> NoReturn:
-    """End what has lasted too long, again and again, also what another process left behind."""
+    """End overdue runs periodically, including those of other processes."""
     while True:
-        with suppress(MemorywireError):  # a journal that is away has another turn
+        with suppress(MemorywireError):  # the journal is unavailable: retry in the next round
             await host.end_overdue()
         await asyncio.sleep(every)
 
@@ -139,11 +139,11 @@ def _discovery(host: Host) -> Endpoint:
 
 
 async def _anybody(_: Scope) -> None:
-    """Admits everybody: what a host can do is public."""
+    """Admit everyone: the discovery document is public."""
 
 
 async def _bearer(authenticator: Authenticator, scope: Scope) -> Caller | None:
-    """The caller; a refusal is passed on, so that the application words it as this contract does."""
+    """Authenticate the caller; a refusal goes to the state, so that the endpoint answers with an envelope."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     try:
         return await authenticator.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))
@@ -153,7 +153,7 @@ async def _bearer(authenticator: Authenticator, scope: Scope) -> Caller | None:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Ours, or what the router says, in the one envelope."""
+    """Answer our errors and those of the router with an envelope."""
     if isinstance(error, MemorywireError):
         request.state.visit.code = error.code
         return as_envelope(error)
