@@ -1,1 +1,1 @@
-"""The server: HTTP, MCP and the console, which all call the same dispatch."""
+"""The server: HTTP, MCP and the console, which all use the same dispatch."""

@@ -1,12 +1,12 @@
-"""Archives the ledger: entries and checkpoints go to a folder or an object store, and are never replaced.
+"""Archives the ledger: writes entries and checkpoints to a folder or an object store, and never replaces any.
 
-A round verifies the last archived checkpoint against the whole ledger, signs the ledger as it is, writes
+A round verifies the whole ledger against the last archived checkpoint, signs the ledger, writes
 the new entries as segments, and then the checkpoint. A ledger that was rebuilt, truncated or rolled back
-since then is not archived: the round fails, and what is there stays. A round that dies leaves at most
-segments without a checkpoint, which no later round and no verification reads.
+since then is not archived: the round fails and the archive stays unchanged. An interrupted round leaves at
+most segments without a checkpoint, which later rounds and verifications ignore.
 
-Names: `ORIGIN/checkpoints/SIZE.checkpoint` and `ORIGIN/segments/FIRST-LAST.jsonl`, with the lines of an
-export.
+Names: `ORIGIN/checkpoints/SIZE.checkpoint` and `ORIGIN/segments/FIRST-LAST.jsonl`, whose lines have the
+format of an export.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from memorywire.runtime import http
 
 EVERY_SECONDS = 3_600.0
 SEGMENT = 10_000
-"""Entries of a segment at most."""
+"""The most entries of a segment."""
 
 _DIGITS = 19
 _SECONDS = 30.0
@@ -61,16 +61,16 @@ _FIX = "write file:///FOLDER, or s3+https://HOST/BUCKET/PREFIX?region=REGION"
 
 
 class Place(Protocol):
-    """Where an archive is kept. Blocks: it is for threads. Raises StoreUnavailable."""
+    """The storage of an archive. Methods block, so call them on a thread; they raise StoreUnavailable."""
 
     def list(self, prefix: str) -> Sequence[str]:
-        """The names that begin so, in order."""
+        """Return the names with this prefix, sorted."""
 
     def read(self, name: str) -> bytes | None:
-        """What is kept under a name; None if nothing is."""
+        """Return the data stored under a name; None if there is none."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Keep data under a new name; False if something is kept there already, which then stays."""
+        """Store data under a new name; returns False, and changes nothing, if the name exists."""
 
 
 class Folder(Struct, frozen=True):
@@ -107,7 +107,7 @@ class Folder(Struct, frozen=True):
                 file.flush()
                 os.fsync(file.fileno())
             try:
-                os.link(fresh, path)  # unlike a rename, this replaces nothing
+                os.link(fresh, path)  # unlike a rename, this never replaces a file
             except FileExistsError:
                 return False
             finally:
@@ -151,7 +151,7 @@ class Bucket(Struct, frozen=True, kw_only=True):
 
     def create(self, name: str, data: bytes) -> bool:
         response = self._ask("PUT", self._address(name), data, {"If-None-Match": "*"})
-        if response.status == _NOT_IMPLEMENTED:  # some stores cannot write on a condition
+        if response.status == _NOT_IMPLEMENTED:  # some stores lack conditional writes
             if self.read(name) is not None:
                 return False
             response = self._ask("PUT", self._address(name), data)
@@ -177,7 +177,7 @@ class Bucket(Struct, frozen=True, kw_only=True):
 def sign_request(
     method: str, url: str, body: bytes, headers: dict[str, str], bucket: Bucket
 ) -> dict[str, str]:
-    """The headers of a request to S3, with its signature (AWS Signature Version 4)."""
+    """Return the headers of an S3 request, signed with AWS Signature Version 4."""
     try:
         from requests import Request
         from requests_aws4auth import AWS4Auth
@@ -194,7 +194,7 @@ def _as_text(value: str | bytes) -> str:
 
 
 def _find_keys(body: bytes) -> list[str]:
-    """The keys of a listing; in XML they can only stand as text without tags."""
+    """Return the keys of a listing; a key contains no tags, so a regular expression is enough."""
     return [unescape(key.decode()) for key in _KEY.findall(body)]
 
 
@@ -203,7 +203,7 @@ def _unavailable(why: str | None) -> StoreUnavailable:
 
 
 def open_place(url: str, env: Mapping[str, str]) -> Place:
-    """The place that a URL names; raises InvalidRequest. The keys of S3 come from the environment."""
+    """Return the archive at a URL; raises InvalidRequest. S3 credentials come from the environment."""
     try:
         parts = urlsplit(url)
         host, secrets, query = parts.netloc, parts.username or parts.password, parse_qs(parts.query)
@@ -230,7 +230,7 @@ def open_place(url: str, env: Mapping[str, str]) -> Place:
 
 
 class Archived(Struct, frozen=True, kw_only=True):
-    """One round: how many entries it wrote, in how many segments, and how many the archive has by now."""
+    """The result of a round: the entries and segments that it wrote, and the entries now in the archive."""
 
     written: int
     segments: int
@@ -239,9 +239,9 @@ class Archived(Struct, frozen=True, kw_only=True):
 
 
 async def archive_ledger(journal: Journal, place: Place) -> Archived:
-    """Archive what is new in the ledger.
+    """Archive the new entries of the ledger.
 
-    Raises Conflict, and writes nothing, when the ledger does not agree with the last archived checkpoint.
+    Raises Conflict, and writes nothing, if the ledger contradicts the last archived checkpoint.
     """
     signer = journal.signer
     if signer is None:
@@ -264,7 +264,7 @@ def _origin_of(signer: Signer) -> str | None:
 
 
 def load_last(place: Place, origin: str) -> Checkpoint | None:
-    """The last checkpoint of an archive."""
+    """Return the last checkpoint of an archive; None if it has none."""
     names = place.list(_checkpoints(origin))
     return _load_checkpoint(place, names[-1]) if names else None
 
@@ -279,7 +279,7 @@ def _load_checkpoint(place: Place, name: str) -> Checkpoint:
 def _read_news(
     db: Session, *, signer: Signer, last: Checkpoint | None
 ) -> tuple[list[Checkpoint], list[tuple[str, bytes]]]:
-    """The new checkpoints and the segments up to them, once the ledger was verified."""
+    """Verify the ledger, then return the new checkpoints and the segments that they cover."""
     report = examine(db, signer, saved=[] if last is None else [last]).report
     if report.fault is not None:
         raise Conflict(
@@ -289,7 +289,7 @@ def _read_news(
         )
     signed = sorted(signer.load_checkpoints()[0], key=lambda one: (one.size, one.handover is None))
     before = 0 if last is None else last.size
-    # From key to key: with them, any of the keys proves the archive.
+    # Handovers link one key to the next, so that any of the keys can verify the archive.
     handovers = [one for one in signed if one.handover is not None and one.size >= before]
     checkpoints = [*handovers, *(one for one in signed[-1:] if one not in handovers)]
     rows, first, segments = ledger.read_entries(db, before), before + 1, []
@@ -303,7 +303,7 @@ def _read_news(
 
 
 def _write(place: Place, checkpoints: Sequence[Checkpoint], segments: Sequence[tuple[str, bytes]]) -> None:
-    """Write the segments, then the checkpoints that cover them; what is there already must be the same."""
+    """Write the segments, then their checkpoints; raises Conflict if one exists with other content."""
     notes = [(_name_of(one), one.note.whole.encode()) for one in checkpoints]
     for name, data in (*segments, *notes):
         known = place.read(name)
@@ -319,7 +319,7 @@ def _name_of(checkpoint: Checkpoint) -> str:
 
 
 def verify_archive(place: Place, key: Verifier) -> Report:
-    """Prove an archive by itself: every entry, under every checkpoint. Blocks: it is for threads."""
+    """Verify every entry and checkpoint of an archive without the ledger. Blocks, so call it on a thread."""
     names = place.list(_checkpoints(key.name))
     if not names:
         raise NotFound("there is no archive of this ledger", field="archive")
@@ -328,7 +328,7 @@ def verify_archive(place: Place, key: Verifier) -> Report:
 
 
 def _read_rows(place: Place, checkpoints: Sequence[Checkpoint]) -> Iterator[ledger.Row]:
-    """The entries under the checkpoints. Segments that no checkpoint covers are left out."""
+    """Yield the entries under the checkpoints; skips segments that no checkpoint covers."""
     origin = checkpoints[0].origin
     known = frozenset(place.list(f"{quote(origin, safe='')}/segments/"))
     first = 1
@@ -337,7 +337,7 @@ def _read_rows(place: Place, checkpoints: Sequence[Checkpoint]) -> Iterator[ledg
             last = min(first + SEGMENT - 1, checkpoint.size)
             name = _segment(origin, first, last)
             if name not in known:
-                return  # what is missing shows as entries that a checkpoint has signed
+                return  # verification then reports missing entries
             for line in (place.read(name) or b"").splitlines():
                 yield _read_row(line)
             first = last + 1
@@ -360,7 +360,7 @@ def _segment(origin: str, first: int, last: int) -> str:
 
 
 class LedgerArchive:
-    """The archive of a server: one round at a time, and how the last one went."""
+    """The archive of a server: runs one round at a time, and records the result of the last one."""
 
     def __init__(self, journal: Journal, place: Place, clock: Clock, *, every: float = EVERY_SECONDS) -> None:
         self.every = every
@@ -373,7 +373,7 @@ class LedgerArchive:
         self._alone = asyncio.Lock()
 
     async def write(self) -> Archived:
-        """Make one round."""
+        """Run one round."""
         async with self._alone:
             try:
                 done = await archive_ledger(self._journal, self._place)
@@ -385,7 +385,7 @@ class LedgerArchive:
 
     @asynccontextmanager
     async def run_in_background(self) -> AsyncIterator[None]:
-        """Make a round at once and again and again, while this context is open."""
+        """Run rounds periodically while this context is open, the first one at once."""
         task = asyncio.create_task(self._repeat())
         try:
             yield
@@ -396,13 +396,13 @@ class LedgerArchive:
 
     async def _repeat(self) -> NoReturn:
         while True:
-            with suppress(MemorywireError):  # `problem` has it, and health shows it
+            with suppress(MemorywireError):  # `problem` holds the error, and health reports it
                 await self.write()
             await asyncio.sleep(self.every)
 
 
 def trusted_key(text: str | None, signer: Signer | None) -> Verifier:
-    """The public key to verify an archive by: a given one, else that of the ledger."""
+    """Return the public key to verify an archive: the given one, else that of the ledger."""
     key = parse_verifier(text) if text is not None else None if signer is None else signer.verifier()
     if key is None:
         raise NotFound("this ledger has no key yet", field="key", fix="pass --key")

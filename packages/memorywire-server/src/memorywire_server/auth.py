@@ -30,11 +30,11 @@ _MOST_KNOWN = 1_024
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant.
+    """The authenticated caller: rights, tenant and agents; `everywhere` means access to every tenant.
 
-    `tenants` are the names and patterns that `tenant` was chosen among. `principal` is the name of the
-    credential if it differs from the caller's name. `owns_machine` marks a program that the user of this
-    machine started: it can read the store's file.
+    `tenants` are the names and patterns that the token covers. `principal` is the name of the
+    credential if it differs from `name`. `owns_machine` marks a program that the user of this
+    machine started, which can read the store's file anyway.
     """
 
     name: str
@@ -53,16 +53,16 @@ class Caller(Struct, frozen=True, kw_only=True):
             raise Forbidden("this affects every tenant", fix="use a token that covers all tenants")
 
     def hears_of(self, operation: str) -> bool:
-        """Whether the caller may hear of this: operators concern only those who may see every tenant."""
+        """Return whether to show events of this operation: those of operators need access to all tenants."""
         return self.everywhere or operation != "operator"
 
     def require_every_agent(self) -> None:
-        """Raise Forbidden for a caller limited to some agents: this holds for all agents of a tenant."""
+        """Raise Forbidden if the caller is limited to some agents: the operation affects all of them."""
         if self.agents != EVERYBODY:
             raise Forbidden("this affects every agent", fix="use a token that covers all agents")
 
     def require_agent(self, payload: Mapping[str, Json], *, optional: bool) -> None:
-        """Raise unless a limited caller names an agent of theirs; which others exist does not show."""
+        """Raise Forbidden unless a limited caller names one of its agents; reveals no other agents."""
         if self.agents == EVERYBODY:
             return
         agent = payload.get("agent_id")
@@ -79,10 +79,10 @@ class Caller(Struct, frozen=True, kw_only=True):
             )
 
     def require_own_id(self, payload: Mapping[str, Json]) -> None:
-        """Raise Forbidden when a limited caller chooses the id of a new memory.
+        """Raise Forbidden if a limited caller chooses the id of a new memory.
 
-        Ids are unique in a tenant, so a conflict would tell that another agent has the id. Changing a memory
-        (with `if_version`) is allowed: one of another agent is answered like one that does not exist.
+        Ids are unique in a tenant, so a conflict would reveal that another agent has the id. Changes
+        (with `if_version`) are allowed: another agent's memory is reported as missing.
         """
         is_limited = self.agents != EVERYBODY and not self.owns_machine
         if is_limited and payload.get("id") is not None and payload.get("if_version") is None:
@@ -102,8 +102,8 @@ ANYBODY = Caller(
 class Authenticator:
     """Authenticates callers by tokens of operators or of the `provider`.
 
-    With `trusting`, the local user needs no token while there are no operators; `home` is their tenant when
-    they name none.
+    With `trusting`, the local user needs no token while there are no operators; `home` returns the
+    tenant of a request that names none.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class Authenticator:
         self._writing: set[asyncio.Task[None]] = set()
 
     async def admit(self, authorization: str | None, tenant: str | None = None) -> Caller:
-        """The caller of an `Authorization` header; raises Unauthenticated, Forbidden or InvalidRequest."""
-        if tenant == "":  # sent, and without a name: it is not the default one that was meant
+        """Authenticate an `Authorization` value; raises Unauthenticated, Forbidden or InvalidRequest."""
+        if tenant == "":  # an empty header is an error, not a request for the default tenant
             raise InvalidRequest(
                 "the tenant is empty", field=TENANT_HEADER, fix="give a name, or leave the header out"
             )
@@ -156,7 +156,7 @@ class Authenticator:
         return self._oidc is None and not await self._has_operators()
 
     async def _has_operators(self) -> bool:
-        """Whether there ever was an operator; once there was, it is not looked up again."""
+        """Return whether an operator was ever added; a positive result is cached for good."""
         now = self._clock()
         if not self._guarded and (self._looked_at is None or not 0 <= now - self._looked_at < _FRESH_MS):
             self._guarded = await self._operators.has_any()
@@ -171,7 +171,7 @@ class Authenticator:
             self._known.pop(key, None)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            if match is not None:  # wrong tokens without number must not push out those that are used
+            if match is not None:  # any number of wrong tokens must not evict valid ones
                 self._known[key] = (now, match)
         return match if match is not None and match[1].holds(now) else None
 
@@ -186,7 +186,7 @@ class Authenticator:
 
 
 def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
-    """The caller in the tenant of the credential, or in the one that the request chose among several."""
+    """Build the caller for the tenant of the token or, if it covers several, the requested one."""
     tenants, credential = operator.tenants, f"{kind}:{operator.name}"
     if tenant is None and len(tenants) == 1 and "*" not in tenants[0]:
         tenant = tenants[0]
@@ -210,25 +210,25 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
 
 
 def _refuse_token() -> Unauthenticated:
-    """The one answer for a token that is missing, unknown, ended or revoked."""
+    """Return the same error for a missing, unknown, expired or revoked token."""
     return Unauthenticated(
         "this request has no valid token: it is missing, unknown, expired or revoked",
         fix="send the header: Authorization: Bearer mw_...; the command line takes it from MEMORYWIRE_TOKEN",
     )
 
 
-# Only signatures with a public key: a party that verifies a shared secret could also sign.
+# Asymmetric signatures only: whoever verifies with a shared secret could also sign.
 _ALGORITHMS = ("ES256", "ES384", "EdDSA", "PS256", "RS256", "RS384", "RS512")
 _FRESH_SECONDS = 300.0
-_RETRY_SECONDS = 10.0  # tokens with invented key ids must not each cause a request to the provider
+_RETRY_SECONDS = 10.0  # limits the requests to the provider that tokens with invented key ids cause
 _LONGEST = 8_192
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """Who signs, for whom, and where the keys are: the path of a JWKS file, or its https URL.
+    """The issuer, the audience and the location of the keys: the path of a JWKS file, or its https URL.
 
-    The claim `memorywire` says what the bearer may do: `{"role": "writer", "tenants": [...], "agents":
-    [...]}`. Without tenants a token opens nothing.
+    The claim `memorywire` grants access: `{"role": "writer", "tenants": [...], "agents":
+    [...]}`. A token without tenants is rejected.
     """
 
     issuer: str
@@ -237,7 +237,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 class OidcVerifier:
-    """Reads tokens of one provider."""
+    """Verifies tokens of one provider."""
 
     def __init__(self, provider: Provider) -> None:
         import jwt  # installed with the extra `oidc`
@@ -247,7 +247,7 @@ class OidcVerifier:
         self._keys = KeySet(provider.keys, jwt)
 
     async def operator(self, token: str) -> Operator | None:
-        """The operator that the token speaks for; None for every reason not to believe it."""
+        """Return the operator that the token describes; None if the token is invalid for any reason."""
         if len(token) > _LONGEST or token.count(".") != 2:
             return None
         return await asyncio.to_thread(self._decode, token)
@@ -264,7 +264,7 @@ class OidcVerifier:
             )
         except (self._jwt.PyJWTError, InvalidRequest, UnicodeError, ValueError):
             return None
-        grant = claims.get("memorywire")  # what it does not say plainly is not granted
+        grant = claims.get("memorywire")  # anything malformed is not granted
         if not isinstance(grant, dict) or grant.get("role") not in [*Role]:
             return None
         tenants: Json = grant.get("tenants")
@@ -286,13 +286,13 @@ def _is_name(value: Json) -> bool:
 
 
 class KeySet:
-    """The public keys of a JWKS file or https URL, read again every five minutes.
+    """The public keys of a JWKS file or https URL, reloaded every five minutes.
 
-    A key id that is not in the set of a URL also reads it again, because providers rotate their keys.
+    An unknown key id also reloads the keys of a URL, because providers rotate their keys.
     """
 
     def __init__(self, location: str, jwt: Any, now: Callable[[], float] = time.monotonic) -> None:
-        """Raises InvalidRequest for a file that cannot be read, so that a wrong path is reported at start."""
+        """Raise InvalidRequest if a file cannot be read, so that a wrong path is reported at start."""
         self._location = location
         self._jwt = jwt
         self._now = now
@@ -305,7 +305,7 @@ class KeySet:
             self._read()
 
     def find(self, token: str) -> Any:
-        """Return the key that the token names; the only key of a set needs no name. Raises PyJWTError."""
+        """Return the key of the token; its key id is optional if the set has one key. Raises PyJWTError."""
         age = self._now() - self._read_at
         key_id = self._jwt.get_unverified_header(token).get("kid")
         is_new = self._http is not None and key_id not in self._keys and age >= _RETRY_SECONDS

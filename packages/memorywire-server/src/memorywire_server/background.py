@@ -1,7 +1,7 @@
-"""Telling addresses of events: in order, signed, again and again, and in the end given up.
+"""Webhooks: sends events in order, signed, with retries and a limit on them; and checks of the state.
 
-What is sent is signed as the Standard Webhooks specification says: HMAC-SHA-256 over the id, the moment and
-the body, so that any of its libraries can check it.
+Messages are signed as in the Standard Webhooks specification: HMAC-SHA-256 over id, timestamp and
+body, so any library for it can verify them.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ _LEASE_MS = 60_000
 _SECONDS = 10.0
 _ANSWERED = 200
 MOST_BYTES = 64 * 1024
-"""The longest decision of a reviewer."""
+"""The size limit of a reviewer's decision, in bytes."""
 
 HELD = frozenset({"staged", "rebased", "reopened"})
-"""The kinds of entries with which a request waits, or waits with another plan."""
+"""Kinds of ledger entries after which a request is pending, possibly with a new plan."""
 _PREFIX = "whsec_"
 
 
@@ -45,7 +45,7 @@ def new_secret(entropy: Entropy) -> str:
 
 
 def check_address(url: str) -> None:
-    """Raise InvalidRequest unless events can be sent to this address."""
+    """Raise InvalidRequest unless the URL can receive events."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -56,7 +56,7 @@ def check_address(url: str) -> None:
 
 
 def sign_event(webhook: Webhook, event: Event, body: bytes, at_ms: int) -> dict[str, str]:
-    """The headers that prove who sent the body about an event."""
+    """Return the headers of an event, with its signature."""
     id, moment = f"evt_{event.id}", str(at_ms // 1000)
     return {
         "Content-Type": "application/json",
@@ -67,16 +67,16 @@ def sign_event(webhook: Webhook, event: Event, body: bytes, at_ms: int) -> dict[
 
 
 def sign_body(secret: str, id: str, moment: str, body: bytes) -> str:
-    """The signature of a message, as the Standard Webhooks specification says."""
+    """Sign a message as in the Standard Webhooks specification."""
     key = b64decode(secret.removeprefix(_PREFIX))
     mark = hmac.new(key, f"{id}.{moment}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{b64encode(mark).decode()}"
 
 
 class WebhookSender:
-    """Tells every webhook of the journal what it has not heard yet, for as long as it runs.
+    """Sends every webhook of the journal the events that it has not received, as long as it runs.
 
-    After a crash an event may be told twice, but none is left out. One address that is away delays no other.
+    After a crash an event may be sent twice, but none is skipped. An unreachable URL does not delay others.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class WebhookSender:
         self._first_pause_ms = first_pause_ms
 
     async def run(self) -> None:
-        """Tell webhooks until cancelled; a journal that does not answer is asked again."""
+        """Send events until cancelled; retries when the journal does not answer."""
         while True:
             position = self._feed.heard
             with suppress(StoreError):
@@ -105,7 +105,7 @@ class WebhookSender:
             await self._feed.pause(position)
 
     async def _tell(self, webhook: Webhook) -> bool:
-        """Tell one webhook its next event; False when there is none."""
+        """Send a webhook its next event; returns False if nothing is due."""
         now, id = self._clock(), webhook.id
         if webhook.due_at > now:
             return False
@@ -132,7 +132,7 @@ class WebhookSender:
         return True
 
     async def send_again(self, webhook: Webhook, letter: Letter) -> str | None:
-        """Tell a webhook of an event that was given up; why it was not accepted, if so."""
+        """Send an undelivered event again; returns the error, if any."""
         events, _ = await self._feed.after(letter.event - 1, tenant=webhook.tenant, agents=webhook.agents)
         event = next((one for one in events if one.id == letter.event), None)
         if event is None:
@@ -143,12 +143,12 @@ class WebhookSender:
         return error
 
     async def _send(self, webhook: Webhook, event: Event) -> str | None:
-        """Tell one webhook of an event, or its reviewer of a held request; why it was not accepted, if so."""
+        """Send a webhook an event, or its reviewer a held request; returns the error, if any."""
         message: dict[str, Json] | None = as_document(event)
         if webhook.review:
             message = None if self._reviews is None else await self._reviews.compose(webhook, event)
         if message is None:
-            return None  # it was decided meanwhile
+            return None  # it has been decided meanwhile
         body = encode_json(message)
         headers = sign_event(webhook, event, body, self._clock())
         answer, error = await asyncio.to_thread(_post, webhook.url, body, headers, webhook.review)
@@ -158,7 +158,7 @@ class WebhookSender:
 
 
 def _post(url: str, body: bytes, headers: Mapping[str, str], reads: bool) -> tuple[bytes, str | None]:
-    """Post the body: the answer of status 200, if it is read, and why the body was not accepted, if so.
+    """POST the body; returns the body of a 200 response, if it is read, and the error, if any.
 
     Redirects are not followed.
     """
@@ -173,18 +173,18 @@ def _post(url: str, body: bytes, headers: Mapping[str, str], reads: bool) -> tup
 
 FIRST_AFTER_SECONDS = 300.0
 EVERY_SECONDS = 3_600.0
-_MOST = 20  # differences that are named
+_MOST = 20  # most differences to report
 
 
 class StateChecks:
-    """Compares what is new every hour, and everything once a day; `alarm` is told of each difference."""
+    """Compares new state with the ledger hourly, and all state daily; calls `alarm` for each difference."""
 
     def __init__(self, journal: Journal, alarm: Callable[[str], None]) -> None:
         self._journal = journal
         self._alarm = alarm
 
     async def run(self, first: float = FIRST_AFTER_SECONDS, every: float = EVERY_SECONDS) -> None:
-        """Compare until cancelled; a journal that does not answer is asked again."""
+        """Compare until cancelled; retries when the journal does not answer."""
         await asyncio.sleep(first)
         while True:
             with suppress(MemorywireError):
@@ -192,7 +192,7 @@ class StateChecks:
             await asyncio.sleep(every)
 
     async def check(self) -> bool:
-        """Compare once; whether the state is what the ledger says."""
+        """Compare once; returns whether the state agrees with the ledger."""
         report = await self._journal.verify_state()
         for one in report.differences[:_MOST]:
             self._alarm(f"the state differs from the ledger: {one}")

@@ -1,4 +1,4 @@
-"""What a server under test gives the scenarios of the specification: an empty memory and their clock."""
+"""Support for the specification's scenarios on a server under test: an empty memory and a settable clock."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ _SECONDS = 5.0
 
 
 class Stage:
-    """The memory and the clock of the scenario that is running; each scenario is a new tenant."""
+    """The memory and the clock of the current scenario; each scenario is a new tenant."""
 
     def __init__(self) -> None:
         self.now = system_clock()
@@ -37,7 +37,7 @@ class Stage:
         return self.tenant
 
     def begin(self, moment: int) -> None:
-        """Begin a scenario at this moment, without memories and without rules."""
+        """Start a scenario at this time, without memories or rules."""
         self._begun += 1
         self.now, self.tenant = moment, f"scenario-{self._begun}"
 
@@ -46,7 +46,7 @@ class Stage:
 
 
 def hook_mount(stage: Stage) -> MountedApp:
-    """The requests that begin a scenario and move its clock, as docs/spec/scenarios.md describes them."""
+    """Return the mount that starts scenarios and moves the clock, as docs/spec/scenarios.md specifies."""
 
     async def begin(request: Request) -> Response:
         stage.begin(await _read_number(request, "clock", _LATEST))

@@ -1,5 +1,5 @@
-"""Spans where OpenTelemetry is set up: operations under the names that its conventions for generative AI give
-them, with ids and counts, never with content; where it is not set up they cost nothing."""
+"""OpenTelemetry spans, if it is set up: operations under the names of the generative AI conventions,
+with ids and counts but never content. Without OpenTelemetry they cost nothing."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
 
 Tell: TypeAlias = Callable[[object], None]
-"""Takes the answer of the operation, to say of it what a span may say."""
+"""Takes the answer of the operation, to add its attributes to the span."""
 
 SPANS: Mapping[str, str] = {
     "remember": "create_memory",
@@ -30,7 +30,7 @@ SPANS: Mapping[str, str] = {
     "get": "search_memory",
     "list": "search_memory",
 }
-"""Our verbs as the conventions name operations on memory."""
+"""Our operations, and the names that the conventions give them."""
 
 _PROVIDER = "memorywire"
 _TRACEPARENT = re.compile(
@@ -39,7 +39,7 @@ _TRACEPARENT = re.compile(
 
 
 class Trace:
-    """The trace that a request belongs to: the one that a `traceparent` header names, or a new one."""
+    """The trace of a request: from its `traceparent` header, or a new one."""
 
     def __init__(self, traceparent: str | None) -> None:
         self._traceparent = traceparent
@@ -47,18 +47,18 @@ class Trace:
 
     @cached_property
     def id(self) -> str:
-        """Its 32 hexadecimal digits, made when they are first asked for."""
+        """The trace id: 32 hexadecimal digits, generated on first use."""
         header = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
         return os.urandom(16).hex() if header is None else header[1]
 
 
 current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=None)
-"""The trace of the request that is being answered."""
+"""The trace of the current request."""
 
 
 @contextmanager
 def open_span(operation: str) -> Iterator[Tell]:
-    """Open a span around one operation, if spans are collected and the conventions cover it."""
+    """Open a span around an operation, if spans are collected and the conventions cover it."""
     trace = _tracing()
     if trace is None or operation not in SPANS:
         yield lambda answer: None
@@ -75,7 +75,7 @@ def open_span(operation: str) -> Iterator[Tell]:
             current.id = trace.format_trace_id(span.get_span_context().trace_id)
         try:
             yield lambda answer: span.set_attributes(_describe(answer))
-        except MemorywireError as error:  # its detail may quote what was sent, so only its code is told
+        except MemorywireError as error:  # the detail may quote the request, so only the code is recorded
             span.set_attribute("error.type", error.code)
             span.set_status(trace.StatusCode.ERROR)
             raise
@@ -83,8 +83,8 @@ def open_span(operation: str) -> Iterator[Tell]:
 
 @contextmanager
 def continue_trace(headers: Mapping[str, str]) -> Iterator[None]:
-    """Logs and spans in here belong to the trace that the sender of a request names, or to a new one."""
-    # It is not reset: each request has a task of its own, and what is logged last in it belongs to it, too.
+    """Use the trace of the request's sender for logs and spans, or start a new one."""
+    # Not reset: each request runs in its own task, and its last log lines belong to the trace too.
     traceparent = headers.get("traceparent")
     current_trace.set(Trace(traceparent))
     if traceparent is None or _tracing() is None:
@@ -100,7 +100,7 @@ def continue_trace(headers: Mapping[str, str]) -> Iterator[None]:
 
 
 def _tracing() -> Any:
-    """The OpenTelemetry interface, if the program around us set it up."""
+    """Return the OpenTelemetry API, if the hosting program has set it up."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
@@ -108,7 +108,7 @@ def _tracing() -> Any:
 
 
 def _describe(answer: object) -> dict[str, str | int]:
-    """Attributes for the span: the id if the answer has one, and how many there were."""
+    """Return the span's attributes: the id of the answer, if it has one, and the number of its items."""
     match answer:
         case Remembered() | Record():
             ids: tuple[str, ...] = (answer.id,)
@@ -131,11 +131,11 @@ def _describe(answer: object) -> dict[str, str | int]:
 
 
 _OWN = ("memorywire", "uvicorn")
-"""Loggers whose ordinary messages are written; of others only warnings and worse are."""
+"""Loggers whose info messages are written; others write warnings and errors only."""
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as one line of JSON; a traceback is text in its field `exception`."""
+    """Formats a record as one line of JSON; a traceback is text in its field `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
         trace = current_trace.get()
@@ -152,9 +152,9 @@ class JsonLines(logging.Formatter):
 
 @contextmanager
 def json_logs(write: Callable[[str], None]) -> Iterator[None]:
-    """While this context is open, the process writes its logs as JSON lines.
+    """Write the process's logs as JSON lines while this context is open.
 
-    That includes warnings, and errors that end a thread.
+    This includes Python warnings and errors that end a thread.
     """
     handler = _Handler(write)
     handler.setFormatter(JsonLines())

@@ -1,4 +1,4 @@
-"""Answers as HTTP says them: JSON, problems with the right status, and when to come back."""
+"""HTTP responses: JSON, problems with the right status, and Retry-After."""
 
 import json
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ STATUSES: Mapping[type[MemorywireError], int] = {
 
 
 def status_of(error: MemorywireError) -> int:
-    """The status of the nearest named ancestor in the error tree."""
+    """Return the status of the error's nearest listed ancestor."""
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
@@ -60,22 +60,22 @@ def encode_json(document: Json) -> bytes:
 def as_problem(
     error: MemorywireError, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The wire's own problem shape, which is what RFC 9457 calls extension members."""
+    """Encode an error as a problem of the wire, which RFC 9457 allows as extension members."""
     all_headers = {**(headers or {}), **how(error)}
-    # A problem may name a key that is not valid text: that part is left out.
+    # A problem may quote a key that is not valid text: that part is left out.
     body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
     return Response(body, status or status_of(error), all_headers, media_type=PROBLEM)
 
 
 def how(error: MemorywireError) -> dict[str, str]:
-    """The headers that tell a caller what to do about the error."""
+    """Return the headers that tell the caller how to react to the error."""
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": "Bearer"}
-    if isinstance(error, TooLarge | TooSlow):  # what is left of the body is not read
+    if isinstance(error, TooLarge | TooSlow):  # the rest of the body is not read
         return {"Connection": "close"}
     wait = getattr(error, "retry_after", None)
     if wait is None and status_of(error) == STATUSES[StoreError]:
-        wait = 1  # second after which a busy store is worth another try
+        wait = 1  # seconds before a retry of a busy store
     return {} if wait is None else {"Retry-After": str(wait)}
 
 

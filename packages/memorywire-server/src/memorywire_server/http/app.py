@@ -50,7 +50,7 @@ def _ready_endpoint(service: Service) -> Endpoint:
     checking: asyncio.Task[bool] | None = None
 
     async def check() -> bool:
-        """Whether the store and the journal answer a small question in time."""
+        """Return whether the store and the journal answer a small query in time."""
         try:
             async with asyncio.timeout(2.0):
                 await service.container.context.store.get(Scope(agent="readyz"), ["readyz"])
@@ -78,17 +78,17 @@ def _ready_endpoint(service: Service) -> Endpoint:
 
 WRONG_METHOD = 405
 _OPERATION = re.compile("/v0/[^/]+")
-_LONGEST_GUESS = 64  # unknown paths come from unauthenticated clients and can have any length
+_LONGEST_GUESS = 64  # unknown paths come from unauthenticated clients and can be of any length
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class MountedApp(Struct, frozen=True, kw_only=True):
-    """Another application, an object and not a function, under a path; `running` is entered while we run.
+    """An ASGI app (an object, not a function) mounted under a path; `running` is open while the server runs.
 
-    The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by
-    their token, or as `entry` knows them; `words` says how a refusal is worded. `hosting` is set when this
-    makes the server an OpenWOP host, `welcoming` when people who open `/` belong here. Logs and figures call
-    its requests by `name`, or by the last part of the path.
+    Requests pass the security middleware first, which sets `scope["state"]["caller"]`. A token or `entry`
+    authenticates them; `words` encodes refusals. `hosting` marks the mount that makes the server an
+    OpenWOP host, `welcoming` the one that `/` redirects to. Logs and metrics
+    use `name`, or the last part of the path.
     """
 
     path: str
@@ -115,7 +115,7 @@ def build_app(
     """Build the application over an open container; return it with the service to drain at the end.
 
     With `trusting`, the local user, whose tenant is `home`, needs no token while there are no operators.
-    `hosts` are the names in `Host` headers, none for any; tokens of the `provider` are accepted like ours.
+    `hosts` are the accepted `Host` names, empty for any; tokens of the `provider` are accepted too.
     """
     container = replace(container, hosting=any(mount.hosting for mount in mounts))
     service, clock = Service(container, limits or Limits()), container.context.clock
@@ -137,13 +137,13 @@ def build_app(
             yield
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks)  # they read the journal, which may be closed after this
+            await asyncio.wait(tasks)  # they use the journal, which may be closed after this
         await authenticator.close()
 
     app = Starlette(
         routes=[
             *_routes(service, observer, mounts),
-            # For the path itself and all below it: a mount alone would need a slash at the end.
+            # Both for the path itself and for paths below it: a Mount alone would require a trailing slash.
             *(kind(mount.path, mount.app) for mount in mounts for kind in (Route, Mount)),
         ],
         exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
@@ -164,7 +164,7 @@ def build_app(
 
 
 def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
-    """What logs and figures call a request that begins with one of these paths, also one that is refused."""
+    """Map path prefixes to the names of operations in logs and metrics, for refused requests too."""
     return {
         **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
         **{
@@ -181,7 +181,7 @@ def _names(mounts: Sequence[MountedApp]) -> dict[str, str]:
 
 def _routes(service: Service, observer: RequestObserver, mounts: Sequence[MountedApp]) -> list[BaseRoute]:
     async def start(request: Request) -> Response:
-        """Redirect to where people belong, or else to the documentation."""
+        """Redirect to the console, or to the documentation if there is none."""
         return RedirectResponse(next((mount.path for mount in mounts if mount.welcoming), "/docs"))
 
     async def metrics(request: Request) -> Response:
@@ -224,14 +224,14 @@ def _routes(service: Service, observer: RequestObserver, mounts: Sequence[Mounte
 
 
 async def problem_of(request: Request, error: Exception) -> Response:
-    """A problem of ours, as it is answered."""
+    """Encode one of our errors as a problem."""
     problem = cast("MemorywireError", error)
     request.state.visit.code = problem.code
     return as_problem(problem)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """The router's error, such as an unknown address, as a problem."""
+    """Encode an error of the router, such as an unknown path, as a problem."""
     problem = cast("HTTPException", error)
     if problem.status_code == WRONG_METHOD:
         headers = problem.headers or {}
@@ -249,7 +249,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """Handle an unexpected error: its name goes to the log, not to the caller."""
+    """Answer an unexpected error without its details, which only the log contains."""
     trace = current_trace.get()
     place = "" if trace is None else f", at trace_id {trace.id}"
     fault = MemorywireError("internal error", fix=f"see the log of the server{place}")

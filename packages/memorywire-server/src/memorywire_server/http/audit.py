@@ -1,4 +1,4 @@
-"""The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
+"""The routes of the audit: the ledger, its proofs and signatures, exports, pending writes and events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -57,7 +57,7 @@ async def entries(service: Service, caller: Caller, parameters: Mapping[str, Jso
 
 
 async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Json]:
-    """One entry, if it is about the caller's tenant and agents; else there is none."""
+    """Return an entry about the caller's tenant and agents; otherwise it counts as missing."""
     caller.require(Right.REVIEW)
     row = await service.finish(service.journal.find_entry(sequence))
     if row is None or not _is_for(row, caller):
@@ -66,7 +66,7 @@ async def entry(service: Service, caller: Caller, sequence: int) -> dict[str, Js
 
 
 async def proof(service: Service, caller: Caller, sequence: int) -> str:
-    """The lines that prove one entry to be in the signed ledger; what is not signed yet is signed first."""
+    """Return the proof that an entry is in the signed ledger; signs new entries first."""
     await entry(service, caller, sequence)
     signer = _signer(service)
     await service.finish(service.journal.sign())
@@ -77,7 +77,7 @@ async def proof(service: Service, caller: Caller, sequence: int) -> str:
 async def verdict(
     service: Service, caller: Caller, text: str | None = None, *, state: bool = False
 ) -> dict[str, Json]:
-    """Verify the ledger, against saved checkpoints too; with `state`, compare it with the data."""
+    """Verify the ledger, also against saved checkpoints; with `state`, compare it with the data."""
     caller.require(Right.MANAGE, everywhere=True)
     checkpoints, unreadable = parse_checkpoints(text or "")
     if text is not None and (unreadable or not checkpoints):
@@ -91,7 +91,7 @@ async def verdict(
 
 
 async def signed(service: Service, caller: Caller) -> dict[str, Json]:
-    """The newest signature and its key; what is not signed yet is signed first."""
+    """Return the newest signature and its key; signs new entries first."""
     caller.require(Right.MANAGE, everywhere=True)
     signer = _signer(service)
     note = await service.finish(service.journal.sign())
@@ -102,13 +102,13 @@ async def signed(service: Service, caller: Caller) -> dict[str, Json]:
 
 
 async def growth(service: Service, caller: Caller) -> list[tuple[int, str, int]]:
-    """How often each operation was done a day, among the newest entries: (day, operation, count)."""
+    """Return counts by day and operation among the newest entries: (day, operation, count)."""
     caller.require(Right.REVIEW)
     return await service.finish(service.journal.count_operations_by_day(caller.tenant, _NEWEST))
 
 
 async def owed(service: Service, caller: Caller) -> list[dict[str, Json]]:
-    """What stores have still to write of the caller's changes, oldest first."""
+    """Return the outbox entries of the caller's changes, oldest first."""
     caller.require(Right.REVIEW)
     pending = await service.finish(service.journal.list_outbox())
     scopes = ((debt, debt.change.scope) for debt in pending)
@@ -139,7 +139,7 @@ async def get_checkpoint(request: Request, service: Service) -> Response:
 
 
 async def post_archive(request: Request, service: Service) -> Response:
-    """Archive what is new in the ledger, where the settings of the server say."""
+    """Archive the new entries of the ledger at the location in the server's settings."""
     caller_of(request).require(Right.MANAGE, everywhere=True)
     if service.archive is None:
         raise unsupported("archive", "this server archives its ledger nowhere")
@@ -147,13 +147,13 @@ async def post_archive(request: Request, service: Service) -> Response:
 
 
 async def get_export(request: Request, service: Service) -> Response:
-    """Everything of a user; requires the right to manage, and every agent unless one is named."""
+    """Export all data of a user; requires the right to manage, and all agents unless one is named."""
     caller, parameters = caller_of(request), get_parameters(request)
     return as_json(await export(service, caller, parameters))
 
 
 async def export(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
-    """The bundle of a user, as JSON."""
+    """Return the bundle of a user as JSON."""
     caller.require(Right.MANAGE)
     caller.require_agent(fields, optional=True)
     work = export_person(service.as_caller(caller), caller.tenant, fields["user_id"], fields.get("agent_id"))
@@ -202,7 +202,7 @@ def _describe_verdict(examination: Examination) -> dict[str, Json]:
 
 
 def _describe_entry(row: Row) -> dict[str, Json]:
-    """As the wire names things: `agent_id` and `user_id`; the tenant is the caller's own."""
+    """Rename fields as on the wire, `agent_id` and `user_id`; omits the tenant, which is the caller's."""
     document = dict(row.said)
     document["agent_id"] = document.pop("agent")
     if "user" in document:
@@ -215,9 +215,9 @@ _BEAT_SECONDS = 15.0
 
 
 async def stream_events(request: Request, service: Service) -> Response:
-    """Every change, proposal and decision as it is committed, without content.
+    """Stream every change, proposal and decision as it is committed, without content.
 
-    The stream goes on behind `Last-Event-ID`, or `after`, or starts now.
+    The stream continues after `Last-Event-ID` or `after`, or starts now.
     """
     caller, parameters = caller_of(request), get_parameters(request)
     caller.require(Right.READ)
@@ -244,12 +244,12 @@ async def _lines(place: int, service: Service, caller: Caller) -> AsyncIterator[
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"
-    except StoreError:  # the client opens the stream again, and continues where it broke off
+    except StoreError:  # the client reconnects and continues where the stream ended
         return
 
 
 def as_document(event: Event) -> dict[str, Json]:
-    """An event as it is published: what was done to which memory, never what it says, nor the tenant."""
+    """Encode an event for publication: the operation and ids, without content and tenant."""
     fields = {
         "id": event.id,
         "at": event.at,

@@ -1,4 +1,4 @@
-"""Many operations in one request, one after the other, each with its own receipt or problem."""
+"""Runs many operations of one request in sequence; each gets a separate receipt or problem."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -44,7 +44,7 @@ async def run_batch(request: Request, service: Service) -> Response:
 
 
 async def _remember_many(payloads: Sequence[Item], service: Service, caller: Caller) -> list[Item]:
-    """Remembers, embedded and committed in groups."""
+    """Run remembers, embedding and committing them in groups."""
     refusals: dict[int, MemorywireError] = {}
     for at, payload in enumerate(payloads):
         try:
@@ -77,14 +77,14 @@ def _describe_error(error: MemorywireError) -> Item:
 
 
 async def trigger(request: Request, service: Service) -> Response:
-    """Take one step of a procedure and save it."""
+    """Apply a trigger to a procedure and save its new state."""
     body = await read_checked_body("trigger.request", request, service)
     answer = await take_step(service, caller_of(request), get_parameters(request)["id"], body)
     return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
 
 async def take_step(service: Service, caller: Caller, id: str, body: Mapping[str, Json]) -> Item:
-    """The state after the trigger in the body, and the receipt of the procedure's new version."""
+    """Apply the trigger in the body; returns the new state and the receipt of the procedure's new version."""
     permit("remember", dict(body), caller)
 
     async def step() -> Item:
@@ -96,7 +96,7 @@ async def take_step(service: Service, caller: Caller, id: str, body: Mapping[str
 
 
 class CallerMemory:
-    """The verbs that a procedure needs, of one agent and as one caller."""
+    """The operations that a procedure needs, for one agent and as one caller."""
 
     def __init__(self, service: Service, caller: Caller, scope: Mapping[str, Json]) -> None:
         self._container = service.as_caller(caller)

@@ -1,6 +1,6 @@
-"""Connections: limits on how many there are, how large a request head is and how long each step takes.
+"""Limits on connections: their number, the size of a request head and the time of each step.
 
-uvicorn speaks HTTP; this adds the limits that it does not have.
+uvicorn implements HTTP; this adds the limits that it lacks.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ from memorywire_server.http.answers import HEADERS, PROBES, PROBLEM, as_problem
 from memorywire_server.http.endpoint import Limits
 
 _RESERVED = 16
-"""Connections beyond the limits, for probes alone; the oldest of them makes room for the next."""
+"""Connections beyond the limits, for health probes only; a new one replaces the oldest."""
 
 _RESERVED_SECONDS = 2.0
 _RETRY_SECONDS = 5
 _MOST_HEADERS = 100
 _PUNCTUATION = len(": \r\n")
 _LENGTHS = frozenset({len("content-length"), len("transfer-encoding")})
-_NETWORK_BITS = 64  # an IPv6 customer has at least this network, so its addresses count as one
+_NETWORK_BITS = 64  # an IPv6 customer has at least a /64, so its addresses count as one
 
 
 class Traffic:
-    """The open connections of a server, in all and by address."""
+    """The open connections of a server, in total and by address."""
 
     def __init__(
         self, limits: Limits, on_refusal: Callable[[], None] = lambda: None, *, proxies: Sequence[str] = ()
@@ -52,7 +52,7 @@ class Traffic:
         return self._open + len(self._reserved)
 
     def admit(self, connection: "Connection", host: str) -> bool:
-        """Count a connection; False when there is no room, and it may then only ask for probes."""
+        """Count a connection; returns False if a limit is reached: then it can only send probes."""
         if self._open < self.limits.connections and self._has_room(host):
             self._open += 1
             self._by_address[network_of(host)] += 1
@@ -64,7 +64,7 @@ class Traffic:
         return False
 
     def _has_room(self, host: str) -> bool:
-        """Whether the host may open one more connection; a proxy opens those of all its clients."""
+        """Return whether the host may open another connection; trusted proxies have no limit per address."""
         if self._by_address[network_of(host)] < self._per_address:
             return True
         return any(ipaddress.ip_address(host) in proxy for proxy in self._proxies)
@@ -82,7 +82,7 @@ class Traffic:
 
 
 class Connection(H11Protocol):
-    """One connection. It is closed when a request head, a body or the reading of an answer takes too long."""
+    """A connection that is closed if a request head, a body or reading a response takes too long."""
 
     def __init__(
         self,
@@ -135,15 +135,15 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not an acceptable request with a problem, and close the connection."""
+        """Answer a malformed request with a problem, and close the connection."""
         error = self._requests.rejection
         status = 400 if error is None else error.error_status_hint
         self._reject(InvalidRequest(msg if error is None else str(error)), status)
 
     def _watch_step(self, *, received: bool) -> None:
-        """Start the time limit of the step that the client has to take now, unless it runs already.
+        """Start the time limit of the client's current step, unless it is running.
 
-        Between two requests uvicorn's own limit runs, which ends with the first byte that is received.
+        Between requests uvicorn's keep-alive limit applies, until the first byte arrives.
         """
         state = self.conn.their_state
         if self.transport.is_closing():
@@ -168,7 +168,7 @@ class Connection(H11Protocol):
             self._deadline = self.loop.call_later(seconds, self._reject, error, 408)
 
     def _reject(self, error: MemorywireError, status: int) -> None:
-        """Answer if nothing was answered yet and the client has said something; close in any case."""
+        """Send an error if the client has sent something and no response has begun; close the connection."""
         silent = self.cycle is None and self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
         if not silent and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
@@ -189,10 +189,10 @@ class Connection(H11Protocol):
 
 
 class _CheckedRequests(h11.Connection):
-    """Refuses requests whose head is too large or whose body has two lengths.
+    """Rejects requests whose head is too large or whose body has two lengths.
 
-    h11 limits only heads that come in several parts. Where two lengths are given, a proxy may believe the
-    other one: it is not known where the next request begins, so the connection cannot be used any more.
+    h11 limits only heads that arrive in several parts. With two lengths, a proxy may use the other one
+    (request smuggling): the start of the next request is ambiguous, so the connection must be closed.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -214,7 +214,7 @@ class _CheckedRequests(h11.Connection):
         size = len(request.target)
         if size > self._limits.head:
             raise h11.RemoteProtocolError(f"the URL is longer than {self._limits.head} bytes", 414)
-        headers = request.headers.raw_items()  # a third of the time of looking at them one by one
+        headers = request.headers.raw_items()  # three times faster than iterating over `headers`
         lengths = set()
         for name, value in headers:
             size += len(name) + len(value) + _PUNCTUATION
@@ -228,7 +228,7 @@ class _CheckedRequests(h11.Connection):
 
 
 class _ProbesOnly:
-    """The application for connections beyond the limits: it answers probes, and turns the rest away."""
+    """The application for connections beyond the limits: answers probes and rejects other requests."""
 
     def __init__(self, app: Callable[..., Any]) -> None:
         self._app = app
@@ -249,7 +249,7 @@ class _ProbesOnly:
 
 @lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
-    """The address as it is counted: an IPv6 address by its network, a mapped IPv4 address as itself."""
+    """Return the key to count an address by: an IPv6 address by network, a mapped IPv4 address as IPv4."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

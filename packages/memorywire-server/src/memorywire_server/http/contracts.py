@@ -1,4 +1,4 @@
-"""Keys and values over HTTP: `/v0/kv/{scope}/{scope_id}/{key}`, and what is asked of all keys of an owner."""
+"""Routes of the key-value interface, `/v0/kv/{scope}/{scope_id}/{key}`, and of memory layers."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -48,7 +48,7 @@ def kv_routes(service: Service) -> list[Route]:
 
 
 def _of_owner(right: Right, verb: Verb) -> Handler:
-    """The verb on the keys that the address names; raises unless the caller has the right to them."""
+    """Run the operation on the owner in the path; raises Forbidden without access to its keys."""
 
     async def handle(request: Request, service: Service) -> Response:
         caller, parameters = caller_of(request), get_parameters(request)
@@ -136,7 +136,7 @@ def _answer_receipt(receipt: Kept) -> Response:
 
 
 def _choose_status(receipt: Kept | Deleted) -> int:
-    """202 for a value that waits for a person, or for a store that was away."""
+    """Return 202 if the value waits for approval or for an unavailable store, else 200."""
     return ACCEPTED if receipt.status in (Status.STAGED, Status.DEFERRED) else 200
 
 
@@ -158,7 +158,7 @@ async def _add(request: Request, service: Service) -> Response:
 async def _recall(request: Request, service: Service) -> Response:
     body = await read_checked_body("layer_recall.request", request, service)
     layer = _open_layer(request, service, body, Right.READ)
-    # On the wire, a request without a user is about all users.
+    # On the wire, a request without a user covers all users.
     body.setdefault("scope", "all" if layer.scope.user is None else "user")
     return as_json(facts_document(await service.finish(layer.recall(body.pop("query"), **body))))
 
@@ -177,7 +177,7 @@ async def _get_event(request: Request, service: Service) -> Response:
 
 
 def _open_layer(request: Request, service: Service, body: dict[str, Json], right: Right) -> Layer:
-    """The layer of the scope that is taken out of the body."""
+    """Open the memory layer of the scope that is in the body, and remove the scope from the body."""
     caller = caller_of(request)
     caller.require(right)
     caller.require_agent(body, optional=False)

@@ -1,4 +1,4 @@
-"""Definitions of backends over HTTP: create, fork, retire and bind them; requires the right to manage."""
+"""Routes for backend definitions: create, fork, retire and bind them; requires the right to manage."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
@@ -37,7 +37,7 @@ def definition_routes(service: Service) -> list[Route]:
 
 
 def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
-    """What is told of an edition; keys are named, never shown."""
+    """Encode an edition; keys appear as names of variables, never as values."""
     document: dict[str, Json] = {
         "digest": edition.digest,
         "edition": edition.number,
@@ -84,7 +84,7 @@ async def _fork(request: Request, service: Service, caller: Caller, book: Backen
     edition = await service.finish(book.get(caller.tenant, get_parameters(request)["definition"]))
     if {"url", "key_env", "tenancy"} & body.keys():
         _require_for({**edition.definition.document(), **body}, caller)
-    # By its digest: it must be the one that was checked.
+    # Fork by digest, so that it is the edition that was checked.
     fork = await service.finish(book.fork(caller.tenant, edition.digest, body, caller.name))
     return edition_document(fork, book)
 
@@ -109,10 +109,10 @@ async def _unbind(request: Request, service: Service, caller: Caller, book: Back
 
 
 def _require_for(definition: Mapping[str, Json], caller: Caller) -> None:
-    """Raise unless the caller may make this definition.
+    """Raise Forbidden unless the caller may create this definition.
 
-    A store without an address is on this machine, and so are the keys: they belong to everybody. The address
-    decides where the key is sent, and the pattern decides which data under a shared key is reached.
+    A store without an http URL is on this machine, and the keys are the server's: all tenants share both.
+    The URL decides where a key is sent, and the pattern decides which data under a shared key is accessible.
     """
     kind = definition["url"].partition("://")[0]
     has_key = "key_env" in definition or definition["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT

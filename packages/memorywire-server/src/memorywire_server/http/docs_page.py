@@ -16,18 +16,18 @@ from memorywire_server.http.openapi import openapi
 
 _COMPONENTS = "#/components/schemas/"
 _DATA = frozenset({"default", "enum", "const", "example", "examples", "info"})
-"""Members that hold values instead of schemas."""
+"""Keywords whose values are data rather than schemas."""
 
 _NAMED = frozenset({"properties", "patternProperties"})
-"""Members that hold schemas by names."""
+"""Keywords whose values map names to schemas."""
 
 _SHARED = "common"
-"""The schema that consists of definitions alone."""
+"""The schema that contains only definitions."""
 
 
 @cache
 def published_openapi() -> dict[str, Json]:
-    """The whole document; shared between callers, so read only."""
+    """Return the published document; cached and shared, so do not change it."""
     document = openapi()
     schemas = {f"{_COMPONENTS}{name}": schema for name, schema in document["components"]["schemas"].items()}
     inner = {pointer: _resolve(document, pointer) for pointer in _inner_pointers(document)}
@@ -37,7 +37,7 @@ def published_openapi() -> dict[str, Json]:
         for name, definition in schema.get("$defs", {}).items()
     }
     every = {**schemas, **inner, **definitions}
-    aliases = {  # schemas that are another one under a further name
+    aliases = {  # schemas that only refer to another one
         pointer: schema["$ref"]
         for pointer, schema in every.items()
         if "$ref" in schema and set(schema) <= {"$ref", "title", "description"}
@@ -54,7 +54,7 @@ def published_openapi() -> dict[str, Json]:
 
 
 def _inner_pointers(value: Json) -> Iterator[str]:
-    """Every reference that leads into a component instead of to one."""
+    """Yield every reference to a part of a component rather than to a component."""
     if isinstance(value, list):
         for inner in value:
             yield from _inner_pointers(inner)
@@ -67,7 +67,7 @@ def _inner_pointers(value: Json) -> Iterator[str]:
 
 
 def _name(pointer: str, aliases: Mapping[str, str]) -> str:
-    """The name as a component: of a shared definition its own, of others with the schema they are in."""
+    """Return the component name: of a shared definition its own, of others with their schema's as prefix."""
     while pointer in aliases:
         pointer = aliases[pointer]
     home, *inner = pointer.removeprefix(_COMPONENTS).split("/")
@@ -84,18 +84,18 @@ def _resolve(document: Mapping[str, Json], pointer: str) -> Json:
 
 
 def _rewrite(value: Json, names: Mapping[str, str]) -> Json:
-    """The value with references to components, each alone or in an `allOf` with what stood beside it."""
+    """Rewrite references as references to components, in an `allOf` if they have sibling keywords."""
     if isinstance(value, list):
         return [_rewrite(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
     rest: dict[str, Json] = {}
     for key, inner in value.items():
-        if key in _NAMED and isinstance(inner, dict):  # what is called `default` in there is a schema
+        if key in _NAMED and isinstance(inner, dict):  # a property called `default` is a schema
             rest[key] = {name: _rewrite(schema, names) for name, schema in inner.items()}
         elif key != "title" or not isinstance(inner, str):  # titles become class names, and are not unique
             rest[key] = inner if key in _DATA else _rewrite(inner, names)
-    if isinstance(rest.get("const"), bool):  # a generator writes code from it that cannot be parsed
+    if isinstance(rest.get("const"), bool):  # code generators turn it into invalid code
         rest = {**rest, "type": "boolean", "not": {"enum": [not rest.pop("const")]}}
     if rest.get("type") == "array":
         rest.setdefault("items", {})

@@ -1,4 +1,4 @@
-"""Consolidation and promotion as requests: for operators with the right to manage."""
+"""Routes for consolidation and promotion; they require the right to manage."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ async def post_promote(request: Request, service: Service) -> Response:
 
 
 async def promote(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Look through the short-term memories of an agent once."""
+    """Run one promotion over an agent's short-term memories."""
     scope, given = _read_scope(caller, fields), {k: fields[k] for k in ("window", "dry_run") if k in fields}
     work = promote_once(scope, service.as_caller(caller), **given)
     document: dict[str, Json] = encode(await service.finish(work))

@@ -1,4 +1,4 @@
-"""What stands behind every route: who may ask, the operation itself, and the time it may take."""
+"""What every route uses: permissions, the execution of operations, and time limits."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,20 +43,20 @@ from memorywire_server.telemetry import current_trace, open_span
 T = TypeVar("T")
 
 _TRACED = frozenset({"recall", "context"})
-"""Operations that are noted with the trace of their request."""
+"""Operations that are logged with the trace id of their request."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What the server accepts. Sizes are in bytes.
+    """Limits of the server. Sizes are in bytes.
 
-    `head` limits the URL with all headers. A client has `header_seconds` to send the head
-    of a request, `body_seconds` for its body, `write_seconds` to read a part of the answer, and
-    `idle_seconds` until its next request. `connections`, `at_once` and `streams` are totals: one address
-    gets half of the connections, one credential half of the requests and streams, one tenant three quarters.
+    `head` limits the URL together with all headers. A client has `header_seconds` to send the head
+    of a request, `body_seconds` for its body, `write_seconds` to read a part of the response, and
+    `idle_seconds` until its next request. `connections`, `at_once` and `streams` are totals: an address gets
+    half of the connections, one credential half and one tenant three quarters of requests and streams.
 
-    `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
-    `wrong_tokens` is the same for requests of one address whose token is not valid.
-    A webhook that failed waits `webhook_pause_ms` at first, and twice as long each time.
+    `rate` is the sustained number of requests per second of a credential; bursts may reach twice that.
+    `wrong_tokens` is the same limit on requests with an invalid token from one address.
+    A failed webhook is retried after `webhook_pause_ms`, and the pause doubles each time.
     """
 
     body: int = 1024 * 1024
@@ -76,7 +76,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Service:
-    """Runs operations for callers. Work that was started finishes, even if the client has disconnected."""
+    """Runs operations for callers. An operation that has started finishes, even if the client disconnects."""
 
     def __init__(self, container: Container, limits: Limits) -> None:
         if container.journal is None:
@@ -90,7 +90,7 @@ class Service:
         self._running: set[asyncio.Future[Any]] = set()
 
     async def call(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> dict[str, Json]:
-        """One operation of the wire, as this caller."""
+        """Run an operation of the wire as this caller."""
         answer: dict[str, Json] = encode(await self.ask(operation, payload, caller))
         if operation == "agents":
             answer["items"] = [one for one in answer["items"] if names(caller.agents, one["agent_id"])]
@@ -99,7 +99,7 @@ class Service:
         return answer
 
     async def ask(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> object:
-        """As `call`, with the answer as a value instead of JSON."""
+        """Do the same as `call`, but return a value instead of JSON."""
         with open_span(operation) as tell:
             permit(operation, payload, caller)
             trace = current_trace.get()
@@ -122,7 +122,7 @@ class Service:
         return container
 
     async def finish(self, work: Awaitable[T]) -> T:
-        """The answer of the work; raises Overloaded when it takes too long, and then it still goes on."""
+        """Return the result of the work; on a timeout raises Overloaded, but the work continues."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._done)
@@ -137,11 +137,11 @@ class Service:
             ) from None
         finally:
             lease = current_lease.get()
-            if lease is not None and not task.done():  # the client waits no more, but the work goes on
+            if lease is not None and not task.done():  # the client no longer waits, but the work continues
                 lease.hold_until(task)
 
     async def drain(self) -> None:
-        """Wait for everything that was begun."""
+        """Wait for all work that has started."""
         self.closing.set()
         while self._running:
             await asyncio.wait(self._running)
@@ -153,9 +153,9 @@ class Service:
 
 
 def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
-    """Raise Forbidden unless the caller may ask this, whether or not what it names exists."""
+    """Raise Forbidden unless the caller may run this, whether or not the named object exists."""
     if operation not in ALL:
-        return  # there is nothing to protect, and the dispatch says so
+        return  # nothing to protect: the dispatch reports the unknown operation
     everywhere = operation in EVERYWHERE and caller.tenant == DEFAULT_TENANT
     caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=everywhere)
     if names_agent(operation) and operation != "capabilities":
@@ -171,9 +171,9 @@ Handler: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
 
 
 def build_route(service: Service, path: str, **handlers: Handler) -> Route:
-    """A path that takes the parameters the description names, and no others; `get_parameters` has them.
+    """Build a route that accepts the described parameters only; `get_parameters` returns them.
 
-    One route for all methods of a path, so that the answer to a wrong method names all the right ones.
+    All methods of a path share one route, so that a 405 response lists all allowed methods.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -191,7 +191,7 @@ def build_route(service: Service, path: str, **handlers: Handler) -> Route:
 
 
 def get_parameters(request: Request) -> dict[str, Json]:
-    """The parameters of a described path, by name."""
+    """Return the parameters of the request, by name."""
     parameters: dict[str, Json] = request.state.parameters
     return parameters
 
@@ -203,7 +203,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def wire_handler(route: Wire) -> Handler:
-    """The handler of one wire route."""
+    """Return the handler of one wire route."""
 
     async def handle(request: Request, service: Service) -> Response:
         request.state.operation = route.operation
@@ -211,7 +211,7 @@ def wire_handler(route: Wire) -> Handler:
         answer = await service.call(route.operation, payload, caller_of(request))
         request.state.answer = answer
         status = ACCEPTED if answer.get("status") in ("staged", "deferred") else 200
-        version = answer.get("version")  # what `If-Match` compares with
+        version = answer.get("version")  # the value for `If-Match`
         return as_json(answer, status, {"ETag": f'"{version}"'} if isinstance(version, int) else {})
 
     return handle
@@ -236,7 +236,7 @@ async def _read_payload(route: Wire, request: Request, service: Service) -> dict
 async def read_checked_body(
     name: str, request: Request, service: Service, *, limit: int | None = None
 ) -> dict[str, Any]:
-    """The body, when it is what the schema of that name describes."""
+    """Return the body; raises InvalidRequest unless it matches the schema of that name."""
     body = await _read_object(request, service, limit or service.limits.body)
     problem = problem_with(body, name)
     if problem is not None:
@@ -252,7 +252,7 @@ async def _read_object(request: Request, service: Service, limit: int) -> dict[s
 
 
 def problem_with(document: Json, name: str) -> InvalidRequest | None:
-    """What keeps a document from being what the schema of that name describes."""
+    """Validate a document against the schema of that name; returns the problem, if any."""
     faults = load_shapes().at(f"{DOCUMENT}#/components/schemas/{name}").faults(document)
     if not faults:
         return None

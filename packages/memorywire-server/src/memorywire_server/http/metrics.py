@@ -29,7 +29,7 @@ _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Metrics:
-    """Everything that is counted, in a registry of this server alone."""
+    """All metrics, in a registry of this server only."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -51,7 +51,7 @@ class Metrics:
         self.embed_texts = self._histogram("embed_batch_texts", "Texts in a batch.", _TEXTS)
         self._books = {name: self._gauge(name, text) for name, text in _BOOKS.items()}
         self._owed = {name: self._gauge(name, text, "store") for name, text in _OWED.items()}
-        # Looking a labelled figure up costs more than counting in it, and there are few.
+        # Looking up a labelled metric costs more than incrementing it, and there are few, so cache them.
         self._of_request = cache(self._requests.labels)
         self._time_of = cache(self._seconds.labels)
         self._time_in = cache(self._stores.labels)
@@ -60,7 +60,7 @@ class Metrics:
         self._now.inc()
 
     def count_answer(self, operation: str, status: int, seconds: float, answer: Mapping[str, Json]) -> None:
-        """Count a request and what it gave: a verdict and hits, or a receipt; and the stores that failed."""
+        """Count a request, its verdict and hits or its receipt, and the stores that failed."""
         self._now.dec()
         self._of_request(operation, str(status)).inc()
         self._time_of(operation).observe(seconds)
@@ -77,7 +77,7 @@ class Metrics:
         self._time_in(operation, store).observe(seconds)
 
     def latencies(self) -> dict[str, tuple[int, float]]:
-        """For each operation so far how often it was asked, and how many milliseconds it took on average."""
+        """Return for each operation the number of requests and the mean latency in milliseconds."""
         counts: dict[str, float] = {}
         sums: dict[str, float] = {}
         for sample in next(iter(self._seconds.collect())).samples:
@@ -87,8 +87,8 @@ class Metrics:
         return {name: (int(count), 1000 * sums[name] / count) for name, count in counts.items() if count}
 
     def text(self, books: Status, stores: Sequence[str], now: int) -> bytes:
-        """All metrics in the format of Prometheus, with the present counts and the pending writes of
-        `stores`.
+        """Return all metrics in the Prometheus format; also sets the gauges of the journal and of the pending
+        writes of `stores`.
         """
         values = {
             "ledger_entries": books.entries,
@@ -143,7 +143,7 @@ def to_stderr(line: str) -> None:
 
 
 class RequestRecord(Struct):
-    """One request, while it lasts."""
+    """A request in progress."""
 
     state: dict[str, Any]
     began: float
@@ -165,7 +165,7 @@ class RequestObserver:
         self._log = log
 
     def alarm(self, text: str) -> None:
-        """Log what an operator has to look at."""
+        """Log an error that an operator must look at."""
         if self._log is not None:
             self._log(json.dumps({"at": self._clock(), "level": "error", "message": text}))
 
@@ -209,7 +209,7 @@ class RequestObserver:
 
 
 class _Timed:
-    """An embedder whose batches are timed."""
+    """An embedder that measures the time of each batch."""
 
     def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Before every route: is this host ours, does a browser misuse us, who asks, how often, how much at once."""
+"""Checks before every route: host, origin (CSRF), authentication, rate limits and quotas."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
@@ -30,13 +30,13 @@ Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
 """Authenticates the requests of a mounted application; None lets it handle the request unauthenticated."""
 
 Words: TypeAlias = Callable[[MemorywireError], Response]
-"""How an application words a problem."""
+"""Encodes a problem as a response of the mounted application."""
 
 T = TypeVar("T")
 
 PUBLIC = PROBES | {"/", "/openapi.json", "/docs", "/docs.css"}
 SIGNED = "/v0/reviews/"
-"""Paths below this take no token: each request is signed with the secret of a webhook."""
+"""Requests below this path need no token: they are signed with the secret of a webhook."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _SAME = frozenset({"same-origin", "none"})
@@ -47,14 +47,14 @@ _GRACE_SECONDS = 0.4
 
 
 class SecurityMiddleware:
-    """The application behind its checks. `hosts` are the host names of this server; none means any.
+    """Checks every request. `hosts` are the accepted host names of this server; empty means any.
 
-    `entries` are paths below which an application authenticates requests itself, `words` those below
-    which problems are told in the words of another contract. `names` says what logs call a path.
+    `entries` are paths where a mounted application authenticates requests itself, `words` paths where
+    problems have the format of another contract. `names` maps paths to operations for logs.
 
-    What it lets in finds in `scope["state"]`, in mounted applications too: its `caller`, its `address`, the
-    `lease` that counts it, and in `tokens` the limit on wrong tokens. Streams end when the server ends, and
-    within a second when their caller is not admitted any more.
+    Applications find in `scope["state"]` the `caller`, its `address`, the `lease` that counts the
+    request, and in `tokens` the limit on wrong tokens. Streams end when the server stops, and within
+    a second after their caller loses access.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class SecurityMiddleware:
 
             try:
                 await self._admit(scope)
-                if scope["path"] in PROBES:  # they are answered however much else is asked
+                if scope["path"] in PROBES:  # probes are answered whatever the load
                     await self._app(scope, receive, send_with_headers)
                 else:
                     await self._pass(scope, receive, send_with_headers)
@@ -125,7 +125,7 @@ class SecurityMiddleware:
                 field="Host",
                 fix="serve with --allow-host NAME",
             )
-        # A browser that follows a link to one of our pages changes nothing.
+        # A navigation by a link from another site is allowed, since a GET changes nothing.
         fetch = (scope["method"], headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
         is_page = _find_mount(path, self._entries) is not None
         if not is_page or fetch != ("GET", "navigate", "document"):
@@ -138,7 +138,7 @@ class SecurityMiddleware:
         self._rates.take(_build_party(state).credential)
 
     async def _identify(self, scope: Scope, headers: Headers) -> Caller | None:
-        """The caller; None for a stranger whom an application receives itself.
+        """Return the caller; None for a request that a mounted application handles unauthenticated.
 
         Raises Unauthenticated, or RateLimited after too many wrong tokens from one address.
         """
@@ -181,7 +181,7 @@ class SecurityMiddleware:
             lease.release()
 
     async def _answer(self, lease: Lease, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; a stream ends with the server, and when its token is revoked."""
+        """Run the application; ends a stream when the server stops or its token is revoked."""
         stream: _Stream | None = None
         answering = asyncio.current_task()
         complete = False
@@ -208,9 +208,9 @@ class SecurityMiddleware:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _wait_until_unwelcome(self, scope: Scope) -> None:
-        """Wait until the server ends, or the caller is not admitted any more.
+        """Wait until the server stops or the caller loses access.
 
-        An application that notices it has a moment to end its stream in order.
+        Then gives the application a moment to end its stream itself.
         """
         closing = self._service.closing
         while not closing.is_set() and await self._is_welcome(scope):
@@ -219,18 +219,18 @@ class SecurityMiddleware:
         await asyncio.sleep(_GRACE_SECONDS)
 
     async def _is_welcome(self, scope: Scope) -> bool:
-        again = {**scope, "state": {}}  # a mounted application keeps its session there
+        again = {**scope, "state": {}}  # a fresh state, since a mounted application keeps its session there
         caller: Caller | None = scope["state"]["caller"]
         try:
             return await self._caller(again, Headers(scope=scope)) == caller
         except StoreError:
-            return True  # a store that does not answer revokes nothing
+            return True  # an unavailable store revokes nothing
         except MemorywireError:
             return False
 
 
 class _Stream:
-    """Cancels the task that answers with a stream, once the stream has to end."""
+    """Cancels the task of a streaming response when the coroutine `end` finishes."""
 
     def __init__(self, answering: "asyncio.Task[Any] | None", end: Coroutine[Any, Any, None]) -> None:
         self._answering = answering
@@ -253,7 +253,7 @@ class _Stream:
 
 
 def _name_operation(path: str, names: Mapping[str, str]) -> str:
-    """What the path is called, by as much of its beginning as has a name; `other` without one."""
+    """Return the name of the longest known prefix of the path; `other` if there is none."""
     if path in names:
         return names[path]
     parts = path.split("/", 3)
@@ -269,13 +269,13 @@ def _build_party(state: Mapping[str, Any]) -> Party:
 
 
 def _find_mount(path: str, homes: Mapping[str, T]) -> T | None:
-    """The value of the first of these paths that the path is at or below."""
+    """Return the value of the first of these paths that equals the path or contains it."""
     values = (value for home, value in homes.items() if path == home or path.startswith(f"{home}/"))
     return next(values, None)
 
 
 def _add_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers with ours in place of the application's; only its caching is left to it."""
+    """Replace the application's headers with ours, except for its Cache-Control."""
     own = [(name, value) for name, value in headers if name == _CACHE or name not in _DRESS]
     has_cache = any(name == _CACHE for name, _ in own)
     return [*own, *(pair for pair in _DRESS.items() if not (has_cache and pair[0] == _CACHE))]
@@ -284,7 +284,7 @@ def _add_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
 def _check_origin(headers: Headers) -> None:
     """Refuse requests from pages of other sites (CSRF). Programs send no Origin header.
 
-    TLS that is terminated before us changes the scheme and keeps the host, so only the host is compared.
+    A proxy that terminates TLS changes the scheme but keeps the host, so only the host is compared.
     """
     scheme, _, place = headers.get("origin", "").partition("://")
     if scheme and (scheme not in ("http", "https") or place != headers.get("host")):

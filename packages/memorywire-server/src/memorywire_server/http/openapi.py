@@ -35,7 +35,7 @@ _BODY_PROBLEMS = frozenset({400, 408, 412, 413, 415})
 
 
 class Address(Struct, frozen=True):
-    """What one method of one path does; a body is described by the schema `NAME.request`."""
+    """One method of one path; its body is described by the schema `NAME.request`."""
 
     path: str
     method: str
@@ -209,7 +209,7 @@ def own_schemas() -> dict[str, dict[str, Json]]:
 
 @cache
 def openapi() -> dict[str, Json]:
-    """The whole document; shared between callers, so read only."""
+    """Return the whole document; cached and shared, so do not change it."""
     schemas = {**spec.schemas(), **own_schemas()}
     paths: dict[str, dict[str, Json]] = {}
     for route in wire_routes():
@@ -253,7 +253,7 @@ def openapi() -> dict[str, Json]:
 
 
 def _rewrite(value: Json, home: str) -> Json:
-    """A schema with its references pointing into this document, and without the names it has elsewhere."""
+    """Make references point into this document, and remove `$id` and `$schema`."""
     if isinstance(value, list):
         return [_rewrite(inner, home) for inner in value]
     if not isinstance(value, dict):
@@ -375,7 +375,7 @@ def _describe_plain(name: str, summary: str, media: str) -> dict[str, Json]:
 
 
 def _describe_probe(name: str, summary: str) -> dict[str, Json]:
-    """An address that needs no token."""
+    """Describe an endpoint that needs no token."""
     content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}health"}}}
     answers = {
         "200": {"description": summary, "content": content},

@@ -1,4 +1,4 @@
-"""The store itself, for another memorywire that keeps its memories here: values in, values out."""
+"""Serves the store to another memorywire that uses it as a remote store."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,10 +28,10 @@ from memorywire_server.http.requests import read_body
 
 
 def store_mount(container: Container) -> MountedApp:
-    """What `serve` mounts; only callers with the right to manage are allowed.
+    """Return the mount for `serve`; it requires the right to manage.
 
-    A change that arrives here was judged by the sender's policy. It is not judged again, but the ledger says
-    who brought it.
+    The sender's policy has already judged the changes that arrive here. They are not judged again, but the
+    ledger records who sent them.
     """
     service = Service(container, Limits())
 
@@ -76,12 +76,12 @@ async def _answer(request: Request, service: Service) -> object:
         raise UnknownOperation(f"the store {store.name} has no such method", field="verb")
     answer = await service.finish(method(*arguments))
     if name == "health" and not caller.everywhere:
-        return {"ok": answer["ok"]}  # the rest counts what all tenants have
+        return {"ok": answer["ok"]}  # the other fields cover all tenants
     return answer
 
 
 async def _write(change: Change, context: Context) -> int:
-    """Commit the change and write it down, in one transaction where both are in one file."""
+    """Commit the change with its ledger entry, in one transaction if both are in the same file."""
     act = Act(
         entries=(entry_of(change, "committed", context),),
         erased=tuple((change.scope, id) for id in change.erase),
@@ -98,7 +98,7 @@ async def _write(change: Change, context: Context) -> int:
 
 
 def _scopes(value: object) -> Iterator[Scope]:
-    """Every scope that a value speaks of, however deep."""
+    """Yield every scope inside a value, at any depth."""
     if isinstance(value, Scope):
         yield value
     elif isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Quotas: what one credential, one tenant and all callers together may occupy at the same time."""
+"""Quotas: how much one credential, one tenant and all callers together may use at a time."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from memorywire.model.errors import Overloaded, RateLimited
 
 
 class Party(NamedTuple):
-    """Who a request is counted for. Callers without a credential are counted by their address."""
+    """The credential and tenant that a request counts for. Without a credential the address is used."""
 
     credential: str
     tenant: str
@@ -23,8 +23,8 @@ class Party(NamedTuple):
 class Quota:
     """Counts how much of one resource is in use.
 
-    One credential gets at most half of it and one tenant at most three quarters, so that neither can leave
-    the others without any.
+    One credential gets at most half of the resource and one tenant at most three quarters, so neither can
+    exhaust it for the others.
     """
 
     def __init__(self, total: int, detail: str, *, retry_after: int) -> None:
@@ -45,7 +45,7 @@ class Quota:
         )
 
     def require_room(self, party: Party) -> None:
-        """Raise Overloaded, with the wait, when the party or all parties together use too much."""
+        """Raise Overloaded, with a retry time, if the party or all parties together have reached a limit."""
         if not self.has_room(party):
             raise Overloaded(self._detail, retry_after=self._retry_after)
 
@@ -61,7 +61,7 @@ class Quota:
 
 
 def _subtract(counts: dict[str, int], name: str) -> None:
-    """Count one less, and drop what is not counted any more: addresses without number use no memory."""
+    """Subtract one and remove zeros, so that any number of addresses uses no memory."""
     if counts[name] == 1:
         del counts[name]
     else:
@@ -69,20 +69,20 @@ def _subtract(counts: dict[str, int], name: str) -> None:
 
 
 class Quotas:
-    """The quotas of a server: requests that are being answered, and open streams."""
+    """The quotas of a server: concurrent requests, and open streams."""
 
     def __init__(self, *, requests: int, streams: int) -> None:
         self.requests = Quota(requests, "the server is at its limit of concurrent requests", retry_after=1)
         self.streams = Quota(streams, "too many streams are open", retry_after=5)
 
     def begin(self, party: Party) -> "Lease":
-        """Count a request; raises Overloaded when there is no room for it."""
+        """Count a request; raises Overloaded if a limit is reached."""
         self.requests.require_room(party)
         return Lease(self, party)
 
 
 class Lease:
-    """What one request occupies until it is released: a place among requests or among streams."""
+    """A request's share of a quota until it is released: one request or one stream."""
 
     def __init__(self, quotas: Quotas, party: Party) -> None:
         self._quotas = quotas
@@ -91,17 +91,17 @@ class Lease:
         quotas.requests.add(party)
 
     def require_stream(self) -> None:
-        """Count the request as a stream from now on; raises Overloaded when there is no room for one."""
+        """Count the request as a stream from now on; raises Overloaded if a limit is reached."""
         self._quotas.streams.require_room(self._party)
         self._move(self._quotas.streams)
 
     def become_stream(self) -> None:
-        """As `require_stream`; without room for a stream it stays counted as a request."""
+        """Do the same as `require_stream`, but at a limit it continues to count as a request."""
         if self._held is self._quotas.requests and self._quotas.streams.has_room(self._party):
             self._move(self._quotas.streams)
 
     def hold_until(self, work: "asyncio.Future[Any]") -> None:
-        """Count work that goes on after its request was answered, until it is done."""
+        """Count work that continues after its response as a request until it is done."""
         self._quotas.requests.add(self._party)
         work.add_done_callback(lambda _: self._quotas.requests.remove(self._party))
 
@@ -117,7 +117,7 @@ class Lease:
 
 
 current_lease: ContextVar[Lease | None] = ContextVar("current_lease", default=None)
-"""The lease of the request that is being answered."""
+"""The lease of the current request."""
 
 
 _MOST_BUCKETS = 10_000
@@ -130,13 +130,13 @@ class _Bucket(Struct):
 
 
 class Rates:
-    """A bucket for each caller: filled at `rate` a second, holding twice that."""
+    """A token bucket per caller: refilled at `rate` per second, with a capacity of twice that."""
 
     def __init__(
         self, rate: float, now: Callable[[], float] = time.monotonic, *, what: str = "requests"
     ) -> None:
         self._rate = rate
-        self._most = max(1.0, rate * 2)  # less than one request would be none for ever
+        self._most = max(1.0, rate * 2)  # a capacity below one would never allow a request
         self._what = what
         self._now = now
         self._buckets: dict[str, _Bucket] = {}
@@ -145,16 +145,16 @@ class Rates:
         return len(self._buckets)
 
     def take(self, caller: str) -> None:
-        """Raises RateLimited, with the wait, when the bucket is empty."""
+        """Take a token; raises RateLimited, with a retry time, if the bucket is empty."""
         self._filled(caller).left -= 1
 
     def check(self, caller: str) -> None:
-        """As `take`, and nothing is taken."""
+        """Do the same as `take` without taking a token."""
         if caller in self._buckets:
             self._filled(caller)
 
     def _filled(self, caller: str) -> _Bucket:
-        """The bucket of a caller as it is now; raises RateLimited when it is empty."""
+        """Refill the bucket of a caller and return it; raises RateLimited if it is empty."""
         now, most = self._now(), self._most
         if caller not in self._buckets and len(self._buckets) >= _MOST_BUCKETS:
             self._drop_full(now)
@@ -167,9 +167,9 @@ class Rates:
         return bucket
 
     def _drop_full(self, now: float) -> None:
-        """Drop full buckets, which are like untouched ones: there may be any number of callers.
+        """Drop full buckets, which are equivalent to new ones, to limit their number.
 
-        If few are full, the oldest go too, so that a flood of addresses costs neither memory nor time.
+        If few are full, the oldest are dropped too, so that a flood of addresses costs little.
         """
         active = [
             (caller, bucket)
@@ -180,10 +180,10 @@ class Rates:
 
 
 class WrongTokens:
-    """Limits how many wrong tokens an address may send; after that they are refused without a look-up.
+    """Limits the wrong tokens of an address; beyond the limit they are refused without a lookup.
 
-    A credential that was valid here before is always looked up: another client behind the same address
-    cannot shut it out.
+    A credential that was valid before is always looked up, so that another client behind the same address
+    cannot block it.
     """
 
     def __init__(self, rate: float) -> None:
@@ -191,19 +191,19 @@ class WrongTokens:
         self._valid: dict[bytes, None] = {}
 
     def check(self, address: str, credential: str) -> None:
-        """Raise RateLimited when the address has sent too many wrong tokens, and this may be one more."""
+        """Raise RateLimited if the address has sent too many wrong tokens, unless the credential is known."""
         if _digest(credential) not in self._valid:
             self._rates.check(address)
 
     def accept(self, credential: str) -> None:
-        """Note that the credential was valid; of too many, the one that was noted first is dropped."""
+        """Remember a valid credential; at the capacity the oldest is dropped."""
         digest = _digest(credential)
         if digest not in self._valid and len(self._valid) >= _MOST_VALID:
             del self._valid[next(iter(self._valid))]
         self._valid[digest] = None
 
     def reject(self, address: str, credential: str) -> None:
-        """Count a wrong token; raises RateLimited when it is one too many."""
+        """Count a wrong token; raises RateLimited if the limit is exceeded."""
         self._valid.pop(_digest(credential), None)
         self._rates.take(address)
 

@@ -1,4 +1,4 @@
-"""Requests as HTTP says them: a body, a query, a path and two headers become one payload of the wire."""
+"""Reads requests: body, query, path and two headers become one payload of the wire."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ _MEDIA = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
 async def read_body(request: Request, *, limit: int, seconds: float) -> Json:
-    """The JSON of the body, as `read_bytes` gets it."""
+    """Read the body and parse it as JSON; raises WrongMedia for other types."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _MEDIA.fullmatch(media):
         raise WrongMedia(
@@ -36,7 +36,7 @@ async def read_body(request: Request, *, limit: int, seconds: float) -> Json:
 
 
 async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
-    """The body; raises before more than `limit` bytes are held or `seconds` have passed."""
+    """Read the body; raises TooLarge beyond `limit` bytes and TooSlow after `seconds`."""
     too_large = TooLarge(f"the body is larger than {limit} bytes", fix="send less, or several requests")
     if int(request.headers.get("content-length", "0")) > limit:
         raise too_large
@@ -59,7 +59,7 @@ async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
 def with_headers(
     fields: Container[str], payload: dict[str, Json], parameters: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The payload with the fields that `Idempotency-Key` and `If-Match` stand for."""
+    """Add the fields for `Idempotency-Key` and `If-Match`; raises InvalidRequest if a field differs."""
     headers: dict[str, Json] = {}
     if "Idempotency-Key" in parameters:
         headers["idempotency_key"] = parameters["Idempotency-Key"]
@@ -74,11 +74,11 @@ def with_headers(
 
 DOCUMENT = "urn:memorywire:openapi"
 _PROMISES = ("Idempotency-Key", "If-Match")
-"""Headers that their sender relies on: where they have no meaning they are refused, not ignored."""
+"""Headers that clients rely on: an operation that does not use them refuses rather than ignores them."""
 
 
 class Parameters:
-    """What one method of one path takes besides a body."""
+    """The parameters of one method of one path, besides the body."""
 
     def __init__(self, path: str, method: str) -> None:
         self._described: Sequence[Mapping[str, Json]] = openapi()["paths"][path][method].get("parameters", ())
@@ -98,7 +98,7 @@ class Parameters:
         self._shape = load_shapes().of(self._schema, DOCUMENT)
 
     def read(self, request: Request) -> dict[str, Json]:
-        """Every parameter that was sent, by name; raises InvalidRequest, naming the one that does not fit."""
+        """Return the parameters of a request, by name; raises InvalidRequest for an invalid one."""
         values: dict[str, Json] = {}
         if request.scope["query_string"]:
             raw = request.scope["query_string"].decode("ascii", "replace")
@@ -125,11 +125,11 @@ class Parameters:
         return self.check(values)
 
     def from_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
-        """The same of a query alone."""
+        """Do the same for a query alone."""
         return self.check(self._read_query(pairs))
 
     def _read_query(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
-        """Each read as its schema says; nothing is ignored."""
+        """Parse each field by its schema; raises InvalidRequest for an unknown or repeated one."""
         values: dict[str, Json] = {}
         for name, text in pairs:
             if name not in self._by_place["query"]:
@@ -146,7 +146,7 @@ class Parameters:
         return values
 
     def check(self, values: dict[str, Json]) -> dict[str, Json]:
-        """The values, all of them described here; raises InvalidRequest, naming the one that is not."""
+        """Validate the values and return them; raises InvalidRequest for an unknown or invalid one."""
         for name in values.keys() - self._kinds.keys():
             raise InvalidRequest(f"unknown field {name}", field=name, fix="see /docs")
         strict.check(values)
@@ -161,18 +161,18 @@ class Parameters:
 
 @cache
 def parameters_of(path: str, method: str) -> Parameters:
-    """The parameters of a described operation; the path as its template says it."""
+    """Return the parameters of a described operation; `path` is its template."""
     return Parameters(path, method.lower())
 
 
 @cache
 def load_shapes() -> Shapes:
-    """The schemas of the published description, whose address is DOCUMENT."""
+    """Return the schemas of the OpenAPI document, registered under the URI DOCUMENT."""
     return Shapes({DOCUMENT: openapi()}.__getitem__)
 
 
 def _resolve_kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A schema with what it refers to filled in, to learn how its text is read."""
+    """Resolve the schema's references, to find out how to parse its text."""
     while "$ref" in schema:
         value: Json = openapi()
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -182,12 +182,12 @@ def _resolve_kind(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _escape(step: str) -> str:
-    """One step of a pointer, as a fragment of an address spells it."""
+    """Escape a step of a JSON pointer for a URI fragment."""
     return quote(step.replace("~", "~0").replace("/", "~1"), safe="~")
 
 
 def _parse_value(kind: Mapping[str, Json], text: str, name: str) -> Json:
-    """Text as it is, everything else as JSON; what is not JSON is left for the schema to refuse."""
+    """Parse text by its schema: strings as they are, others as JSON; the schema rejects what is not JSON."""
     if is_text(kind):
         return text
     try:
@@ -197,4 +197,4 @@ def _parse_value(kind: Mapping[str, Json], text: str, name: str) -> Json:
             return text
         raise InvalidRequest(f"{name} must be JSON: {error.detail}", field=name) from error
     whole = kind.get("type") == "integer" and isinstance(value, float) and value.is_integer()
-    return int(value) if whole else value  # to a schema 1.0 is an integer
+    return int(value) if whole else value  # JSON Schema treats 1.0 as an integer

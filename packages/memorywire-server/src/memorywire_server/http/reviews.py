@@ -1,7 +1,7 @@
-"""Reviewers behind webhooks: what each is sent about a held request, and the decision it sends back.
+"""Reviews by webhook: sends held requests to reviewers and applies their decisions.
 
-A decision comes in the answer to the message, or later to the callback. Both are believed because of the
-secret of the webhook: the answer comes from its address, and the callback is signed with it.
+A decision is in the response to the message, or comes later in a callback. The webhook authenticates both:
+the response comes from its URL, and the callback is signed with its secret.
 """
 
 import hmac
@@ -31,13 +31,13 @@ _TOLERANCE_MS = 300_000
 
 
 class Reviews:
-    """Sends held requests to reviewers, and carries out their decisions."""
+    """Sends held requests to reviewers, and applies their decisions."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     async def compose(self, webhook: Webhook, event: Event) -> dict[str, Json] | None:
-        """The message about the proposal of an event; None when it does not wait any more."""
+        """Build the message about the proposal of an event; None if it is no longer pending."""
         id = event.subject
         proposal = None if id is None else await self._service.journal.find_proposal(webhook.tenant, id)
         if proposal is None or proposal.state is not State.PENDING:
@@ -47,20 +47,20 @@ class Reviews:
         return {**message, "callback": f"{SIGNED}{webhook.id}"}
 
     async def take(self, webhook: Webhook, message: Mapping[str, Json], answer: bytes) -> str | None:
-        """Carry out the decision that answers a message; why it decides nothing, if so."""
+        """Apply the decision in the response to a message; returns the error, if any."""
         try:
             document = strict.parse(answer)
             if isinstance(document, dict):
                 document = {"proposal_id": message["proposal_id"], "seen": message["seen"], **document}
             await self.settle(webhook, document)
         except (Conflict, NotFound):
-            return None  # another reviewer decided, or memory has changed: a new message follows
+            return None  # decided by another reviewer, or memory has changed: then a new message follows
         except MemorywireError as problem:
             return f"the response decides nothing: {problem}"
         return None
 
     async def settle(self, webhook: Webhook, document: Json) -> Decided:
-        """Carry a decision out; raises InvalidRequest for a document that is none."""
+        """Apply a decision; raises InvalidRequest if the document is not one."""
         if not isinstance(document, dict):
             raise InvalidRequest("the response is not an object", field="approved")
         problem = problem_with(document, "review.request")
@@ -83,7 +83,7 @@ class Reviews:
 
 
 async def post_review(request: Request, service: Service) -> Response:
-    """A callback: the signature with the secret of the webhook stands for a token."""
+    """Handle a callback: the signature with the webhook's secret replaces a token."""
     limits, id = service.limits, get_parameters(request)["webhook_id"]
     mark, tokens = request.headers.get("webhook-signature", ""), request.state.tokens
     tokens.check(request.state.address, mark)

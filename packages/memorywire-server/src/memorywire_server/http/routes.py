@@ -1,4 +1,4 @@
-"""The table of routes: which address means which operation of the wire, and what it takes to ask."""
+"""The table of routes: the operation of each path, and the right that it needs."""
 
 from collections.abc import Mapping
 
@@ -18,14 +18,14 @@ NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(("share", "unshare"), Right.WRITE),
     **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
 }
-"""The right that each operation needs; one that is not named here needs the right to manage."""
+"""The right that each operation needs; operations not listed need the right to manage."""
 
 EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
-"""Operations that, for the default tenant, concern the rules of every tenant."""
+"""Operations that, in the default tenant, affect the rules of every tenant."""
 
 
 class Wire(Struct, frozen=True):
-    """An address of a wire operation. `field` is the part of the path that belongs to the payload."""
+    """A route of a wire operation. `field` is the path parameter that becomes a field of the payload."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Wire(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the documents call it."""
+        """The operation id in the OpenAPI document."""
         return self.operation if self.method == "POST" and self.field is None else f"{self.operation}_by_path"
 
 
@@ -62,12 +62,12 @@ _FRIENDLY = (
 
 
 def wire_routes() -> tuple[Wire, ...]:
-    """Every operation under its own name, and the friendly addresses."""
+    """Return a POST route for every operation, and the REST routes."""
     return (*(Wire("POST", f"/v0/{name}", name) for name in ALL), *_FRIENDLY)
 
 
 def names_agent(operation: str) -> bool:
-    """Whether the operation is about an agent, or about some agents."""
+    """Return whether the operation's request has an `agent_id`."""
     return "agent_id" in spec.schema(f"{operation}.request")["properties"]
 
 
@@ -77,13 +77,13 @@ def agent_is_optional(operation: str) -> bool:
 
 
 def properties(operation: str) -> Mapping[str, Json]:
-    """The fields of an operation's request."""
+    """Return the fields of an operation's request."""
     fields: Mapping[str, Json] = spec.schema(f"{operation}.request")["properties"]
     return fields
 
 
 def resolve_schema(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A schema with what it refers to filled in, to learn which type it has."""
+    """Resolve a schema's references, to find out its type."""
     while "$ref" in schema:
         document, _, place = schema["$ref"].partition("#/")
         home = spec.schema(document.removesuffix(".json") or f"{operation}.request")
@@ -95,6 +95,6 @@ def resolve_schema(operation: str, schema: Mapping[str, Json]) -> Mapping[str, J
 
 
 def is_text(schema: Mapping[str, Json]) -> bool:
-    """Whether its values stand in a query as they are, rather than as JSON."""
+    """Return whether a query has its values as plain text rather than as JSON."""
     options = schema.get("enum", ())
     return schema.get("type") == "string" or (bool(options) and all(isinstance(one, str) for one in options))

@@ -1,4 +1,4 @@
-"""Runs the server: opens the socket, serves the container, and shuts down without losing committed writes."""
+"""Runs the server: opens the socket, serves the container, and shuts down without losing commits."""
 
 import asyncio
 import errno
@@ -32,14 +32,14 @@ from memorywire_server.http.middleware import LOOPBACK
 _DRAIN_SECONDS = 10
 _WAITING = 512
 _OWN_FILES = 192
-"""File descriptors that connections leave to stores, their logs, and backends."""
+"""File descriptors reserved for stores, their logs, and backends."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where to listen; `hosts` are further host names of the server.
+    """Where to listen; `hosts` are additional host names of the server.
 
-    If another program listens there, up to `spare` of the following ports are tried, on a loopback address.
-    `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
+    If the port is in use, up to `spare` of the following ports are tried, on a loopback address only.
+    `proxies` are addresses and networks of reverse proxies, which send the client in X-Forwarded-For.
     """
 
     host: str = "127.0.0.1"
@@ -66,17 +66,17 @@ class Address(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that a `Host` header may give; a server with tokens, for others, takes any."""
+        """The accepted `Host` names; empty, for a server that is not local without `hosts`, means any."""
         if self.local:
             return LOOPBACK | {self.host.lower(), *(name.lower() for name in self.hosts)}
         return frozenset(name.lower() for name in self.hosts)
 
 
 class Serving(Struct, frozen=True, kw_only=True):
-    """What is served, and how. `ready` is told the URL once it is open.
+    """What to serve, and how. `ready` is called with the URL once the server listens.
 
-    People decide at the path `console`, unless the settings name another address. `home` is the tenant of the
-    local user.
+    Proposals are decided at the path `console`, unless the settings have another URL. `home` returns the
+    tenant of the local user.
     """
 
     address: Address = field(default_factory=Address)
@@ -91,7 +91,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handling, which would raise signals again before the container is closed."""
+    """uvicorn without its signal handling, which would re-raise signals before the container is closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -99,9 +99,9 @@ class _Server(uvicorn.Server):
 
 
 async def serve(container: Container, serving: Serving, stop: asyncio.Event | None = None) -> None:
-    """Serve until a signal or `stop`; requests in flight finish first. The container stays open.
+    """Serve until a signal or `stop`; finishes requests in flight. The container stays open.
 
-    Raises InvalidRequest when others could connect without a token, or the address is not available.
+    Raises InvalidRequest if other machines could connect without a token, or the address is not available.
     """
     address = serving.address
     journal, needs_token = container.journal, not address.local and serving.provider is None
@@ -145,7 +145,7 @@ async def serve(container: Container, serving: Serving, stop: asyncio.Event | No
 
 
 def _reviewed_at(console: str, container: Container) -> Container:
-    """Let the receipts of held changes lead to this console, unless another address is set."""
+    """Make receipts of held changes link to this console, unless the settings have another URL."""
     governance = container.context.governance
     if governance is None or governance.review_url is not None:
         return container
@@ -154,10 +154,10 @@ def _reviewed_at(console: str, container: Container) -> Container:
 
 
 async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
-    """On a stop signal: end streams, take no new requests, finish those that are in."""
+    """On a stop signal: end streams, accept no new requests, finish running ones."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError, RuntimeError):  # only the main thread hears signals
+        with suppress(ValueError, RuntimeError):  # only the main thread receives signals
             try:
                 loop.add_signal_handler(number, stop.set)
             except NotImplementedError:  # on Windows
@@ -170,7 +170,7 @@ async def _end(server: _Server, service: Service, stop: asyncio.Event) -> None:
 
 def _config(app: ASGIApp, traffic: Traffic, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
-        cast("Any", app),  # two libraries spell one protocol differently
+        cast("Any", app),  # Starlette and uvicorn define the same protocol with different types
         http=cast("Any", partial(Connection, traffic=traffic)),
         ws="none",
         lifespan="on",
@@ -185,7 +185,7 @@ def _config(app: ASGIApp, traffic: Traffic, proxies: Sequence[str]) -> uvicorn.C
 
 
 def _affordable(connections: int) -> int:
-    """As many connections as the process has file descriptors for, besides those of its store."""
+    """Limit connections to the file descriptors of the process, minus those reserved for stores."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -197,10 +197,10 @@ def _affordable(connections: int) -> int:
 @contextmanager
 def _listening(address: Address) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # With its protocol named, so that asyncio knows not to let small answers wait for an acknowledgement.
+    # An explicit protocol makes asyncio set TCP_NODELAY, so that small responses are sent at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name != "nt":  # where it would let two processes listen on one port
+        if os.name != "nt":  # Windows would let two processes listen on one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         _bind(listener, address)
         listener.listen(_WAITING)
@@ -219,7 +219,7 @@ def _listening(address: Address) -> Iterator[socket.socket]:
 
 
 def _bind(listener: socket.socket, address: Address) -> None:
-    """Bind to the port of the address, or to the first free one of those after it."""
+    """Bind to the port of the address, or to the next free one."""
     last = address.port + (address.spare if address.local else 0)
     for port in range(address.port, last):
         try:

@@ -1,4 +1,4 @@
-"""Asking the person in front of the client about a change that is held, where the client can ask."""
+"""Asks the user of an MCP client to decide about a held change, if the client supports elicitation."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded by the first request
 
 KEY = "approval"
 LONGEST = 4_000
-"""Characters of a question. A person approves only what was shown whole; longer changes wait for a review."""
+"""The most characters of a question. Only what is shown in full can be approved; longer changes stay held."""
 
 _FORM: dict[str, Json] = {
     "type": "object",
@@ -43,7 +43,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Question(Struct, frozen=True):
-    """A form about one proposal: `seen` binds the answer to exactly what is shown."""
+    """A form about one proposal; `seen` binds the answer to exactly what is shown."""
 
     message: str
     form: dict[str, Json]
@@ -53,9 +53,9 @@ class Question(Struct, frozen=True):
 async def settle(
     receipt: dict[str, Json], operation: str, session: AgentSession, context: Context, runner: Runner
 ) -> types.CallToolResult | types.InputRequiredResult:
-    """The receipt of a held change, after the person was asked, if the client can ask.
+    """Ask the user about a held change, if the client can ask, and return the final receipt.
 
-    Since protocol 2026-07-28 the question is the result, and the client calls again with the answer.
+    From protocol 2026-07-28 on, the question is the result, and the client repeats the call with the answer.
     """
     question = None
     if session.reviewer is not None and _can_ask(context):
@@ -82,7 +82,7 @@ async def _send_form(question: Question, context: Context) -> types.ElicitResult
 async def resume(
     state: str, responses: types.InputResponses | None, session: AgentSession, runner: Runner
 ) -> types.CallToolResult:
-    """The receipt after the client called again; the state is sealed by us and bound to this session."""
+    """Return the receipt of a repeated call with an answer; `state` is sealed and bound to this session."""
     request = json.loads(state)
     response = (responses or {}).get(KEY)
     receipt: dict[str, Json] = request["receipt"]
@@ -94,10 +94,10 @@ async def resume(
 async def decide(
     fields: Mapping[str, Json], session: AgentSession, context: Context, runner: Runner
 ) -> object:
-    """The receipt of `memory/decide`: at once with an operator's token, else after a person answered a form.
+    """Handle `memory/decide`: at once with an operator's token, else after a person has answered a form.
 
-    Only a connection on which the server can ask carries the form, and it is about one proposal, which is
-    approved or rejected.
+    A form needs a connection on which the server can send requests, and covers one proposal, to
+    approve or to reject.
     """
     if session.verified or session.reviewer is None:
         return await runner.review("decide", fields, session)
@@ -113,9 +113,9 @@ async def decide(
 
 
 async def _build_question(proposal_id: Json, session: AgentSession, runner: Runner) -> Question | None:
-    """Why it is held, and everything it would change.
+    """Build the form that shows why a change is held, and everything that it would change.
 
-    None when an answer would not count, or not all of it can be shown.
+    Returns None if the answer would not count, or the text is too long to show in full.
     """
     if not await runner.can_answer_own():
         return None
@@ -130,7 +130,7 @@ async def _build_question(proposal_id: Json, session: AgentSession, runner: Runn
 
 
 def _can_ask(context: Context) -> bool:
-    """Whether the client shows forms: it said so, and there is a way to reach it."""
+    """Return whether the client supports forms and the server can send it requests."""
     capabilities = context.session.client_capabilities
     asking = None if capabilities is None else capabilities.elicitation
     if asking is None or (asking.form is None and asking.url is not None):
@@ -139,7 +139,7 @@ def _can_ask(context: Context) -> bool:
 
 
 def _read_answer(response: types.ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
-    """The decision in the answer of a form; None when it was closed, which decides nothing."""
+    """Return the decision in a form's answer; None if the form was closed, which decides nothing."""
     content = response.content or {} if response.action == "accept" else {}
     decision, confirm = content.get("decision"), content.get("confirm")
     if decision not in ("approve", "reject"):
@@ -156,7 +156,7 @@ async def _decide(
     session: AgentSession,
     runner: Runner,
 ) -> dict[str, Json]:
-    """The receipt after the form was answered; closing the form decides nothing."""
+    """Apply the answer of a form and return the new receipt; closing the form decides nothing."""
     from memorywire.wire.codec import encode
 
     answer = _read_answer(response, receipt["proposal_id"], seen)
@@ -188,7 +188,7 @@ _ONCE_DONE = {
     "would_end_ids": "ended_ids",
     "action_requested": "action_taken",
 }
-"""What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
+"""Fields of a pending receipt that describe its effect, and their names once the change is done."""
 
 
 def _changes(diff: Mapping[str, Json]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Tools beside the usual ones, in groups that are switched on by name: keys, conversations, procedures."""
+"""Optional groups of tools, enabled by name: keys, conversations, procedures."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,7 +25,7 @@ _ID: Fields = {"type": "string", "description": "the id of a procedural memory"}
 
 
 class GroupTool(Struct, frozen=True, kw_only=True):
-    """A tool of a group: what a model is told, its own fields, and the schema of the others, by name."""
+    """A tool of a group: its description for models, its fields, and the schemas of the other fields."""
 
     card: Card
     run: Run
@@ -50,7 +50,7 @@ class GroupTool(Struct, frozen=True, kw_only=True):
         return describe(name, self.card, schema)
 
     async def call(self, service: "Service", session: AgentSession, fields: Fields) -> CallToolResult:
-        """Check the fields and run the tool in the scope of the connection."""
+        """Validate the fields and run the tool in the scope of the connection."""
         from memorywire.journal.operators import Right
 
         self._check(session.payload(fields), fields)
@@ -95,7 +95,7 @@ def _properties(body: str, *, all: bool = False) -> Fields:
 
 
 def _keys(service: "Service", session: AgentSession) -> "KeyValue":
-    """The keys of the user of the connection, else of its agent."""
+    """Return the keys of the connection's user, else of its agent."""
     from memorywire.client.kv import KeyValue
     from memorywire.model.kv import Limits, Owner, OwnerKind
 
@@ -104,7 +104,7 @@ def _keys(service: "Service", session: AgentSession) -> "KeyValue":
     if session.user is not None:
         kind, id = OwnerKind.USER, session.user
     owner = Owner(kind=kind, id=id, tenant=caller.tenant)
-    # The keys of a user belong to no agent: over HTTP they take a token for all agents.
+    # A user's keys do not belong to one agent, and over HTTP they need a token for all agents.
     if not caller.owns_machine:
         caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
     return KeyValue(service.opener(caller), owner, Limits())
@@ -170,7 +170,7 @@ async def _layer_recall(service: "Service", session: AgentSession, fields: Field
     from memorywire.client.layer import facts_document
 
     query, layer = fields.pop("query"), _layer(service, session)
-    # As for a recall: a connection without a user is about all users.
+    # As in a recall, a connection without a user covers all users.
     work = layer.recall(query, **fields, scope="all" if session.user is None else "user")
     return facts_document(await service.finish(work))
 
@@ -303,7 +303,7 @@ GROUPS: Mapping[str, Mapping[str, GroupTool]] = {
 
 
 def choose_groups(names: Iterable[str]) -> dict[str, GroupTool]:
-    """The tools of these groups; raises InvalidRequest for a name that no group has."""
+    """Return the tools of these groups; raises InvalidRequest for an unknown group."""
     tools: dict[str, GroupTool] = {}
     for name in names:
         if name not in GROUPS:

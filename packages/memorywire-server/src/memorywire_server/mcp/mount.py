@@ -1,4 +1,4 @@
-"""MCP over HTTP: an application that the HTTP server mounts behind its middleware."""
+"""MCP over HTTP: an application that the HTTP server mounts."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ METADATA = "/.well-known/oauth-protected-resource"
 
 
 def metadata_mount(provider: Provider, path: str) -> MountedApp:
-    """What `serve` mounts beside MCP: the metadata of the server, and of MCP at `path`."""
+    """Return the mount of the OAuth metadata of the server, and of MCP at `path`."""
 
     async def admit_anybody(_: Scope) -> Caller | None:
         return None
@@ -40,7 +40,7 @@ def metadata_mount(provider: Provider, path: str) -> MountedApp:
 
 
 class _Metadata:
-    """Serves the metadata, which needs no token."""
+    """Serves the OAuth metadata, without authentication."""
 
     def __init__(self, provider: Provider, path: str) -> None:
         self._provider = provider
@@ -53,7 +53,7 @@ class _Metadata:
         elif scope["method"] not in ("GET", "HEAD"):
             response = as_problem(WrongMethod("this address does not support that method", fix="use GET"))
         else:
-            # The URL for which a client asks for a token: the audience of the tokens, if that is such a URL.
+            # The URL that a client requests a token for: the tokens' audience, if it is a URL above this one.
             resource, audience = f"{_origin(scope)}{self._paths[scope['path']]}", self._provider.audience
             if resource.startswith(f"{audience.rstrip('/')}/"):
                 resource = audience
@@ -68,7 +68,7 @@ class _Metadata:
 
 
 class _Challenge(Response):
-    """A 401 that says where the metadata is, under the name by which the client knows this server."""
+    """A 401 with the URL of the metadata, on the host name that the client uses."""
 
     def __init__(self, error: MemorywireError, path: str) -> None:
         self._error = error
@@ -85,7 +85,7 @@ class _Challenge(Response):
 
 
 def _origin(scope: Scope) -> str:
-    """The scheme and host that the client used, also through a proxy that ends TLS."""
+    """Return the scheme and host that the client used, even behind a proxy that terminates TLS."""
     headers = Headers(scope=scope)
     forwarded = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     scheme = "https" if "https" in (forwarded, scope.get("scheme")) else "http"
@@ -96,7 +96,7 @@ def _origin(scope: Scope) -> str:
 PATH = "/mcp"
 
 _IDLE_SECONDS = 300.0
-"""A session that neither asks nor listens for this long makes room for another."""
+"""A session that is idle for this long is closed."""
 
 
 def mcp_mount(
@@ -107,10 +107,10 @@ def mcp_mount(
     provider: Provider | None = None,
     groups: Sequence[str] = (),
 ) -> MountedApp:
-    """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
+    """Return the mount of MCP. Clients of the older protocol have sessions, bound to their credential.
 
-    `extend` can add tools to the server; `groups` names tools of its own. With a `provider`, a client
-    without a token is told where to sign in; it then reads `metadata_mount`.
+    `extend` can add tools to the server; `groups` enables optional tools. With a `provider`, a 401 tells
+    the client where to sign in, by a link to `metadata_mount`.
     """
     bounds = limits or Limits()
     service = Service(container, bounds)
@@ -123,7 +123,7 @@ def mcp_mount(
         return session_of(request.scope["state"], request.headers)
 
     def challenge(error: MemorywireError) -> Response:
-        """A client without a token is told where to find the provider."""
+        """Encode a refusal; a client without a valid token gets the URL of the metadata."""
         return _Challenge(error, PATH) if isinstance(error, Unauthenticated) else as_problem(error)
 
     server = build_server(open_service, who, groups=groups)
@@ -146,7 +146,7 @@ def mcp_mount(
 
 
 class _Sessions(StreamableHTTPSessionManager):
-    """Sessions, of which one credential gets at most half and one tenant at most three quarters."""
+    """Limits the sessions of one credential to half and those of one tenant to three quarters of all."""
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         if requestor is not None and self.max_sessions is not None:
@@ -163,7 +163,7 @@ def _party(owner: AuthorizationContext) -> Party:
 
 
 class _Named:
-    """The application with a user for each caller, so that no caller can continue the session of another."""
+    """Sets a user for each caller, so that no caller can continue another caller's session."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager

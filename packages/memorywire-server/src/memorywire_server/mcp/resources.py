@@ -1,4 +1,4 @@
-"""Memory to read instead of to call: recall and single memories as resources, and a prompt made of them."""
+"""Memory as MCP resources and prompts: recalls and single memories to read, and prompts built from them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -72,7 +72,7 @@ PROMPTS = (CONTEXT, PROMPT)
 async def read(
     params: types.ReadResourceRequestParams, session: AgentSession, runner: Runner
 ) -> types.ReadResourceResult:
-    """The resource, or the error that there is none: what is another's is not there."""
+    """Read a resource; another agent's memory is reported as missing."""
     from memorywire.wire.codec import encode
 
     uri = str(params.uri)
@@ -94,7 +94,7 @@ async def read(
 async def prompt(
     params: types.GetPromptRequestParams, session: AgentSession, runner: Runner
 ) -> types.GetPromptResult:
-    """The relevant memories as one message of the user, in the one form in which a model gets them."""
+    """Return the relevant memories as one user message, rendered in the same way as for the tools."""
     kind = next((one for one in PROMPTS if one.name == params.name), None)
     if kind is None:
         names = ", ".join(one.name for one in PROMPTS)
@@ -117,19 +117,19 @@ async def prompt(
 
 
 def protocol_error(error: MemorywireError, **data: Json) -> MCPError:
-    """The problem where the protocol has no place for one but an error."""
+    """Convert a problem to an MCP error, where the protocol has no other way to return it."""
     code = types.INVALID_PARAMS if isinstance(error, InvalidRequest | NotFound) else types.INTERNAL_ERROR
     return MCPError(code=code, message=error.detail, data={**data, "problem": error.problem()})
 
 
 _MOST = 100
-"""As many values as the protocol lets an answer have; ids are looked for among ten times as many memories."""
+"""The most values of a completion that the protocol allows; ids come from ten times as many memories."""
 
 
 async def complete(
     params: types.CompleteRequestParams, session: AgentSession, runner: Runner
 ) -> types.CompleteResult:
-    """Values that begin with what was typed; none where nothing can be offered."""
+    """Return values that begin with the typed text; empty if none are known."""
     if isinstance(params.ref, types.PromptReference):
         kind = {PROMPT.name: "query", CONTEXT.name: "prompt"}.get(params.ref.name)
     else:
@@ -199,10 +199,10 @@ async def _publish(
     handler: ListenHandler,
     place: int,
 ) -> None:
-    """Publish what changes after `place`: memories that changed, and recalls after any change.
+    """Publish changes after `place`: memories that changed, and recalls after any change.
 
-    Only changes of this agent count and, where the connection is of one user, of that user. The stream ends
-    when the client is no longer allowed.
+    Only changes of the connection's agent and user count. The stream ends
+    when the client loses access.
     """
     closing = session.state.get("closing", service.closing)
     while not closing.is_set() and await session.is_welcome():

@@ -1,4 +1,4 @@
-"""The wire's schemas as tools show them: whole in themselves, without the fields that say whose memory."""
+"""The wire's schemas for tools: self-contained, and without the fields that select whose memory it is."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,10 +7,10 @@ from memorywire.model.record import Json
 from memorywire.wire import spec
 
 SCOPE = frozenset({"agent_id", "user_id", "scope", "team", "run_id", "trace_id"})
-"""Fields that the connection decides, and that the model cannot choose."""
+"""Fields that the connection sets and the model cannot choose."""
 
 _KNOWN = frozenset({"agent_id"})
-"""What an answer need not say. Which user a memory belongs to is news to an agent of several."""
+"""Fields that answers omit. `user_id` stays, since an agent may have several users."""
 
 _OPAQUE = frozenset({"privacy_intent"})
 _MOMENT = "epoch milliseconds"
@@ -56,7 +56,7 @@ _WORDING: Mapping[str, str] = {
     "duplicates": "ids to fold into it",
     "policy": "all must hold",
 }
-"""What a model is told about a field whose name does not say it, by `operation.field` or by field."""
+"""Descriptions for models of fields whose names are not clear, by `operation.field` or by field."""
 
 _WORDS = frozenset({"title", "description", "default"})
 _NAMES = frozenset({"$id", "$schema", "$defs"})
@@ -64,16 +64,16 @@ _NAMES = frozenset({"$id", "$schema", "$defs"})
 
 @cache
 def input_schema(operation: str) -> dict[str, Json]:
-    """What a tool of this name takes; shared between callers, so read only."""
+    """Return the full input schema of a tool; cached and shared, so do not change it."""
     return _Whole(f"{operation}.request", SCOPE).schema()
 
 
 @cache
 def tool_schema(operation: str) -> dict[str, Json]:
-    """What a model is shown of `input_schema`: every field, what it is and what it may be, in few tokens.
+    """Return a short form of `input_schema` for models: every field with its type and values, in few tokens.
 
-    Bounds, patterns and conditions are left out: a request that breaks one is answered with a problem that
-    says so. It accepts everything that `input_schema` accepts.
+    It leaves out bounds, patterns and conditions, so it accepts everything that `input_schema` accepts. A
+    request that violates one gets a problem that says so.
     """
     whole = input_schema(operation)
     fields = {name: _brief(operation, name, field) for name, field in whole["properties"].items()}
@@ -82,7 +82,7 @@ def tool_schema(operation: str) -> dict[str, Json]:
 
 
 def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Json]:
-    """One field: its type, its values and a few words; of an object with many parts only the words."""
+    """Shorten a field to type, values and a description; an object with many parts to a description."""
     words = _WORDING.get(f"{operation}.{name}") or _WORDING.get(name)
     description: dict[str, Json] = {} if words is None else {"description": words}
     kinds = {key: field[key] for key in ("type", "enum") if key in field}
@@ -94,7 +94,7 @@ def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Js
 
 
 def brief(field: Mapping[str, Json]) -> dict[str, Json]:
-    """A field of another contract: its type, its values and its description."""
+    """Shorten a field of another contract to type, values and description."""
     items = {"items": _keep_type(field["items"])} if "items" in field else {}
     words = {"description": field["description"]} if "description" in field else {}
     return {**_keep_type(field), **items, **words}
@@ -106,22 +106,22 @@ def _keep_type(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 @cache
 def output_schema(operation: str) -> dict[str, Json]:
-    """What a tool of this name gives back, as the wire says; shared between callers, so read only.
+    """Return the output schema of a tool on the wire; cached and shared, so do not change it.
 
-    Tools do not list it, because it costs a model more tokens than all that it can send.
+    Tools do not list it: it would cost a model more tokens than all input schemas.
     """
     return _Whole(f"{operation}.response", _KNOWN).schema()
 
 
 def drop_scope(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """An answer of the wire without the agent, who knows who it is."""
+    """Remove the agent from an answer, since the caller is that agent."""
     return {name: value for name, value in answer.items() if name not in _KNOWN}
 
 
 class _Whole:
-    """One schema with its references resolved and some fields left out.
+    """A schema with its references resolved and some fields left out.
 
-    A reference that leads into itself stays, under `$defs`.
+    A circular reference stays, to a definition under `$defs`.
     """
 
     def __init__(self, name: str, without: frozenset[str]) -> None:
@@ -131,7 +131,7 @@ class _Whole:
         self._circular: set[str] = set()
 
     def schema(self) -> dict[str, Json]:
-        self._write(spec.schema(self._name), self._name)  # shows the circles
+        self._write(spec.schema(self._name), self._name)  # a first pass finds circular references
         whole: dict[str, Json] = self._write(spec.schema(self._name), self._name)
         shared = {_short(target): self._write(*_find(target)) for target in sorted(self._circular)}
         return {**whole, "$defs": shared} if shared else whole
@@ -169,7 +169,7 @@ class _Whole:
 
 
 def _find(target: str) -> tuple[Json, str]:
-    """What a reference names, and the file it stands in."""
+    """Return the target of a reference, and the schema file that contains it."""
     home, _, path = target.partition("#")
     value: Json = spec.schema(home)
     for step in path.strip("/").split("/") if path else ():
@@ -178,7 +178,7 @@ def _find(target: str) -> tuple[Json, str]:
 
 
 def _join(target: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
-    """Both schemas in one: the words and conditions of `own` beside those it refers to."""
+    """Merge two schemas: the keywords of `own` with those of the schema it refers to."""
     if any(name in target for name in set(own) - _WORDS):
         return {**own, "allOf": [dict(target), *own.get("allOf", ())]}
     return {**target, **own}

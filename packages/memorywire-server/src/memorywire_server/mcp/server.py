@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources, a prompt and the extension, over a container that opens on first use."""
+"""The MCP server: tools, resources, prompts and the extension, over a container opened on first use."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,11 +39,11 @@ Who: TypeAlias = Callable[[Context], AgentSession]
 EXTENSION = "dev.memorywire/memory"
 REVIEWS = ("proposals", "proposal", "decide")
 MANAGES = ("erase", "export")
-"""Methods for operators: they are about a person and not about the agent of the connection."""
+"""Methods for operators: they concern a person rather than the agent of the connection."""
 
 
 class Fields(types.RequestParams):
-    """The fields of an operation of the wire; the wire checks them."""
+    """The fields of an operation on the wire, which the wire validates."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -51,7 +51,7 @@ class Fields(types.RequestParams):
 def method(
     operation: str, runner: Runner, who: Who
 ) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
-    """The handler of one method: fields of the wire in, its response out."""
+    """Return the handler of one method, from the fields on the wire to the response."""
     run = runner.review if operation in REVIEWS else runner.ask
 
     async def handler(context: Context, params: Fields) -> dict[str, Json]:
@@ -83,9 +83,9 @@ INSTRUCTIONS = (
 def build_server(
     open_service: OpenService, who: Who, *, groups: Sequence[str] = (), entropy: Entropy = os.urandom
 ) -> Server[Any]:
-    """A server of either era of the protocol; `who` tells whose request it is.
+    """Build a server for the older and the newer protocol; `who` returns the session of a request.
 
-    `groups` names the groups of tools that it has beside the usual ones.
+    `groups` names the optional groups of tools to enable.
     """
     stable = CacheHint(ttl_ms=3_600_000, scope="public")
     handlers = _Handlers(Runner(open_service=open_service), who, choose_groups(groups))
@@ -112,7 +112,7 @@ def build_server(
         on_completion=handlers.complete,
         on_subscriptions_listen=handlers.listen,
     )
-    # What is advertised: the wire that the methods speak, and how changes are governed.
+    # Advertised capabilities: the wire version of the methods, and how changes are governed.
     server.extensions[EXTENSION] = {
         "spec": spec.VERSION,
         "schemas": spec.BASE,
@@ -133,7 +133,7 @@ def build_server(
 
 
 class _Handlers:
-    """The handlers that the protocol names."""
+    """The handlers of the protocol's methods."""
 
     def __init__(self, runner: Runner, who: Who, groups: Mapping[str, GroupTool]) -> None:
         self.runner = runner
@@ -172,7 +172,7 @@ class _Handlers:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """No resources are listed: what memory holds is found by asking."""
+        """Return an empty list: memories are found by recall, not by listing."""
         return types.ListResourcesResult(resources=[])
 
     async def list_templates(

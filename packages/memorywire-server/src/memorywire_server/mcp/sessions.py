@@ -1,4 +1,4 @@
-"""Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
+"""The session of a connection: whose memory it uses, its rights, and who decides about held changes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ AGENT_HEADER = "memorywire-agent"
 USER_HEADER = "memorywire-user"
 
 ELICITED = f"{UNVERIFIED}-mcp-elicitation"
-"""Who answered a form of a client without a token: a person, as far as the client says."""
+"""The actor for forms answered without a token: a person, according to the client."""
 
 
 LEFT_OUT = "leave it out: the connection says whose memory"
@@ -30,16 +30,16 @@ CONNECTED = (
 
 
 def reviewing(proposal: str) -> str:
-    """The command that shows a proposal of the usual store."""
+    """Return the command that shows a proposal of the default store."""
     return f"memorywire review show {proposal}"
 
 
 class AgentSession(Struct, frozen=True, kw_only=True):
-    """A connected agent. `reviewer` is the person who answers forms; with None no forms are sent.
+    """A connected agent. `reviewer` is the person who answers forms; if None, no forms are sent.
 
-    `verified` says that a token proved who the reviewer is: then no form has to be answered first.
-    `decided_with` is the command with which a person decides about a proposal. `state` is where the HTTP
-    server finds the values for its log and its metrics.
+    `verified` means that a token identified the reviewer, so that no form is needed first.
+    `decided_with` returns the command to decide about a proposal. `state` passes values to the HTTP
+    server for its log and its metrics.
     """
 
     agent: str
@@ -54,14 +54,14 @@ class AgentSession(Struct, frozen=True, kw_only=True):
         self.state.update(operation=operation, **fields)
 
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        """The arguments as a wire request about this agent's memory; no argument can name another."""
+        """Build a request about this agent's memory; raises InvalidRequest if an argument sets the scope."""
         for name in sorted(SCOPE & set(arguments)):
             raise InvalidRequest(f"unknown field {name}", field=name, fix=LEFT_OUT)
         scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
         return {**arguments, **scope}
 
     async def is_welcome(self) -> bool:
-        """Whether the credential of the request is still taken, for what lasts longer than a request."""
+        """Return whether the credential is still accepted, for work that outlasts a request."""
         admit: Callable[[], Awaitable[Caller]] | None = self.state.get("admit")
         try:
             return admit is None or await admit() == self.state["caller"]
@@ -70,7 +70,7 @@ class AgentSession(Struct, frozen=True, kw_only=True):
 
     @property
     def principal(self) -> str:
-        """A name that is unique to this session."""
+        """A name that identifies this session."""
         return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
 
 
@@ -94,10 +94,10 @@ def local_session(
 
 
 def session_of(state: dict[str, Any], headers: Mapping[str, str]) -> AgentSession:
-    """Build the session of an authenticated caller, which the state of the request names.
+    """Build the session of an authenticated caller, from the state of the request.
 
-    The agent is the one that the header names, else the only one of the credential, else the default. A
-    header without a value is sent all the same: no agent has an empty name, and a user who has is only one.
+    The agent is that of the header, else the credential's only agent, else the default. An empty header
+    counts as sent: it is invalid for the agent, while an empty user name is a valid one.
     """
     from memorywire.app import DEFAULT_AGENT, LOCAL
     from memorywire.journal.operators import Right

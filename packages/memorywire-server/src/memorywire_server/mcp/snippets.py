@@ -1,4 +1,4 @@
-"""What to put into the settings of common clients, so that they start this server."""
+"""Configuration snippets for common MCP clients."""
 
 import json
 import shlex
@@ -10,9 +10,9 @@ URL = "http://127.0.0.1:8377/mcp"
 
 
 def snippets(command: str, options: Sequence[str] = ()) -> Iterator[str]:
-    """Lines for people: for each client where it goes, and what to write there.
+    """Return lines of text: for each client the file and the configuration to add.
 
-    `options` are the options that name the store and the agent, repeated in each snippet.
+    `options` are the options for the store and the agent, repeated in each snippet.
     """
     args = ["mcp", *options]
     stdio: dict[str, Json] = {"command": command, "args": args}

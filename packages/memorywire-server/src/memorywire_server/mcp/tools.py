@@ -1,4 +1,4 @@
-"""The tools of an agent: the five operations, context and get, as the model reads about them."""
+"""The tools of an agent: the five operations and context, as described to models."""
 
 import json
 import sys
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _TOO_SMALL = "What answers this does not fit into max_tokens."
 _TOO_SMALL_CONTEXT = "What bears on this does not fit into the budget."
-_ROUNDED_UP = 4  # each of the parts is, by less than one
+_ROUNDED_UP = 4  # each part is rounded up by less than one
 _SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """The description of an operation for a model; `again` if repeating it does no more than doing it
-    once.
+    """The description of an operation for a model; `again` means that repeating it has no further
+    effect.
     """
 
     title: str
@@ -80,12 +80,12 @@ CARDS: Mapping[str, Card] = {
 
 
 def tool(operation: str) -> Tool:
-    """The operation as a tool, in the words of its card and with the fields of the wire."""
+    """Build the tool of an operation, with the text of its card and the fields of the wire."""
     return describe(operation, CARDS[operation], tool_schema(operation))
 
 
 def describe(name: str, card: Card, schema: dict[str, Json]) -> Tool:
-    """A tool in the words of its card."""
+    """Build a tool with the text of its card."""
     return Tool(
         name=name,
         title=card.title,
@@ -102,7 +102,7 @@ def describe(name: str, card: Card, schema: dict[str, Json]) -> Tool:
 
 
 def as_result(answer: object, arguments: Mapping[str, Json]) -> CallToolResult:
-    """The answer of the wire, structured; as text, recalled memories only between their delimiters."""
+    """Convert an answer to a structured result; in its text, recalled memories are between delimiters."""
     from memorywire.model.answers import ContextBlock, Recalled
     from memorywire.wire.codec import encode
 
@@ -116,7 +116,7 @@ def as_result(answer: object, arguments: Mapping[str, Json]) -> CallToolResult:
 
 
 def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) -> CallToolResult:
-    """A result from a receipt that is plain JSON already."""
+    """Convert a receipt that is already JSON to a result."""
     result = _result(write_json(document), document)
     if document["pending_approval"] and document["approval_url"] is None:
         command = decided_with(document["proposal_id"])
@@ -125,14 +125,14 @@ def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) ->
 
 
 def read_result(document: dict[str, Json]) -> CallToolResult:
-    """What a tool read, structured; as text between delimiters, because others may have written it."""
+    """Convert a reading tool's output; text is between delimiters, because others may have written it."""
     from memorywire.search.render import render_lines
 
     return _result(render_lines([write_json(document)], sys.maxsize)[1], document)
 
 
 def write_result(document: dict[str, Json], decided_with: Callable[[str], str]) -> CallToolResult:
-    """What a tool wrote; the text also says how a person decides about what is held."""
+    """Convert the output of a writing tool; for a held change the text has the command to decide about it."""
     result = _result(write_json(document), document)
     held = document.get("receipt", document).get("proposal_id")
     if held is not None:
@@ -142,14 +142,14 @@ def write_result(document: dict[str, Json], decided_with: Callable[[str], str]) 
 
 
 def as_problem(error: MemorywireError) -> CallToolResult:
-    """A problem that the model can read and act on; it is not an answer, so there is no structured
+    """Convert an error to a result that the model can act on; it is not an answer, so it has no structured
     content.
     """
     return CallToolResult(content=[TextContent(text=write_json(error.problem()))], is_error=True)
 
 
 def write_recall(answer: "Recalled", max_tokens: int | None = None) -> str:
-    """What was recalled, for a model to read; `max_tokens` includes delimiters and labels."""
+    """Render recalled memories for a model; `max_tokens` includes delimiters and labels."""
     from memorywire.search.render import FENCE, render
     from memorywire.search.token_budget import cost
 
@@ -166,14 +166,14 @@ def write_recall(answer: "Recalled", max_tokens: int | None = None) -> str:
 
 
 def write_context(block: "ContextBlock") -> str:
-    """The block, for a model to read."""
+    """Render a context block for a model."""
     if block.text:
         return block.text
     return _TOO_SMALL_CONTEXT if block.left_out else "Nothing in memory bears on this."
 
 
 def _remarks(answer: "Recalled") -> Iterator[str]:
-    """What a model should know about what it is shown, or why it is shown nothing."""
+    """Yield notes for the model about the answer, or about why it is empty."""
     from memorywire.model.answers import Verdict
 
     match bool(answer.hits), answer.verdict:
@@ -207,9 +207,9 @@ class Runner(Struct, frozen=True, kw_only=True):
     open_service: OpenService
 
     async def ask(self, operation: str, arguments: Mapping[str, Json], session: AgentSession) -> object:
-        """The answer to the agent; the tool refuses a field that it does not have.
+        """Run an operation for the agent; raises InvalidRequest for a field that the tool does not have.
 
-        The wire would offer its own fields, and some of those are not an agent's to choose.
+        Otherwise the wire's error would suggest fields that an agent may not set.
         """
         fields = input_schema(operation)["properties"]
         for name in arguments:
@@ -222,10 +222,10 @@ class Runner(Struct, frozen=True, kw_only=True):
     async def review(
         self, operation: str, fields: Mapping[str, Json], session: AgentSession, *, elicited: bool = False
     ) -> object:
-        """The answer to the person who decides about what this agent wants to change.
+        """Run a review operation for the person who decides about this agent's changes.
 
-        A decision needs a token that proves who decides, or `elicited`: a form about this very proposal was
-        answered. Otherwise any program on the connection could decide for the person.
+        A decision needs a token that identifies the person, or `elicited`: an answered form about this
+        proposal. Otherwise any program on the connection could decide for the person.
         """
         from memorywire.journal.operators import Right
 
@@ -241,7 +241,7 @@ class Runner(Struct, frozen=True, kw_only=True):
     async def manage(
         self, operation: str, fields: Mapping[str, Json], session: AgentSession
     ) -> dict[str, Json]:
-        """Erase or export a person, for an operator whose token came with the request."""
+        """Erase or export a person's data, for an operator whose token came with the request."""
         from memorywire_server.http.audit import export
         from memorywire_server.http.requests import parameters_of
 
@@ -254,7 +254,7 @@ class Runner(Struct, frozen=True, kw_only=True):
         return await export(service, operator, parameters_of("/v0/export", "GET").check(dict(fields)))
 
     async def can_answer_own(self) -> bool:
-        """Whether policy lets a change be approved through the connection that asked for it."""
+        """Return whether the policy lets the requesting connection approve its own change."""
         governance = (await self.open_service()).container.context.governance
         return governance is None or not governance.rulebook.base.four_eyes
 
@@ -266,7 +266,7 @@ class Runner(Struct, frozen=True, kw_only=True):
             answer = await service.ask(operation, payload, caller)
         except MemorywireError as error:
             session.note(operation, {"code": error.code})
-            if error.field in SCOPE:  # no argument can name another
+            if error.field in SCOPE:  # no argument of a tool can set the scope
                 error.fix = CONNECTED
             raise
         from memorywire.wire.codec import encode
@@ -276,7 +276,7 @@ class Runner(Struct, frozen=True, kw_only=True):
 
 
 def build_refusal(session: AgentSession, fields: Mapping[str, Json]) -> Forbidden:
-    """The problem of a decision that no person is known to have made; its fix says how a person decides."""
+    """Build the error for a decision that no person has made; its fix says how a person can decide."""
     ids = fields.get("proposal_ids")
     first = ids[0] if isinstance(ids, list) and ids and isinstance(ids[0], str) else "PROPOSAL"
     return Forbidden(
