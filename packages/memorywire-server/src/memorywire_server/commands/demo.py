@@ -25,7 +25,7 @@ OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
 
 
 class Calendar:
-    """A clock that can be set back, so that the demo data has a past."""
+    """A clock that can be set to a past time, so that the demo data has a history."""
 
     def __init__(self, now: Clock) -> None:
         self._now = now
@@ -36,7 +36,7 @@ class Calendar:
 
 
 async def fill_demo(container: "Container", calendar: Calendar) -> None:
-    """Make the calls of demo_world.json, each by its caller and on its day."""
+    """Run the calls of demo_world.json, each as its caller and on its day."""
     from memorywire.app.consolidators import find_consolidator
     from memorywire.app.dispatch import dispatch
     from memorywire.model.consolidation import DREAM

@@ -41,21 +41,21 @@ _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _SHORTEST = 0.1
 PORT = 8377
 _SPARE_PORTS = 20
-"""How many ports after the default one are tried."""
+"""The number of ports after the default one to try."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 OpenMounts = Callable[..., "list[MountedApp]"]
 
 
 class Mountable(Protocol):
-    """The interface of an entry point of the group."""
+    """The interface of an entry point in the group `memorywire.mounts`."""
 
     @property
     def options(self) -> Sequence[click.Option]:
-        """The options that `memorywire serve` gets."""
+        """The options to add to `memorywire serve`."""
 
     def prepare(self, **values: Any) -> OpenMounts | None:
-        """Read the values of its options; None if they do not enable it.
+        """Read the values of the options; None if they do not enable the mount.
 
         The callable takes the container and `local`, `provider` and `limits` when the memory is open.
         """
@@ -69,13 +69,13 @@ def _refuse_openwop(context: click.Context, option: click.Parameter, value: bool
 
 def add_mount_options(command: F) -> F:
     """Give a command the options of every installed mountable."""
-    # As click.option() does: options are collected in reverse.
+    # In reverse order, as click.option() does
     params = command.__dict__.setdefault("__click_params__", [])
     mountables = list(_load_installed())
     for mountable in mountables:
         params.extend(reversed(mountable.options))
     if "openwop" not in {name for mountable in mountables for name in _option_names(mountable)}:
-        # So that an error can say what to install.
+        # To name the package to install in the error
         settings: dict[str, Any] = {
             "is_flag": True,
             "hidden": True,
@@ -144,7 +144,7 @@ background_options = add_options(
 
 
 def override_background(settings: "ConsolidationSettings", **values: Any) -> "ConsolidationSettings":
-    """Return the settings of background work; typed options come first."""
+    """Return the settings of background work; options override the configured settings."""
     overrides: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     off: dict[str, Any] = dict.fromkeys(name for name, value in overrides.items() if value == OFF)
     return replace(settings, **(overrides | off))
@@ -271,7 +271,7 @@ def _read_provider(options: dict[str, Any]) -> "Provider | None":
 
 
 def _open_stage(tested: bool, host: str, demo: bool, provider: str | None) -> "Stage | None":
-    """The stage of a server under test; None for any other. Raises UsageError where others could reach it."""
+    """Return the stage of a server under test, else None; raises UsageError if others could reach it."""
     from memorywire_server.conformance import Stage
     from memorywire_server.http.serve import Address
 
@@ -290,7 +290,7 @@ def _open_stage(tested: bool, host: str, demo: bool, provider: str | None) -> "S
 
 @contextmanager
 def _open_settings(cli: CliContext, *, demo: bool, tested: bool) -> Iterator[CliContext]:
-    """The settings of the server: the user's own, or those of a temporary store."""
+    """Yield the settings of the server: the user's, or those of a temporary store."""
     from memorywire_server.commands.demo import open_demo
 
     if demo:
@@ -315,7 +315,7 @@ def _require_oidc() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("memorywire"):
-            raise  # a module of our own: no extra provides it
+            raise  # our own module: no extra would provide it
         fix = install_hint("memorywire-server", "oidc")
         raise CapabilityUnsupported(f"{error.name} is not installed", fix=fix) from error
 
@@ -345,7 +345,7 @@ async def _serve(
 
 
 def _open_archive(container: "Container", apps: "_MountedApps") -> "LedgerArchive | None":
-    """Return the archive of the ledger, if one is named."""
+    """Return the archive of the ledger, if a URL for it is set."""
     import os
 
     from memorywire_server.archive import LedgerArchive, open_place
@@ -369,7 +369,7 @@ def _open_background(container: "Container", settings: "ConsolidationSettings") 
 
 
 class _MountedApps(Struct):
-    """The applications mounted beside the API: the store endpoint, the console, MCP."""
+    """The applications mounted next to the API: the store endpoint, the console, MCP."""
 
     address: "Address"
     provider: "Provider | None"
@@ -412,12 +412,12 @@ class _MountedApps(Struct):
         return mounts
 
     def print_url(self, cli: CliContext, url: str) -> None:
-        """Print the address, with a link that signs in once if no token is needed.
+        """Print the URL of the server, and a one-time sign-in link if no token is needed.
 
         The link is printed only on a terminal, never to a log.
         """
         if cli.as_json:
-            click.echo(json.dumps({"url": url}))  # without the link that signs in
+            click.echo(json.dumps({"url": url}))  # without the sign-in link
             return
         if self.address.spare and not url.endswith(f":{self.address.port}"):
             click.echo(f"port {self.address.port} is taken by another program: this is the next free one")

@@ -1,1 +1,1 @@
-"""The console: web pages to review proposals and inspect memories. It uses the same service as HTTP."""
+"""The console: web pages to review proposals and inspect memories, on the same service as the HTTP API."""

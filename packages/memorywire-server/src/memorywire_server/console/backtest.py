@@ -1,4 +1,4 @@
-"""What a draft of the rules would have done to the newest changes, beside the rules in force."""
+"""Backtests a draft of the rules on the newest changes, compared with the rules in force."""
 
 import asyncio
 from collections import Counter
@@ -33,7 +33,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The verdicts of a draft on the newest changes of an agent, where they differ from those in force."""
+    """The changes of an agent for which a draft gives another verdict than the rules in force."""
 
     agent: str
     total: int
@@ -45,12 +45,12 @@ class Trial(Struct, frozen=True, kw_only=True):
 
     @property
     def loosens(self) -> int:
-        """How many changes would pass more easily."""
+        """The number of changes that get a looser verdict."""
         return sum(count for now, draft, count in self.turns if draft.tightness < now.tightness)
 
 
 async def try_rules(page: Page, agent: str, rules: Sequence[Mapping[str, Json]], count: int) -> Trial:
-    """Judge the last changes by the rules in force and by the draft; nothing changes."""
+    """Judge the newest changes by the rules in force and by the draft; writes nothing."""
     page.caller.require_agent({"agent_id": agent}, optional=False)
     service = page.console.service
     scope = Scope(tenant=page.caller.tenant, agent=agent)
@@ -65,14 +65,14 @@ async def try_rules(page: Page, agent: str, rules: Sequence[Mapping[str, Json]],
 
 
 async def _load_cases(scope: Scope, count: int, context: Context) -> list[tuple[str, Case, Verdict]]:
-    """The newest changes and proposals, at most so many changes."""
+    """Return the newest changes, at most `count`, and the proposals since the oldest of them."""
     newest = await context.historian("test_rule").changes(scope, count)
     cases, _ = await past_cases(scope, newest[-1].at if newest else 0, context)
     return cases
 
 
 async def _rules_above(tenant: str, context: Context) -> list[Json]:
-    """The rules of the default tenant, which come before those of another."""
+    """Return the default tenant's rules, which precede those of another tenant."""
     if tenant == DEFAULT_TENANT:
         return []
     edition = await context.require_governance().journal.find_edition(DEFAULT_TENANT)

@@ -1,4 +1,4 @@
-"""Backups of the store beside its file: made, listed, verified and restored into a new place."""
+"""Backups of the store, in a folder next to its file: create, list, verify and restore."""
 
 import re
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}\.db")
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """A backup as its file is: when it was made, and how large it is."""
+    """A backup: the name, time and size of its file."""
 
     name: str
     at: int
@@ -26,13 +26,13 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 def find_store(journal: Journal) -> Path | None:
-    """The file of the store; None where there is none, as with Postgres and in memory."""
+    """Return the file of the store; None if it has none, as with Postgres and in memory."""
     backend = journal.backend
     return backend.path if isinstance(backend, SqliteBackend) else None
 
 
 def list_backups(store: Path) -> list[Backup]:
-    """The backups in the folder beside the store, the newest first; blocks."""
+    """Return the backups, newest first; blocks."""
     files = [path for path in (store.parent / FOLDER).glob("*.db") if _NAME.fullmatch(path.name)]
     found = [(path.name, path.stat()) for path in files]
     backups = [Backup(name=name, at=int(stat.st_mtime * 1000), bytes=stat.st_size) for name, stat in found]
@@ -40,7 +40,7 @@ def list_backups(store: Path) -> list[Backup]:
 
 
 def make_backup(store: Path, now: int) -> Copied:
-    """A backup named after the moment; blocks."""
+    """Create a backup named after the current time; blocks."""
     moment = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%d-%H%M%S")
     folder = store.parent / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -48,12 +48,12 @@ def make_backup(store: Path, now: int) -> Copied:
 
 
 def verify_backup(store: Path, name: str) -> None:
-    """Raise StoreCorrupt unless a backup is whole; blocks, and reads all of it."""
+    """Raise StoreCorrupt unless a backup is intact; blocks, and reads all of it."""
     check_backup(_find_backup(store, name))
 
 
 def restore_backup(store: Path, name: str, target: str) -> Copied:
-    """A backup as a store of its own in the folder `restored`; what is in use stays as it is. Blocks."""
+    """Restore a backup to a new file in the folder `restored`; the store in use is unchanged. Blocks."""
     if _NAME.fullmatch(target) is None:
         fix = "use letters, digits, - and _, and the ending .db, for example monday.db"
         raise InvalidRequest("this is no name of a file", field="target", fix=fix)
@@ -63,7 +63,7 @@ def restore_backup(store: Path, name: str, target: str) -> Copied:
 
 
 def require_store(journal: Journal) -> Path:
-    """The file of the store; raises CapabilityUnsupported where there is none."""
+    """Return the file of the store; raises CapabilityUnsupported if it has none."""
     path = find_store(journal)
     if path is None:
         raise unsupported("backup", "this store is not a file; use the tools of its database")

@@ -1,4 +1,4 @@
-"""Changes of several memories at once: one change, judged as one, which one undo takes back."""
+"""Changes several memories in one change, with one verdict and one undo."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,7 +28,7 @@ Alter = Callable[[Record], Record]
 async def change_many(
     page: Page, agent: str, ids: Sequence[str], operation: str, alter: Alter
 ) -> dict[str, Json]:
-    """Write the next version of each memory as one change; the receipt has no change if nothing differs."""
+    """Write a new version of each memory in one change; if nothing differs, the receipt has no change id."""
     page.caller.require(Right.WRITE)
     page.caller.require_agent({"agent_id": agent}, optional=False)
     if len(ids) > MOST:
@@ -59,7 +59,7 @@ async def _commit(
 
 
 def _build_put(record: Record, altered: Record, now: int) -> Put | None:
-    """The next version, with the vector of this one, as the text stays."""
+    """Build the next version, which reuses the vector, as the text is unchanged."""
     if altered == record:
         return None
     following = replace(altered, version=record.version + 1, updated_at=now)
@@ -67,7 +67,7 @@ def _build_put(record: Record, altered: Record, now: int) -> Put | None:
 
 
 def _describe(change: Change) -> Write:
-    """The request that the plan of such a change belongs to."""
+    """Build the request for the plan of such a change."""
     first = change.put[0].record
     if change.operation == "forget":
         return Forget(scope=change.scope, ids=tuple(put.record.id for put in change.put))
@@ -75,7 +75,7 @@ def _describe(change: Change) -> Write:
 
 
 async def _refuse_unless_allowed(plan: Plan, context: Context) -> None:
-    """Raise Refused where a rule holds or refuses: a proposal is about one request, and this is none."""
+    """Raise Refused unless the rules allow it: it cannot be held, since a proposal has a single request."""
     if context.governance is None:
         return
     policy = await context.governance.rulebook.policy(plan.change.scope.tenant)
@@ -97,7 +97,7 @@ def activate(record: Record) -> Record:
 
 
 def build_tagger(tag: str, *, adds: bool) -> Alter:
-    """Add a tag, or take it away."""
+    """Return a function that adds or removes a tag."""
     if not 0 < len(tag) <= _TAG_MAX:
         raise InvalidRequest(f"a tag has 1 to {_TAG_MAX} characters", field="tag")
 
@@ -112,7 +112,7 @@ def build_tagger(tag: str, *, adds: bool) -> Alter:
 
 
 def build_pinner(*, pins: bool) -> Alter:
-    """Pin a memory, or unpin it."""
+    """Return a function that pins or unpins a memory."""
 
     def alter(record: Record) -> Record:
         return record if (_read_mark(record).get(PINNED) is True) is pins else pin_record(record, pinned=pins)
@@ -121,7 +121,7 @@ def build_pinner(*, pins: bool) -> Alter:
 
 
 def build_labeller(kind: str) -> Alter:
-    """Give a memory a kind; the rest of its label stays."""
+    """Return a function that sets the kind in a memory's label and keeps the rest of it."""
     if kind not in list(Kind):
         raise InvalidRequest(f"{kind} is not a kind", field="kind")
 

@@ -1,4 +1,4 @@
-"""Copies of a request for this very server: Python, TypeScript, curl, MCP and the command line."""
+"""Code samples of a request to this server: Python, TypeScript, curl, MCP and the command line."""
 
 import json
 import shlex
@@ -24,14 +24,14 @@ _OPTIONS = {
     "budget": "--budget",
     "limit": "--limit",
 }
-"""What the command line calls the fields of a recall and of a context."""
+"""The command-line options for the fields of a recall and of a context."""
 
 _MAIN = {"recall": "query", "context": "prompt", "remember": "content", "get": "id"}
-"""The field of an operation that its methods take first; the others have none."""
+"""The field that the client methods of an operation take as first argument, if any."""
 
 
 async def write_copies(page: Page, operation: str, payload: Mapping[str, Json]) -> list[tuple[str, str]]:
-    """The request in each language, with the address and the tenant of this server."""
+    """Return the request in each language, with the URL and the tenant of this server."""
     tenant = None if page.caller.tenant == DEFAULT_TENANT else page.caller.tenant
     url = f"{page.request.url.scheme}://{page.request.url.netloc}"
     is_open = await _is_open(page)
@@ -65,7 +65,7 @@ async def list_first_steps(page: Page, agent: str, content: str) -> list[tuple[s
 
 
 async def _is_open(page: Page) -> bool:
-    """Whether this server takes calls without a token."""
+    """Return whether this server accepts requests without a token."""
     try:
         await page.console.authenticator.admit(None)
     except Unauthenticated:
@@ -123,7 +123,7 @@ def _quote(value: Json) -> str:
 def write_curl(
     url: str, operation: str, payload: Mapping[str, Json], tenant: str | None, *, is_open: bool
 ) -> str:
-    """A call of the HTTP interface."""
+    """Return a curl command for the HTTP API."""
     lines = [f"curl -s {shlex.quote(f'{url}/v0/{operation}')}", "-H 'Content-Type: application/json'"]
     lines += [] if is_open else ['-H "Authorization: Bearer $MEMORYWIRE_TOKEN"']
     lines += [] if tenant is None else [f"-H {shlex.quote(f'Memorywire-Tenant: {tenant}')}"]

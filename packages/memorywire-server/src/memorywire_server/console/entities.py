@@ -1,4 +1,4 @@
-"""The names that memories share, and how often two of them stand in one memory, as a drawing of lines."""
+"""A graph of the names in memories, and of how often two names occur in the same memory."""
 
 import calendar
 import re
@@ -30,7 +30,7 @@ _APART = 0.055
 
 
 class Entity(Struct, frozen=True, kw_only=True):
-    """A name that several memories have: where it is drawn, from 0 to 1, and how many have it."""
+    """A name that occurs in several memories: its position, from 0 to 1, and the number of memories."""
 
     name: str
     count: int
@@ -39,7 +39,7 @@ class Entity(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """Two entities, by their places in the list, and in how many memories they stand together."""
+    """An edge between two entities, by index, with the number of memories that contain both."""
 
     a: int
     b: int
@@ -47,13 +47,13 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Graph(Struct, frozen=True):
-    """The most frequent names, the most frequent first, and the lines between them."""
+    """The most frequent names, sorted by frequency, and the edges between them."""
 
     entities: tuple[Entity, ...] = ()
     lines: tuple[Line, ...] = ()
 
     def neighbours(self, place: int) -> list[tuple[Entity, int]]:
-        """What an entity stands together with, the most frequent first."""
+        """Return the entities that share memories with an entity, the most frequent first."""
         ends = [
             (one.b if one.a == place else one.a, one.count) for one in self.lines if place in (one.a, one.b)
         ]
@@ -61,7 +61,7 @@ class Graph(Struct, frozen=True):
 
 
 def draw_graph(records: Sequence[Record], points: Points) -> Graph:
-    """The graph of the people and names in the newest memories; each begins where its memories are."""
+    """Lay out the graph of names in the newest memories; each name starts at the mean of its memories."""
     first = max(0, len(records) - _TEXTS_MOST)
     texts = [one.text[:1_000] for one in records[first:]]
     vocabulary = _learn_names(records[first:], texts)
@@ -89,9 +89,9 @@ def draw_graph(records: Sequence[Record], points: Points) -> Graph:
 
 
 def _learn_names(records: Sequence[Record], texts: Sequence[str]) -> dict[str, str]:
-    """The names in these texts and the ids of users, in small letters, with the spelling that is shown.
+    """Return the names in the texts and the users' ids, mapped from lower case to the spelling to show.
 
-    A word that begins a sentence has a capital letter anyway, so it is a name only if it is one elsewhere.
+    Every sentence begins with a capital, so its first word is a name only if it is capitalised elsewhere.
     """
     spellings: dict[str, Counter[str]] = {}
     for text in texts:
@@ -110,9 +110,9 @@ def _find_known(record: Record, text: str, vocabulary: Mapping[str, str]) -> lis
 
 
 def _spread(start: NDArray[np.float64], lines: Sequence[Line]) -> NDArray[np.float64]:
-    """Places at which no two names lie on each other, and those with a line lie near: the same each time."""
+    """Lay out the names by forces: they repel each other, and edges attract. Deterministic."""
     size = len(start)
-    angle = np.arange(size) * 2.399963  # the golden angle: no two names begin at one place
+    angle = np.arange(size) * 2.399963  # the golden angle: no two names start at the same position
     spots = start + 0.02 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     a = np.array([one.a for one in lines], dtype=np.intp)
     b = np.array([one.b for one in lines], dtype=np.intp)

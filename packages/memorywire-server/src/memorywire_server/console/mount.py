@@ -1,4 +1,4 @@
-"""The console as an application that the HTTP server mounts; viewers sign in with a cookie."""
+"""The console as an ASGI application for the HTTP server; viewers sign in with a cookie."""
 
 import os
 from collections.abc import AsyncIterator
@@ -80,20 +80,20 @@ PAGE_GROUPS: tuple[PageGroup, ...] = (
     find.FIND,
     design.DESIGN,
 )
-"""In the order of the navigation."""
+"""The parts of the console, in the order of the navigation."""
 
 _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 _FOREVER = "public, max-age=31536000, immutable"
 
 
 class Console(Struct, frozen=True, kw_only=True):
-    """What `serve` mounts, and the links that sign in once."""
+    """The mount for `serve`, and its one-time sign-in links."""
 
     mounted: MountedApp
     sessions: Sessions
 
     def link(self, url: str) -> str:
-        """An address that signs in the first one to open it, as the user of this machine."""
+        """Return a URL that signs in the first person to open it, as the user of this machine."""
         return f"{url}{PATH}/enter?key={self.sessions.new_link()}"
 
 
@@ -109,7 +109,7 @@ def console_mount(
     """Build the console over an open container.
 
     If only this machine can connect (`local`), its user needs no token while there are no operators;
-    elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
+    otherwise cookies require HTTPS. `tending` is the background work of this process.
     """
     service = Service(container, Limits())
     clock = container.context.clock
@@ -129,7 +129,7 @@ def console_mount(
     )
 
     async def entry(scope: Scope) -> Caller | None:
-        """Return the viewer of the session cookie; the session is kept in the state of the request."""
+        """Return the viewer of the session cookie; stores the session in the state of the request."""
         scope["state"]["operation"] = "console"
         session = sessions.read(Request(scope).headers.get("cookie", ""))
         scope["state"].update(session=session or sessions.begin(), fresh=session is None)
@@ -159,7 +159,7 @@ def _routes(console: ConsoleContext) -> list[Route]:
     async def events(request: Request) -> Response:
         if request.state.caller is None:
             raise Unauthenticated("you are not signed in", fix="sign in")
-        request.state.operation = "events"  # the duration of a stream is not the latency of a page
+        request.state.operation = "events"  # a stream's duration must not count as a page's latency
         request.state.parameters = parameters_of("/v0/events", "GET").read(request)
         return await stream_events(request, console.service)
 
@@ -172,7 +172,7 @@ def _routes(console: ConsoleContext) -> list[Route]:
 
 
 async def find_viewer(session: Session | None, authenticator: Authenticator) -> Caller | None:
-    """Return the caller of the session; None if it is not valid any more."""
+    """Return the caller of the session; None if it is no longer valid."""
     if session is not None and session.local:
         trusted = await authenticator.trusts_links()
         return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT) if trusted else None
@@ -187,9 +187,9 @@ def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         state = request.state
         page = Page(request, console, state.session, state.caller)
-        tenant = page.query.get("tenant")  # as the link of a receipt has it
+        tenant = page.query.get("tenant")  # links in receipts have it
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
-            return await page.show("onward.html")  # no cookie came along from another site: it would here
+            return await page.show("onward.html")  # strict cookies were withheld: this page sends them
         if page.viewer is None and not view.public:
             response = await _redirect_to_sign_in(page)
         elif request.method != "POST" and page.viewer and tenant not in (None, page.viewer.tenant):
@@ -205,9 +205,9 @@ def _endpoint(view: View, console: ConsoleContext) -> Endpoint:
 
 
 async def _redirect_to_sign_in(page: Page) -> Response:
-    """Redirect to the sign-in, and from there back to the page that was asked for.
+    """Redirect to the sign-in page, which returns to the requested page afterwards.
 
-    After a form it leads to the page that sent it, which gives back what was typed.
+    After a form it returns to the page with the form, which then shows the draft again.
     """
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
@@ -232,7 +232,7 @@ async def _respond(view: View, page: Page) -> Response:
             raise WrongMethod("this address does not support that method")
         if view.of_agent and page.limited and page.agent is None:
             agents = (await page.call("agents"))["items"]
-            if len(agents) == 1:  # there is no choice
+            if len(agents) == 1:  # only one to choose from
                 return page.go(page.link(agent=agents[0]["agent_id"]))
             return await page.show("choose.html", agents=agents)
         return await view.look(page)
@@ -245,7 +245,7 @@ async def _respond(view: View, page: Page) -> Response:
 
 
 async def _read_form(page: Page) -> Form:
-    """The form, whichever session it was made for."""
+    """Read the form without checking its CSRF token; raises Forbidden for a foreign origin."""
     check_origin(page.request)
     limits = page.console.service.limits
     return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)

@@ -1,4 +1,4 @@
-"""A page: its viewer, the operations it calls, and its templates."""
+"""The base of all pages: the viewer, calls of operations, and rendering of templates."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from memorywire_server.console.pictures import Pictures
 
 PROOF = "form_token"
-"""The hidden field with the CSRF token of the session."""
+"""The hidden form field with the CSRF token of the session."""
 
 NOTE = "note"
-"""The field of an address with the id of a note, which that page shows."""
+"""The query parameter with the id of the note to show."""
 
 _WORDS = ("content", "rule", "reason", "why")
-"""Fields that a person writes more than a word into."""
+"""The form fields for long texts."""
 
 _MOST_CHARACTERS = 100_000
 _MEDIA = "application/x-www-form-urlencoded"
@@ -42,7 +42,7 @@ _MOST_FIELDS = 5_000
 
 
 class Form(Struct, frozen=True):
-    """The fields of a form; a field that was left empty was not given."""
+    """The fields of a form, without empty ones."""
 
     fields: Mapping[str, tuple[str, ...]]
 
@@ -50,7 +50,7 @@ class Form(Struct, frozen=True):
         return self.fields[name][-1] if name in self.fields else None
 
     def text(self, name: str) -> str:
-        """A field that must be there."""
+        """Return a required field; raises InvalidRequest if it is missing."""
         value = self.get(name)
         if value is None:
             raise InvalidRequest(f"{name} is missing", field=name, fix="fill it in")
@@ -58,7 +58,7 @@ class Form(Struct, frozen=True):
 
     @property
     def typed(self) -> dict[str, str]:
-        """The long texts of the form, which the viewer would have to type again."""
+        """The long texts of the form, to be shown again if it was not processed."""
         fields = {name: self.get(name) for name in _WORDS}
         return {name: words[:_MOST_CHARACTERS] for name, words in fields.items() if words and words.strip()}
 
@@ -67,7 +67,7 @@ class Form(Struct, frozen=True):
 
 
 def whole(text: str, field: str, message: str) -> int:
-    """Parse a number of a URL or a form; `message` is the error otherwise."""
+    """Parse a whole number of a URL or a form; raises InvalidRequest with `message`."""
     if not (text.isascii() and text.isdecimal() and len(text) < 17):
         raise InvalidRequest(message, field=field)
     return int(text)
@@ -89,16 +89,16 @@ async def read_form(request: Request, *, limit: int, seconds: float) -> Form:
 
 
 def show_text(value: Json, name: str | None = None) -> Response:
-    """A value as text that no browser takes for anything else; with a name, as a file."""
+    """Respond with a value as plain text; with a name, as a download."""
     headers = {} if name is None else {"Content-Disposition": f'attachment; filename="{name}"'}
     text = plain(value).encode(errors="backslashreplace")
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 
 
 def check_origin(request: Request) -> None:
-    """Raise unless the browser says that the form comes from one of our pages.
+    """Raise Forbidden unless the browser states that the form comes from this origin.
 
-    A foreign origin was refused before; here one that says nothing at all is refused, too.
+    The middleware has refused foreign origins; this also refuses requests that state none.
     """
     headers = request.headers
     if headers.get("sec-fetch-site") != "same-origin" and "origin" not in headers:
@@ -115,8 +115,8 @@ THEMES = ("auto", "light", "dark")
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
-    `count` says what waits there, and `gap` sets it apart from the one before."""
+    """An entry of the navigation for viewers with the right, `everywhere` if it concerns all tenants;
+    `count` returns the number of pending items, and `gap` adds space before the entry."""
 
     path: str
     title: str
@@ -127,9 +127,9 @@ class Section(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
+    """A page below /console: `look` handles GET, `do` handles POST after the CSRF check.
 
-    With `of_agent`, a viewer limited to some agents first chooses one of them.
+    With `of_agent`, a viewer limited to some agents must choose one of them first.
     """
 
     path: str
@@ -148,14 +148,14 @@ _MOST_TENANTS = 64
 
 
 class Growth:
-    """The counts of each tenant as they were lately."""
+    """Caches the counts of operations per tenant for a minute."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
 
     async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
-        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
+        """Return (day, operation, count); None for a caller limited to some agents, as counts cover all."""
         if caller.agents != EVERYBODY:
             return None
         now = self._service.container.context.clock()
@@ -169,7 +169,7 @@ class Growth:
 
 
 class ConsoleContext(Struct, frozen=True, kw_only=True):
-    """What all pages share."""
+    """The objects that all pages share."""
 
     service: Service
     authenticator: Authenticator
@@ -183,7 +183,7 @@ class ConsoleContext(Struct, frozen=True, kw_only=True):
 
 
 class Page:
-    """One request of one viewer. All operations run with the rights of the viewer."""
+    """A request of a viewer. All operations run with the viewer's rights."""
 
     def __init__(
         self, request: Request, console: ConsoleContext, session: Session, viewer: Caller | None
@@ -193,11 +193,11 @@ class Page:
         self.session = session
         self.viewer = viewer
         self.typed: Mapping[str, str] = {}
-        """The draft from a form that was not processed."""
+        """The draft of a form that was not processed."""
 
     @property
     def caller(self) -> Caller:
-        """Who looks; views that are not public have one."""
+        """The viewer; raises Unauthenticated if there is none, as is possible on public pages."""
         if self.viewer is None:
             raise Unauthenticated("you are not signed in", fix="sign in")
         return self.viewer
@@ -207,12 +207,12 @@ class Page:
         return self.console.service.container.context.clock()
 
     async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
-        """Run an operation as the viewer; fields that are None or empty are left out."""
+        """Run an operation as the viewer; drops fields that are None or empty."""
         fields = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
         return await self.console.service.call(operation, fields, self.caller)
 
     async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
-        """As `call`, with the answer as a value instead of JSON."""
+        """Do the same as `call` with all fields, but return a value instead of JSON."""
         answer = await self.console.service.ask(operation, payload, self.caller)
         if not isinstance(answer, kind):
             raise TypeError(f"{operation} answers with {type(answer).__name__}")
@@ -229,9 +229,9 @@ class Page:
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """The fields of the address, without those left empty; of a repeated one the last.
+        """The query parameters without empty ones; of a repeated one the last.
 
-        The id of a note is left out, so that no link or form of the page repeats it.
+        The id of a note is left out, so that links and forms of the page do not repeat it.
         """
         return {name: text for name, text in parse_qsl(self.request.url.query) if name != NOTE}
 
@@ -243,9 +243,9 @@ class Page:
         return agent if agent is not None or others or "*" in only else only
 
     def choose(self, agents: Sequence[Mapping[str, Json]]) -> str | None:
-        """The agent of the page: the one in the URL, else the one with the most memories.
+        """Return the page's agent: the one in the URL, else the one with the most memories.
 
-        From here on every link of the page names it.
+        All links of the page then include it.
         """
         largest = max(agents, key=lambda one: one["memories"], default=None)
         agent: str | None = self.agent or (None if largest is None else largest["agent_id"])
@@ -255,18 +255,18 @@ class Page:
 
     @property
     def limited(self) -> bool:
-        """Whether the viewer is limited to some agents."""
+        """Return whether the viewer is limited to some agents."""
         return self.caller.agents != EVERYBODY
 
     def link(self, path: str | None = None, /, **fields: Json) -> str:
-        """An address: this page with other fields, or another page with just these; None removes a field."""
+        """Build a URL: this page with changed fields, or another page with only these; None drops a field."""
         current: Mapping[str, Json] = self.query if path is None else {}
         query = {name: value for name, value in {**current, **fields}.items() if value not in (None, "")}
         place = self.request.url.path if path is None else f"{PATH}{path}"
         return f"{place}?{urlencode(query)}" if query else place
 
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
-        """The template, with everything the frame around it needs."""
+        """Render a template, with the values that the layout needs."""
         here = self.request.url.path.removeprefix(PATH)
         note_id = self.request.query_params.get(NOTE, "")
         note = self.console.sessions.find_note(self.session, note_id)
@@ -291,7 +291,7 @@ class Page:
         return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
 
     def go(self, address: str, note: Note | None = None) -> Response:
-        """Redirect, so that reloading repeats nothing; that page shows the note, or the note of this one."""
+        """Redirect after a form (303); the next page shows `note`, or the note of this page."""
         address = own(address)
         id = self.request.query_params.get(NOTE)
         if note is not None:
@@ -302,16 +302,16 @@ class Page:
 
     @property
     def over_tls(self) -> bool:
-        """Whether the browser speaks TLS, to us or to a proxy before us.
+        """Return whether the browser uses TLS, to us or to a proxy before us.
 
-        The proxy header is trusted from any client: one that forges it only makes its own cookie
+        The proxy header is accepted from any client: forging it only makes the client's own cookie
         stricter.
         """
         protocol = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
         return "https" in (self.request.url.scheme, protocol)
 
     async def _count(self) -> dict[str, int]:
-        """What waits in each section; a count that fails must not fail the page."""
+        """Count the pending items of each section; ignores errors, so that the page still renders."""
         counts: dict[str, int] = {}
         for section in self.sections:
             if section.count is not None:
@@ -339,7 +339,7 @@ def own(address: str) -> str:
 
 
 class PageGroup(Struct, frozen=True, kw_only=True):
-    """A part of the console: its addresses, and its entry of the navigation if it has one."""
+    """A part of the console: its pages, and its entry in the navigation, if any."""
 
     views: tuple[View, ...]
     section: Section | None = None

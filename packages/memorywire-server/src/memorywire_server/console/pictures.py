@@ -1,4 +1,4 @@
-"""The pictures of agents: drawn once from what their stores hold, and again when something has changed."""
+"""Caches the maps of agents, and redraws one when the agent's memories have changed."""
 
 import asyncio
 from collections import Counter, OrderedDict
@@ -21,12 +21,12 @@ from memorywire_server.console.projection import Colouring, Picture, Points
 from memorywire_server.http.endpoint import Service
 
 MOST = 200_000
-"""So many memories of an agent are drawn, the oldest."""
+"""The most memories of an agent to draw; the oldest are drawn."""
 
 _PAGE = 2_000
 _PICTURES = 8
 _PATIENCE_SECONDS = 0.25
-_FIRST_SECONDS = 1.5  # for a picture that has none before it
+_FIRST_SECONDS = 1.5  # for an agent without an earlier picture
 _NAMED = 6
 _OTHER = "other"
 AGES = (("today", 1), ("this week", 7), ("this month", 31), ("this year", 366))
@@ -34,18 +34,18 @@ _OLDER = "older"
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
-    """What was drawn of an agent after a change; `versions` are those of the points."""
+    """The map of an agent as of a change; `versions` are the versions of its points."""
 
     edition: str
     picture: Picture
     graph: Graph
     versions: tuple[tuple[str, int], ...]
     sizes: tuple[tuple[str, int, int], ...] = ()
-    """Each user (`""`: none), how many memories, and how many bytes they say, the largest first."""
+    """For each user (`""` for none): number of memories and bytes of text, the largest first."""
 
 
 class Pictures:
-    """The newest pictures that were asked for. A map that is not ready is drawn in the background."""
+    """Caches the recently used pictures; a picture that takes long is drawn in the background."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -53,7 +53,7 @@ class Pictures:
         self._drawing: dict[tuple[str, str, str], asyncio.Future[Drawn]] = {}
 
     async def find(self, caller: Caller, agent: str) -> tuple[Drawn | None, bool]:
-        """The picture of an agent, and whether it is of now; None while the first one is drawn."""
+        """Return the picture of an agent, and whether it is current; None while the first one is drawn."""
         scope = Scope(tenant=caller.tenant, agent=agent)
         context = await self._service.as_caller(caller).context.serving(scope)
         policy = (
@@ -80,7 +80,7 @@ class Pictures:
 
 
 def colour_ages(created: projection.Whole, now: int) -> Colouring:
-    """The memories by how old they are, for the moment of the request."""
+    """Colour the memories by their age at the time of the request."""
     days = (now - created) / DAY_MS
     limits = [most for _, most in AGES]
     names = (*(name for name, _ in AGES), _OLDER)
@@ -88,7 +88,7 @@ def colour_ages(created: projection.Whole, now: int) -> Colouring:
 
 
 async def _read_edition(scope: Scope, context: Context) -> str:
-    """The id of the newest change of the agent."""
+    """Return the id of the agent's newest change."""
     newest = await context.historian("map").changes(scope, 1)
     return newest[0].id if newest else ""
 
@@ -112,7 +112,7 @@ async def _draw(scope: Scope, edition: str, before: Drawn | None, context: Conte
 async def _place(
     scope: Scope, records: Sequence[Record], before: Drawn | None, store: Store
 ) -> tuple[Points, projection.Axes | None]:
-    """The point of each record; one that the picture before has stays where it is, under the same axes."""
+    """Compute the point of each record; under the same axes, a record of the last picture keeps its point."""
     if not records:
         return np.zeros((0, 2), np.float32), None
     fit = projection.count_for_fit(len(records))
@@ -143,7 +143,7 @@ async def _read_vectors(scope: Scope, records: Sequence[Record], store: Store) -
 
 
 def _find_store(context: Context) -> Store:
-    """The store whose vectors can be read: the one of the agent, or the first such of several."""
+    """Return the store whose vectors can be read: the agent's store, or its first replica that can."""
     store = context.store
     each = (
         [store.replica(name) for name in store.replica_names]
@@ -189,7 +189,7 @@ def _measure(records: Sequence[Record]) -> tuple[tuple[str, int, int], ...]:
 
 
 def _colour(values: Sequence[str]) -> Colouring:
-    """A colour for each of the most frequent values, and one for the others together."""
+    """Assign a colour to each of the most frequent values, and one to all others."""
     names, places, counts = np.unique(
         np.array(values, dtype=object).astype(str), return_inverse=True, return_counts=True
     )

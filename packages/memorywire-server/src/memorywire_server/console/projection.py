@@ -1,8 +1,8 @@
-"""A picture of memories: their vectors on a plane, the regions they form there, and what those are about.
+"""The map of memories: projects their vectors to a plane, and finds regions and their words.
 
-The axes are the two principal components of the oldest 2^k memories of an agent, at most `_FIT_MOST`. Old
-memories stay, so the axes of two visits, processes and servers are the same without being stored; they move
-when the number of memories doubles, and no more from `_FIT_MOST` on.
+The axes are the two principal components of the oldest 2^k memories of an agent, at most `_FIT_MOST`.
+So all visits, processes and servers get the same axes without storing them; the axes change only
+when the number of memories doubles, and no longer from `_FIT_MOST` on.
 """
 
 import math
@@ -21,11 +21,11 @@ Points: TypeAlias = NDArray[np.float32]
 Whole: TypeAlias = NDArray[np.intp]
 
 SIDE = 65_535
-"""The coordinates of a picture run from 0 to this on both axes."""
+"""Coordinates of a picture range from 0 to this on both axes."""
 
 _FIT_MOST = 4_096
-_MARGIN = 0.06  # of the side, around what the fit has seen
-_EDGE_PERCENT = 1.0  # of the points of the fit on each side, which may lie in the margin
+_MARGIN = 0.06  # share of the side, on each side of the fitted range
+_EDGE_PERCENT = 1.0  # percentile of the fitted points, on each side, that may be in the margin
 _ROUNDS = 12
 _FEWEST_WORDS = 2
 _WORD_CHARS = 4
@@ -34,7 +34,7 @@ _TEXTS_MOST = 20_000
 
 
 class Axes(Struct, frozen=True):
-    """How a vector becomes a point: the middle, two directions, and the range that is shown of each."""
+    """The projection of vectors to points: the mean, two directions, and the displayed range of each."""
 
     fit: int
     middle: Points
@@ -43,7 +43,7 @@ class Axes(Struct, frozen=True):
     high: Points
 
     def place(self, vectors: Points) -> Points:
-        """Points from 0 to 1; one beyond the range lies on the edge."""
+        """Project vectors to points from 0 to 1; points beyond the range are moved to the edge."""
         raw = (vectors - self.middle) @ self.directions.T
         share = (raw - self.low) / np.maximum(self.high - self.low, 1e-6)
         points: Points = np.clip(_MARGIN + (1 - 2 * _MARGIN) * share, 0.0, 1.0).astype(np.float32)
@@ -51,7 +51,7 @@ class Axes(Struct, frozen=True):
 
 
 class Region(Struct, frozen=True, kw_only=True):
-    """Memories that lie together: the middle, how many, and the words that set them apart."""
+    """A cluster of memories: its centre, its size, and its characteristic words."""
 
     number: int
     x: float
@@ -61,20 +61,20 @@ class Region(Struct, frozen=True, kw_only=True):
 
 
 class Colouring(Struct, frozen=True):
-    """A colour for each memory: its place among these names."""
+    """A colour for each memory, as an index into the names."""
 
     names: tuple[str, ...]
     codes: NDArray[np.uint8]
 
     @property
     def counts(self) -> list[int]:
-        """How many memories have each colour."""
+        """Count the memories of each colour."""
         counts: list[int] = np.bincount(self.codes, minlength=len(self.names)).tolist()
         return counts
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """The memories of an agent on a plane, the oldest first; `regions_of` has the region of each."""
+    """The memories of an agent on a plane, oldest first; `regions_of` holds the region of each."""
 
     ids: Sequence[str]
     points: Points
@@ -85,7 +85,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     axes: Axes | None
 
     def find_inside(self, shape: Sequence[tuple[float, float]]) -> Whole:
-        """The indexes of the points inside a closed line, by the even-odd rule."""
+        """Return the indexes of the points inside a polygon, by the even-odd rule."""
         x, y = self.points[:, 0], self.points[:, 1]
         inside = np.zeros(len(self.ids), dtype=bool)
         for (x1, y1), (x2, y2) in zip(shape, [*shape[1:], *shape[:1]], strict=True):
@@ -97,15 +97,15 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 def count_for_fit(total: int) -> int:
-    """How many of the oldest memories the axes are fitted to."""
+    """Return the number of oldest memories to fit the axes to."""
     return min(_FIT_MOST, 1 << max(0, total.bit_length() - 1))
 
 
 def fit_axes(vectors: Points) -> Axes:
-    """The two directions in which these vectors differ most; each points to where its largest part is."""
+    """Return the two principal directions of the vectors, with a positive largest component."""
     middle = vectors.mean(axis=0)
     apart = vectors - middle
-    if len(vectors) < vectors.shape[1]:  # the smaller of the two products has the same answer
+    if len(vectors) < vectors.shape[1]:  # decompose the smaller of the two matrices: the result is the same
         sizes, along = np.linalg.eigh(apart @ apart.T)
         chosen = (apart.T @ along[:, ::-1][:, :2]).T
         chosen /= np.maximum(np.sqrt(np.maximum(sizes[::-1][:2], 0.0)), 1e-6)[: len(chosen), None]
@@ -126,7 +126,7 @@ def build_picture(
     axes: Axes | None,
     colours: Mapping[str, Colouring],
 ) -> Picture:
-    """The picture of records that are in the order of their age."""
+    """Build the picture of records that are sorted by age."""
     middles = _find_middles(points[: axes.fit]) if axes is not None and len(records) else points[:0]
     regions_of = _find_nearest(points, middles)
     return Picture(
@@ -141,7 +141,7 @@ def build_picture(
 
 
 def _find_middles(points: Points) -> Points:
-    """Middles of groups of points (k-means); the first ones are as far from each other as possible."""
+    """Cluster the points (k-means); the initial centres are as far apart as possible."""
     number = max(1, min(12, round(math.sqrt(len(points) / 3))))
     middles = points[[int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmin())]]
     while len(middles) < number:
@@ -175,7 +175,7 @@ def _find_nearest(points: Points, middles: Points) -> Whole:
 def _describe_regions(
     records: Sequence[Record], points: Points, regions_of: Whole, number: int
 ) -> list[Region]:
-    """Regions with their words: those that many of their memories have, and few others."""
+    """Return the regions with words that many of their memories contain, and few others."""
     step = max(1, len(records) // _TEXTS_MOST)
     words_of: list[Counter[str]] = [Counter() for _ in range(number)]
     looked_at = [0] * number
@@ -201,7 +201,7 @@ def _list_words(text: str) -> set[str]:
 def _choose_words(
     inside: Mapping[str, int], everywhere: Mapping[str, int], members: int, total: int
 ) -> tuple[str, ...]:
-    """The words that tell a region apart, the best first (a log-likelihood of their counts)."""
+    """Return the words that distinguish a region, best first (by log-likelihood)."""
     others = max(1, total - members)
 
     def gain(word: str) -> float:
@@ -216,7 +216,7 @@ def _choose_words(
 def pack_view(
     picture: Picture, colouring: Colouring, box: tuple[float, float, float, float], *, most: int, cells: int
 ) -> bytes:
-    """What is in a part of the picture: its points, or where there are more than `most`, how dense they lie.
+    """Encode a part of the picture: its points, or a density grid if there are more than `most`.
 
     The first two numbers (32 bits, little endian) say which: 0 and the number of points, then the index of
     each (32 bits), x and y of each (16 bits) and its colour (8 bits); or 1 and the number of cells on a side,
@@ -242,7 +242,7 @@ def pack_view(
 
 
 def decode_vectors(blobs: Sequence[bytes | None], dimension: int) -> Points:
-    """Vectors as rows; a missing one is a row of zeros."""
+    """Decode vectors to rows; a missing one becomes a row of zeros."""
     zeros = bytes(4 * dimension)
     whole = [blob if blob is not None and len(blob) == 4 * dimension else zeros for blob in blobs]
     rows: Points = np.frombuffer(b"".join(whole), "<f4").reshape(len(blobs), dimension)

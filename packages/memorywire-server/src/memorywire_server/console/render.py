@@ -1,4 +1,4 @@
-"""Templates, and the few words every page prints: texts of memories above all, which are never trusted."""
+"""Templates and their filters, mainly to render texts of memories safely, as they are untrusted."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from memorywire.policy.diff import visible
 from memorywire_server.console.sessions import PATH
 
 MOST_CHARS = 2_000
-"""How many characters of one text a page shows; the rest is behind a link."""
+"""The most characters of a text on a page; the rest is behind a link."""
 
 _ESCAPED = re.compile("((?:⟦U\\+[0-9A-F]{4,6}⟧)+)")  # neighbours share one element, which keeps pages small
 _HIDDEN = Markup('<span class="esc">{}</span>')
@@ -44,7 +44,7 @@ ICONS = {
     "/operators": "M10 9a3.5 3.5 0 1 0-3.3-2.3L2 11.5V14h2.5l.5-1.5 1.5-.5 1-2.2A3.5 3.5 0 0 0 10 9z",
     "": "M8 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
 }
-"""The path of the drawing of each section, on a square of 16."""
+"""The SVG path of each section's icon, on a square of 16."""
 
 
 def environment() -> Environment:
@@ -66,10 +66,10 @@ def environment() -> Environment:
 def untrusted(
     text: Json, limit: int = MOST_CHARS, raw: str | None = None, *, is_visible: bool = False
 ) -> Markup:
-    """Escape text from outside so that it stays text and stays in its place.
+    """Escape untrusted text so that it cannot add markup or change the text around it.
 
-    Characters that hide or reorder are spelt out, unless they are already (`is_visible`). A long text is cut,
-    with a link to all of it where there is one.
+    Makes hidden and reordering characters visible, unless `is_visible`. Truncates a long text,
+    with a link to all of it if `raw` is given.
     """
     whole = text if isinstance(text, str) else plain(text)
     cut = whole[:limit]
@@ -84,19 +84,19 @@ def untrusted(
 
 
 def plain(value: Json) -> str:
-    """A JSON value as text, for people."""
+    """Return a JSON value as readable text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def brief(value: Json) -> str:
-    """A value on one line: a list of texts as people write it."""
+    """Return a value on one line; a list of strings is joined with commas."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return plain(value)
 
 
 def gist(value: Json) -> str:
-    """What a memory says, on one line: of a procedure its name and its states."""
+    """Summarise a content on one line: for a procedure its name and its states."""
     match value:
         case {"name": str(name), "states": [*states]}:
             return f"{name}: {', '.join(brief(one) for one in states)}"
@@ -110,7 +110,7 @@ def number(value: float) -> str:
 
 
 def moment(value: int | None, text: str | None = None) -> Markup:
-    """A time of the wire, in UTC, to the second; `text` is shown instead, with the time on hover."""
+    """Render a time in UTC, to the second; `text` is displayed instead, with the time as tooltip."""
     if value is None:
         return Markup("")
     if not 0 <= value < END_OF_CALENDAR:
@@ -123,7 +123,7 @@ def moment(value: int | None, text: str | None = None) -> Markup:
 
 
 def age(value: int, now: int) -> Markup:
-    """How long ago something was, with the time itself on hover."""
+    """Render how long ago a time was, with the time as tooltip."""
     since = now - value
     return moment(value, "now" if since < _UNITS[-1][0] else f"{duration(since)} ago")
 
@@ -133,7 +133,7 @@ def day(value: int) -> str:
 
 
 def day_ms(text: str, field: str) -> int:
-    """The moment a day begins, as a date field gives it."""
+    """Parse a day as of a date field into the time it begins."""
     try:
         return int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError as error:
@@ -141,7 +141,7 @@ def day_ms(text: str, field: str) -> int:
 
 
 def size(value: int) -> str:
-    """Bytes in the largest unit that fits."""
+    """Format a size in the largest unit that fits."""
     for power, unit in ((3, "GB"), (2, "MB"), (1, "KB")):
         if value >= 1000**power:
             return f"{value / 1000**power:,.1f} {unit}"
@@ -149,7 +149,7 @@ def size(value: int) -> str:
 
 
 def duration(ms: int) -> str:
-    """How long, in the largest unit that fits."""
+    """Format a duration in the largest unit that fits."""
     for size, unit in _UNITS:
         if abs(ms) >= size:
             return f"{ms // size} {unit}"
@@ -158,20 +158,20 @@ def duration(ms: int) -> str:
 
 @cache
 def asset(name: str) -> bytes | None:
-    """A file that pages refer to, if there is one of this name."""
+    """Return a static file; None if there is none of this name."""
     path = files(__package__) / "static" / name
     return path.read_bytes() if "/" not in name and path.is_file() else None
 
 
 @cache
 def packed(name: str) -> bytes:
-    """Such a file as it travels to a browser that unpacks it."""
+    """Return a static file compressed with gzip."""
     return gzip.compress(asset(name) or b"", mtime=0)
 
 
 @cache
 def static(name: str) -> str:
-    """The address of such a file; another content has another address, so it may be kept for ever."""
+    """Return the URL of a static file with a hash of its content, so that it can be cached forever."""
     body = asset(name)
     if body is None:
         raise FileNotFoundError(f"no file {name} is shipped with the templates")
@@ -188,7 +188,7 @@ _MARKS = 7
 
 
 class Column(Struct, frozen=True):
-    """One step of time: its place, its parts from the ground up as (y, height, series), and its figures."""
+    """A column of a chart: position, parts from the bottom up as (y, height, series), and counts."""
 
     x: float
     width: float
@@ -199,7 +199,7 @@ class Column(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True, kw_only=True):
-    """Stacked columns over time, with the places of the axes."""
+    """A chart of stacked columns over time, with the positions of its axes."""
 
     unit: str
     series: tuple[str, ...]
@@ -215,7 +215,7 @@ class Chart(Struct, frozen=True, kw_only=True):
 
 
 def chart(unit: str, labels: Sequence[str], series: Mapping[str, Sequence[int]]) -> Chart:
-    """A column for each label; the figures of each series stand in the order of the labels."""
+    """Build a chart with a column for each label; each series has its counts in the order of the labels."""
     bottom, most = _HEIGHT - _FOOT, max(map(sum, zip(*series.values(), strict=True)), default=0)
     top = _round_up(most)
     step = (_WIDTH - _LEFT) / max(1, len(labels))
@@ -251,7 +251,7 @@ def chart(unit: str, labels: Sequence[str], series: Mapping[str, Sequence[int]])
 
 
 def _round_up(most: int) -> int:
-    """The least round number that is not below, for the top of an axis."""
+    """Round up to the end of an axis: the least round number not below `most`."""
     size = int(10 ** (len(str(most)) - 1))
     return next(top for top in range(2 * size, 11 * size, 2 * size) if top >= most)
 

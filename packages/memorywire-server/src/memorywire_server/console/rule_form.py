@@ -1,4 +1,4 @@
-"""A rule as the fields of a form, and back to the table of a policy file."""
+"""Converts rules between the table of a policy file and the fields of a form."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ from memorywire_server.console.page import Form, whole
 from memorywire_server.console.rule_text import read_keys, write_keys
 
 NONE = "(none)"
-"""How a form spells the empty text, which stands for a memory without a source or a user."""
+"""The form's text for the empty string, which means a memory without a source or a user."""
 
 
 class Kind(StrEnum):
@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 class Field(Struct, frozen=True):
-    """A condition: how the form asks for it, in which words, and what may be chosen."""
+    """A condition: its form control, its label and help, and its options."""
 
     name: str
     label: str
@@ -97,7 +97,7 @@ VERDICTS = {
 
 
 def read_rule(form: Form) -> dict[str, Json]:
-    """The table that the fields of the form describe; what is left empty is left out."""
+    """Build the rule's table from the fields of the form; leaves out empty ones."""
     table: dict[str, Json] = {"name": form.get("name") or "", "verdict": form.get("verdict") or ""}
     if form.get("enabled") == "no":
         table["enabled"] = False
@@ -122,7 +122,7 @@ _OWN: Mapping[str, Any] = {
 
 
 def fill(table: Mapping[str, Json]) -> dict[str, Any]:
-    """The values of the form's fields for a table, even if it is not a valid rule."""
+    """Return the values of the form's fields for a table, even if it is not a valid rule."""
     values: dict[str, Any] = {name: table.get(name) for name in ("name", "verdict", "note", "reviewers")}
     values["enabled"] = table.get("enabled", True) is not False
     values["learned"] = table.get("learned") is True
@@ -133,7 +133,7 @@ def fill(table: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def can_fill(table: Mapping[str, Json]) -> bool:
-    """Whether the fields can say all of it: a text with a line break needs the page of texts."""
+    """Return whether the form can show the whole rule; for example, not a text with a line break."""
     filled = fill(table)
     fields: dict[str, tuple[str, ...]] = {}
     for name in ("name", "verdict", "note", "reviewers"):
@@ -170,7 +170,7 @@ def _read(field: Field, form: Form) -> Json:
 
 
 def _number(text: str) -> Json:
-    """A number, or the text as it is: the check of the rule says what is wrong with it."""
+    """Parse a number, or return the text: the validation of the rule then reports it."""
     try:
         return float(text)
     except ValueError:
@@ -193,7 +193,7 @@ def _show(field: Field, value: Json) -> Any:
 
 
 def describe(table: Mapping[str, Json]) -> Sequence[tuple[str, str]]:
-    """The conditions of a rule as (what, which), in the words of the form."""
+    """Return the conditions of a rule as (label, value), as in the form."""
     said = []
     labels = {field.name: field.label for field in FIELDS}
     for name, value in table.items():

@@ -1,4 +1,4 @@
-"""Rules as TOML, in the words of policy files; and what a draft changes in them, line by line."""
+"""Rules as TOML, as in policy files, and line diffs of them."""
 
 import json
 import tomllib
@@ -13,17 +13,17 @@ _CONTEXT = 2
 
 
 def write_rules(rules: Sequence[Mapping[str, Json]]) -> str:
-    """The text that `read_rules` reads back as the same rules."""
+    """Format rules as TOML that `read_rules` parses to the same rules."""
     return "\n".join(f"[[rule]]\n{write_keys(rule)}" for rule in rules)
 
 
 def write_keys(table: Mapping[str, Json]) -> str:
-    """The keys of a table, one on each line."""
+    """Format the keys of a table, one per line."""
     return "".join(f"{name} = {_write(value)}\n" for name, value in table.items())
 
 
 def read_rules(text: str) -> list[dict[str, Json]]:
-    """The rules of a text, checked like those of a file."""
+    """Parse rules from TOML and validate them as for a file."""
     document = read_keys(text, "rule")
     for key in document:
         if key != "rule":
@@ -42,7 +42,7 @@ def read_keys(text: str, field: str) -> dict[str, Json]:
 
 
 def compare_lines(before: str, after: str) -> list[tuple[str, str]]:
-    """The lines that differ, with some around them, as (sign, line); a gap has the sign @."""
+    """Return a diff with context lines as (sign, line); a gap has the sign @."""
     lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT)
     body = list(lines)[2:]
     shown = [("@", "") if line.startswith("@@") else (line[0], line[1:]) for line in body]
@@ -54,7 +54,7 @@ def _write(value: Json) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            # What JSON escapes TOML reads; DEL is the one character that only TOML refuses.
+            # JSON strings are valid TOML, except for DEL, which TOML requires to be escaped.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
         case list() | tuple():
             return f"[{', '.join(map(_write, value))}]"

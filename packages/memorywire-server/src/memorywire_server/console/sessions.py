@@ -1,4 +1,4 @@
-"""Sessions in encrypted cookies, which only this server can read and write."""
+"""Sessions in encrypted cookies, which only this process can read and write."""
 
 import hashlib
 import hmac
@@ -52,18 +52,18 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A message at the head of a page; `undo` is the payload that takes the action back."""
+    """A message at the top of a page; `undo` is the payload that undoes the action."""
 
     text: str
     problem: bool = False
     fix: str | None = None
     undo: Mapping[str, Json] | None = None
     typed: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a form that was not processed."""
+    """The draft of a form that was not processed."""
 
 
 def build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
-    """What became of a change, with its undo where there is one."""
+    """Build a note about the result of a change, with its undo if it has one."""
     if receipt["status"] != "committed":
         rule = receipt.get("rule", "a rule")
         return Note(text=f"It is {receipt['status']}: {rule} needs a decision by a person.")
@@ -73,7 +73,7 @@ def build_note(receipt: Mapping[str, Json], agent: str, text: str, *, undoable: 
 
 
 class Sessions:
-    """Makes and reads sessions. The key lives as long as the process: a restart signs everybody out."""
+    """Creates and reads sessions. The key exists only in this process: a restart signs everybody out."""
 
     def __init__(self, clock: Clock, entropy: Entropy, *, secure: bool) -> None:
         self._clock = clock
@@ -94,7 +94,7 @@ class Sessions:
         )
 
     def read(self, cookies: str) -> Session | None:
-        """The session of a `Cookie` header; None for every reason why there is none."""
+        """Return the session of a `Cookie` header; None if it is missing, invalid or expired."""
         try:
             morsel = SimpleCookie(cookies).get(COOKIE)
             if morsel is None:
@@ -107,13 +107,13 @@ class Sessions:
         return None if stale or session.id in self._ended else session
 
     def end(self, session: Session) -> None:
-        """Accept no copy of this session's cookie any more."""
+        """Reject this session's cookie from now on, including copies of it."""
         now = self._clock()
         self._ended = {id: at for id, at in self._ended.items() if now - at < _LONGEST_MS}
         self._ended[session.id] = now
 
     def renewed(self, session: Session) -> Session | None:
-        """The session under a new seal, when it is time for one."""
+        """Return the session with a new time of issue; None if it is too early to renew it."""
         now = self._clock()
         return replace(session, issued=now) if now - session.issued >= _ROTATE_MS else None
 
@@ -136,7 +136,7 @@ class Sessions:
         hidden: bool = False,
         seconds: int | None = None,
     ) -> None:
-        """Set a cookie, for the time that the browser is open if it is not for so many seconds."""
+        """Set a cookie for that many seconds; without a number, until the browser is closed."""
         response.set_cookie(
             name,
             quote(value),
@@ -151,24 +151,24 @@ class Sessions:
         response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict", secure=self._secure)
 
     def token(self, session: Session) -> str:
-        """What every form of this session carries; no other site can know it."""
+        """Return the session's CSRF token, which every form contains."""
         return hmac.new(self._key, f"form:{session.id}".encode(), hashlib.sha256).hexdigest()[:40]
 
     def is_token(self, session: Session, token: str) -> bool:
         return hmac.compare_digest(self.token(session).encode(), token.encode(errors="replace"))
 
     def new_link(self) -> str:
-        """The key of a link that signs in once, and not after a quarter of an hour."""
+        """Create the key of a sign-in link that works once, within 15 minutes."""
         key = self._entropy(_KEY_BYTES).hex()
         self._links[_digest(key)] = self._clock() + _LINK_MS
         return key
 
     def revoke_links(self) -> None:
-        """Accept no link any more that was made so far."""
+        """Invalidate all links created so far."""
         self._links.clear()
 
     def redeem(self, key: str) -> bool:
-        """Whether the key of a link is good; it works only once."""
+        """Invalidate the key of a link; returns whether it was valid."""
         until = self._links.pop(_digest(key), None)
         return until is not None and self._clock() < until
 
@@ -192,7 +192,7 @@ class Sessions:
         return note if self._clock() - at < _NOTE_MS else None
 
     def take_undo(self, session: Session, id: str) -> Mapping[str, Json] | None:
-        """Return what undoes the action of a note, once; the note is not shown any more."""
+        """Return the undo of a note, only once; the note is no longer shown."""
         self._notes.pop(f"{session.id}/{id}", None)
         return self._undos.pop(f"{session.id}/{id}", None)
 
@@ -205,7 +205,7 @@ class Sessions:
         return session.id in self._aside
 
     def given_back(self, session: Session) -> Mapping[str, str]:
-        """What was put aside for the session: once, and only as long as an idle session lasts."""
+        """Return the saved draft of the session, only once, unless it is too old."""
         at, draft = self._aside.pop(session.id, (0, {}))
         return draft if self._clock() - at < _IDLE_MS else {}
 

@@ -1,4 +1,4 @@
-"""The life of one memory: what was done to it, by whom and why, the newest first."""
+"""The timeline of one memory: its changes with actor and reason, newest first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ _KEEPS = ("tags", "source", "standing", "confidence", "expires_at", "merged_from
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    """One point of a timeline; a version that began has its number and the words that it changed."""
+    """An event of a timeline; for a new version, with its number and the words that changed."""
 
     at: int
     tone: str
@@ -46,7 +46,7 @@ class Moment(Struct, frozen=True, kw_only=True):
 def tell_life(
     id: str, chain: Sequence[Mapping[str, Json]], entries: Sequence[Mapping[str, Json]]
 ) -> list[Moment]:
-    """Moments of versions, each with what the ledger says of its change, and what else the ledger says."""
+    """Build the events of the versions, with the ledger's details, and of the other ledger entries."""
     by_change = {one["subject"]: one for one in entries if one["kind"] == "committed" and "subject" in one}
     moments, before = [], None
     for version in chain:
@@ -86,7 +86,7 @@ def _end(id: str, version: Mapping[str, Json], entry: Mapping[str, Json] | None)
 
 
 def _say(id: str, entry: Mapping[str, Json] | None) -> dict[str, Any]:
-    """Who and why, as the ledger has it."""
+    """Return the actor and the reason that the ledger records."""
     if entry is None:
         return {}
     details = entry.get("details", {})

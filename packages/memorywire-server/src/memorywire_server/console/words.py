@@ -1,4 +1,4 @@
-"""Entries of the ledger in words: who did what, to how much."""
+"""Sentences about ledger entries: actor, verb and objects."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ _DECIDED = {
 
 
 def describe_entry(entry: Mapping[str, Json]) -> str:
-    """The verb of an entry and its objects, for a sentence that begins with its actor."""
+    """Return the verb and the objects of an entry, for a sentence that begins with its actor."""
     operation, kind, details = entry["operation"], entry["kind"], entry.get("details", {})
     if operation == "rules":
         return f"put edition {details.get('edition', '')} of the rules in force"

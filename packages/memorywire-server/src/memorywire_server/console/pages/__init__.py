@@ -1,1 +1,1 @@
-"""The rooms of the console: one module for each section of pages."""
+"""The pages of the console: one module for each section."""

@@ -1,5 +1,5 @@
-"""Operators: who may sign in, with which role, and to which page; tokens are given once and taken back
-here."""
+"""Pages for operators and their tokens, for signing in and out, and for settings of the browser; a token is
+shown once."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
@@ -16,11 +16,11 @@ from memorywire_server.console.sessions import PATH, Note, Session
 from memorywire_server.http.answers import status_of
 
 EXPIRES_SOON_MS = 14 * DAY_MS
-"""A token that ends within this time is marked."""
+"""A token that expires within this time is highlighted."""
 
 
 async def add(page: Page, form: Form) -> Response:
-    """Add an operator; if it fails, the page shows the problem and keeps what was typed."""
+    """Add an operator; on failure the page shows the problem and the draft."""
     registry = _open_registry(page)
     try:
         text = form.text("role")
@@ -64,7 +64,7 @@ async def operators(
     form: Form | None = None,
     problem: Mapping[str, str] | None = None,
 ) -> Response:
-    """The page of operators; a new token is shown here once, and nowhere else."""
+    """Show the page of operators; a new token is shown only in this response."""
     values = {
         "known": await _open_registry(page).known(),
         "issued": token,
@@ -120,7 +120,7 @@ async def sign_in_page(page: Page) -> Response:
 
 
 async def sign_in(page: Page, form: Form) -> Response:
-    """The token of an operator signs in as that operator."""
+    """Sign in with the token of an operator."""
     tenant = form.get("tenant")
     secret = form.text("token").strip()
     state = page.request.state
@@ -149,7 +149,7 @@ async def choose_tenant(page: Page, form: Form) -> Response:
 
 
 async def enter(page: Page) -> Response:
-    """By a link that was made for one use."""
+    """Sign in with a one-time link."""
     accepts_links = await page.console.authenticator.trusts_links()
     if not accepts_links:
         page.console.sessions.revoke_links()
@@ -171,7 +171,7 @@ async def sign_out(page: Page, form: Form) -> Response:
 
 
 async def look_and_feel(page: Page, form: Form) -> Response:
-    """The theme, and whether single keys do something; kept by the browser."""
+    """Set the theme and whether keyboard shortcuts are on, in cookies."""
     response = page.go(form.get("back") or PATH)
     theme, keys = form.get("theme"), form.get("keys")
     if theme is not None:

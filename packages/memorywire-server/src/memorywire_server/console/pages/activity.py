@@ -1,4 +1,4 @@
-"""Activity: the ledger as people read it; what an entry changed, its proof, and a way back."""
+"""Activity: the ledger with readable entries, their changes, proofs and undo; and consolidation runs."""
 
 from collections import Counter
 from typing import Any
@@ -26,7 +26,7 @@ OPERATIONS = "remember recall forget merge expire undo share unshare dream feedb
 
 
 async def activity(page: Page) -> Response:
-    """A page of the ledger, with the filters of the address; dates are days."""
+    """Show a page of the ledger, with the filters of the URL; dates are days."""
     filters = {name: page.query.get(name) for name in ("operation", "kind", "actor", "memory", "before")}
     for name, end_of_day in (("since", 0), ("until", DAY_MS - 1)):
         if name in page.query:
@@ -35,7 +35,7 @@ async def activity(page: Page) -> Response:
 
 
 async def verify(page: Page) -> Response:
-    """The same page, with the answer above it: whether the whole ledger holds."""
+    """Show the newest page, with the result of a verification of the whole ledger above it."""
     verdict = await audit.verdict(page.console.service, page.caller)
     return await _show_activity(page, await _load_entries(page, agent_id=None), verdict)
 
@@ -50,7 +50,7 @@ async def entry(page: Page) -> Response:
 
 
 async def undo(page: Page, form: Form) -> Response:
-    """Take back a change; that is a change too, and can be taken back."""
+    """Undo a change; the undo is also a change, and can be undone."""
     agent = form.text("agent")
     receipt = await page.call("undo", agent_id=agent, change_id=form.text("change"))
     again = {"change_id": receipt["change_id"], "agent_id": agent} if "change_id" in receipt else None
@@ -86,7 +86,7 @@ async def _show_activity(
 
 
 def _summarise(entry: dict[str, Json]) -> str:
-    """What an entry is about, in a few words."""
+    """Summarise what an entry affects, in a few words."""
     details = entry.get("details", {})
     if entry["operation"] == "operator":
         return str(entry.get("subject", ""))
@@ -107,7 +107,7 @@ def _read_sequence(page: Page) -> int:
 
 
 def _list_versions(entry: dict[str, Json]) -> list[tuple[str, int, str | None]]:
-    """The versions an entry began and ended, as (memory, version, reason of the end)."""
+    """List the versions that an entry began and ended, as (memory, version, reason of the end)."""
     ends = {(id, version): reason for id, version, reason in entry.get("details", {}).get("ended", ())}
     starts = [(one["id"], one["version"]) for one in entry.get("commitments", ())]
     former = {(id, version - 1) for id, version in starts}
@@ -118,11 +118,11 @@ def _list_versions(entry: dict[str, Json]) -> list[tuple[str, int, str | None]]:
 async def _compare_version(
     page: Page, agent: str, id: str, version: int, reason: str | None
 ) -> dict[str, Any]:
-    """What a version said, beside what the one before it said; after an end, nothing."""
+    """Compare the text of a version with that of the version before; for an end, with an empty text."""
     try:
         versions = (await page.call("history", agent_id=agent, id=id))["versions"]
     except MemorywireError:
-        versions = []  # erased, or of a store that keeps no history: the entry stands without it
+        versions = []  # erased, or no history in the store: show the entry without a comparison
     texts = {one["number"]: one["record"]["content"] for one in versions if "record" in one}
     after = None if reason is not None else texts.get(version)
     before = texts.get(version if reason is not None else version - 1)
@@ -148,7 +148,7 @@ _STEPS = 25
 
 
 async def dreams(page: Page) -> Response:
-    """The runs; which of the last undos took one back, unless another took that back in turn."""
+    """Show the consolidation runs, and the undo of each, unless that undo was itself undone."""
     answer = await _load_entries(page, operation=DREAM, kind="committed", before=page.query.get("before"))
     undos = await _load_entries(page, operation="undo", kind="committed", limit=str(_UNDONE))
     by_change = {
@@ -173,7 +173,7 @@ async def dream_now(page: Page, form: Form) -> Response:
 
 
 async def promote_now(page: Page, form: Form) -> Response:
-    """Look through the short-term memories of an agent once."""
+    """Run one promotion over an agent's short-term memories."""
     agent = form.text("agent")
     document = await promote(page.console.service, page.caller, {"agent_id": agent})
     done = f"{len(document['promoted'])} promoted, {len(document['archived'])} archived"
@@ -183,7 +183,7 @@ async def promote_now(page: Page, form: Form) -> Response:
 
 
 async def run(page: Page) -> Response:
-    """All of one run: each step, and each memory as it was before beside what it is after."""
+    """Show one run: each step, with the texts of its memories before and after."""
     page.caller.require(Right.READ)
     agent, id = page.query.get("agent"), page.query.get("run")
     if agent is None or id is None:
@@ -205,7 +205,7 @@ async def run(page: Page) -> Response:
 
 
 async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
-    """A page of the ledger, of the agent that the address names."""
+    """Load a page of the ledger, of the agent in the URL."""
     fields = {"limit": str(_PAGE), "agent_id": page.agent, **filters}
     pairs = [(name, value) for name, value in fields.items() if value is not None]
     parameters = parameters_of("/v0/audit", "GET").from_query(pairs)
@@ -213,7 +213,7 @@ async def _load_entries(page: Page, **filters: str | None) -> dict[str, Json]:
 
 
 def _compare_versions(step: dict[str, Json], document: dict[str, Json]) -> list[dict[str, Any]]:
-    """Each memory of the step as it was before the run beside what it was after."""
+    """Compare the text of each memory of a step before and after the run."""
     sides = [
         {one["id"]: plain(one["content"]) for one in document[side] if one["content"] is not None}
         for side in ("ended", "began")

@@ -1,4 +1,4 @@
-"""Every component of the pages in every state, for those who change them; shown on this machine alone."""
+"""A page with every component in every state, for developers; only for the user of this machine."""
 
 from ipaddress import ip_address
 

@@ -1,4 +1,4 @@
-"""Find: what the console can open or do, by a few letters: pages, acts, agents, people, memories."""
+"""Find: a search over pages, actions, agents, people and memories."""
 
 from collections.abc import Sequence
 
@@ -31,11 +31,11 @@ _ACTS = (
     ("Add a webhook", "/operations#webhooks", Right.MANAGE, True),
     ("Add an operator or a token", "/operators", Right.MANAGE, True),
 )
-"""What can be done: its title, its address, the right that it needs, and whether it concerns all tenants."""
+"""Actions: title, path, required right, and whether the action concerns all tenants."""
 
 
 async def find(page: Page) -> Response:
-    """What the words of the address could mean, the likeliest first."""
+    """Show the matches of the words in the URL, the most likely first."""
     words = page.query.get("find", "").strip()
     found = [("Page", section.title, page.link(section.path)) for section in page.sections]
     found += [
@@ -58,7 +58,7 @@ async def find(page: Page) -> Response:
 async def _find_names(
     page: Page, words: str, agents: Sequence[dict[str, Json]]
 ) -> list[tuple[str, str, str]]:
-    """Agents, and people of the largest of them, with these letters in their names."""
+    """Return agents, and people of the largest agent, whose names contain the words."""
     names: list[tuple[str, str, str]] = [
         ("Agent", one["agent_id"], page.link("/memories", agent=one["agent_id"]))
         for one in agents
@@ -76,7 +76,7 @@ async def _find_names(
 
 
 async def _find_memories(page: Page, words: str, agents: Sequence[str]) -> list[tuple[str, str, str]]:
-    """The newest memories of these agents that contain all of the words."""
+    """Return the newest memories of these agents that contain all of the words."""
     filter = {"and": [contains(word) for word in words.split()[:_MOST]]}
     found: list[tuple[str, str, str]] = []
     for agent in agents:

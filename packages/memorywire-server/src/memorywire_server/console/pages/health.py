@@ -1,4 +1,4 @@
-"""Health: stores and what they can do, what they are owed, what waits, and how memory grows."""
+"""Health: stores and their features, pending writes, latencies and growth; also agents, shares and usage."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ async def health(page: Page, state: Any = None) -> Response:
 
 
 def draw_growth(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Chart:
-    """A column for each of the last days: the most frequent operations, and the others together."""
+    """Draw a column for each of the last days: the most frequent operations, and all others as one."""
     totals: Counter[str] = Counter()
     for _, name, count in counts:
         totals[name] += count
@@ -67,14 +67,14 @@ def draw_growth(counts: Sequence[tuple[int, str, int]], today: int, days: int) -
 
 
 async def check(page: Page) -> Response:
-    """The same page, after every store was asked how it is; a large file takes a while to read."""
+    """Check the health of every store, and show the page with the results; slow for a large file."""
     page.caller.require(Right.MANAGE, everywhere=True)
     state = await page.console.service.finish(page.console.service.container.context.store.health())
     return await health(page, state)
 
 
 async def look_for_secrets(page: Page, form: Form) -> Response:
-    """Every memory of an agent is read; what is found is named by kind and place, never by value."""
+    """Scan every memory of an agent for secrets; shows the kind and place of each, never the value."""
     page.caller.require(Right.REVIEW)
     agent = form.text("agent")
     page.caller.require_agent({"agent_id": agent}, optional=False)
@@ -92,7 +92,7 @@ async def retry(page: Page, form: Form) -> Response:
 
 
 async def give_up(page: Page, form: Form) -> Response:
-    """Write off a change that a store is owed; the ledger says who did, and why."""
+    """Drop a pending write of a store; the ledger records the actor and the reason."""
     page.caller.require(Right.MANAGE, everywhere=True)
     context = page.console.service.as_caller(page.caller).context
     giving = write_off(form.text("change"), form.text("why"), context, store=form.text("store"))
@@ -130,7 +130,7 @@ async def agents(page: Page) -> Response:
 
 
 async def shares(page: Page) -> Response:
-    """What an agent lends, and what is lent to it."""
+    """Show the memories that an agent shares, and those shared with it."""
     known = (await page.call("agents"))["items"]
     agent = page.choose(known)
     grants = [] if agent is None else (await page.call("shares", agent_id=agent))["items"]
@@ -138,7 +138,7 @@ async def shares(page: Page) -> Response:
 
 
 async def revoke_share(page: Page, form: Form) -> Response:
-    """Revoke a grant; that is a change, and can be undone."""
+    """Revoke a grant; this is a change, and can be undone."""
     agent = form.text("agent")
     receipt = await page.call("unshare", agent_id=agent, share_id=form.text("share"))
     undo = {"change_id": receipt["change_id"], "agent_id": agent} if "change_id" in receipt else None
@@ -147,7 +147,7 @@ async def revoke_share(page: Page, form: Form) -> Response:
 
 
 async def usage(page: Page) -> Response:
-    """What an agent's memory holds and was used for, by user: size from the store, use from the ledger."""
+    """Show an agent's memory by user: its size from the store, and its use from the ledger."""
     items = (await page.call("agents"))["items"]
     agent = page.choose(items)
     if agent is None:
@@ -178,7 +178,7 @@ async def usage(page: Page) -> Response:
 def _count_use(
     sizes: Sequence[tuple[str, int, int]], entries: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """A row for each user: memories, bytes, writes, recalls, and how many memories recalls handed out."""
+    """Count per user: memories, bytes, writes, recalls, and the memories that recalls returned."""
     empty = {"memories": 0, "bytes": 0, "writes": 0, "recalls": 0, "handed": 0}
     rows = {user: {**empty, "memories": count, "bytes": size} for user, count, size in sizes}
     for one in entries:

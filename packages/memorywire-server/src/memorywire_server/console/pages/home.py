@@ -1,4 +1,4 @@
-"""Home: what memory did in the last day, what waits, and how the stores are; each figure is a link."""
+"""Home: the activity of the last day, pending items, and the state of the stores; figures are links."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ async def home(page: Page) -> Response:
 
 
 async def _load_oversight(page: Page) -> dict[str, Any]:
-    """What reviewers see besides: the day by hour, what waits, and the state of the stores."""
+    """Load what only reviewers see: the day by hour, pending proposals, and the state of the stores."""
     service, caller = page.console.service, page.caller
     scope = {} if page.agent is None else {"agent_id": page.agent}
     since = page.now - page.now % _HOUR_MS - 23 * _HOUR_MS
@@ -70,7 +70,7 @@ async def _load_oversight(page: Page) -> dict[str, Any]:
 
 
 async def _load_newest(page: Page, scope: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Entries of the ledger, the newest first, until they reach behind a day."""
+    """Load ledger entries, newest first, until they cover a day."""
     entries: list[dict[str, Json]] = []
     rest: dict[str, Json] = {}
     while len(entries) < _MOST_ENTRIES:

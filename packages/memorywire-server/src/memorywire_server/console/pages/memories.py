@@ -1,4 +1,4 @@
-"""Memories: listed, narrowed by facets and by words as they are typed, changed together, taken along."""
+"""Memories: a list with facets, search, bulk changes and export."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ _CHUNK = 1_000
 _MOST_AGENTS = 50
 _MOST_WORDS = 8
 ALL = "*"
-"""The agent of the address that stands for all of them."""
+"""The value of `agent` in a URL that means all agents."""
 
 _FACETS = ("type", "user_id", "source", "trust", "standing", "tags")
 COLUMNS = {
@@ -50,7 +50,7 @@ _FILE_COLUMNS = (
 
 
 async def memories(page: Page) -> Response:
-    """A page of the memories of an agent, or of all: the agent that is named, or the one with the most."""
+    """Show a page of memories of the agent in the URL (`*` for all), else of the one with the most."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
     values: dict[str, Any] = {
@@ -95,19 +95,19 @@ def _list_names(page: Page, agents: Sequence[Mapping[str, Json]]) -> list[str]:
 
 
 def _read_rows(page: Page) -> int:
-    """How many rows to show at once: those that were loaded when the viewer left the list."""
+    """Return how many rows to show at once: as many as were loaded when the viewer left the list."""
     rows = whole(page.query.get("rows", str(_PAGE)), "rows", "rows is a number")
     return max(1, min(rows, _MOST_ROWS))
 
 
 def _choose_columns(page: Page, agent: str) -> dict[str, bool]:
-    """Each column, and whether it is shown."""
+    """Return each column, and whether it is shown."""
     names = page.query["cols"].split(",") if "cols" in page.query else _SHOWN
     return {name: name in names or (name == "agent_id" and agent == ALL) for name in COLUMNS}
 
 
 def build_filter(page: Page) -> dict[str, Json]:
-    """What the address asks of a list, as the wire's own fields and filter."""
+    """Build the fields and filter of a list request from the URL."""
     query = page.query
     conditions: list[Json] = [
         {name: query[name]} for name in ("source", "trust", "standing", "tags") if name in query
@@ -127,7 +127,7 @@ def build_filter(page: Page) -> dict[str, Json]:
 
 
 def contains(word: str) -> Json:
-    """Whether a memory contains these letters, however they are written; the store compares exactly."""
+    """Build a filter for a word in common spellings; the store's comparison is case-sensitive."""
     spellings = dict.fromkeys((word, word.lower(), word.capitalize(), word.upper()))
     return {"or": [{"content": {"contains": one}} for one in spellings]}
 
@@ -135,7 +135,7 @@ def contains(word: str) -> Json:
 async def _list(
     page: Page, agents: Sequence[str], filter: Mapping[str, Json], limit: int, order: str = "newest"
 ) -> dict[str, Any]:
-    """A page of the memories of these agents, the newest first: ids rise with time in all of them."""
+    """List a page of these agents' memories, newest first: all agents' ids increase with time."""
     after = page.query.get("after")
     answers = [
         await page.call("list", agent_id=agent, **filter, after=after, limit=limit, order=order)
@@ -153,7 +153,7 @@ async def _list(
 
 
 async def _load_facets(page: Page, agents: Sequence[str], filter: Mapping[str, Json]) -> dict[str, Any]:
-    """The counts of all these agents together."""
+    """Add up the facets of these agents."""
     answers = [await page.call("facets", agent_id=agent, **filter) for agent in agents]
     fields = {}
     for name in _FACETS:
@@ -167,9 +167,9 @@ async def _load_facets(page: Page, agents: Sequence[str], filter: Mapping[str, J
 async def _recall(
     page: Page, words: str, agents: Sequence[str], filter: Mapping[str, Json]
 ) -> dict[str, Any]:
-    """Memories by relevance, through a recall, so that looking leaves the same trace as an agent's."""
+    """Search by relevance with a recall, which is logged like the recall of an agent."""
     answers = [await page.call("recall", agent_id=one, **filter, query=words, k=_PAGE) for one in agents]
-    standing = {"standing": "active"}  # a hit does not say, and only what is recallable is found
+    standing = {"standing": "active"}  # hits have no standing, and a recall finds only active memories
     items = [
         {**standing, "agent_id": agent, **one}
         for agent, answer in zip(agents, answers, strict=True)
@@ -180,7 +180,7 @@ async def _recall(
 
 
 def _count_facets(items: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
-    """The facets of what a search found, all of it counted."""
+    """Count the facets of all memories that a search returned."""
     fields = {}
     for name in _FACETS:
         values = (one.get(name) for one in items)
@@ -191,7 +191,7 @@ def _count_facets(items: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
 
 
 async def change(page: Page, form: Form) -> Response:
-    """What is done with the selected memories of an agent: one change, or one file."""
+    """Apply an action to the selected memories of an agent, in one change; or export them."""
     agent, ids, act = form.text("agent"), list(dict.fromkeys(form.many("id"))), form.text("act")
     if not ids:
         raise InvalidRequest("nothing is selected", field="id", fix="select some memories")
@@ -211,7 +211,7 @@ async def change(page: Page, form: Form) -> Response:
 
 
 def _plan(act: str, form: Form) -> tuple[str, bulk.Alter, str]:
-    """The operation, what it does to a memory, and the word for it."""
+    """Return the operation of an action, its function, and the verb for the note."""
     match act:
         case "archive":
             return "forget", bulk.archive, "archived"
@@ -240,7 +240,7 @@ _VIEW_SECONDS = 400 * 86_400
 
 
 def read_views(page: Page) -> list[tuple[str, str]]:
-    """The views that this browser keeps, as (name, address)."""
+    """Return the views saved in this browser, as (name, URL)."""
     try:
         pairs = json.loads(urlsafe_b64decode(unquote(page.request.cookies.get(_VIEWS, ""))))
         return [(str(name)[:60], own(str(address))) for name, address in pairs][:_MOST_VIEWS]
@@ -249,7 +249,7 @@ def read_views(page: Page) -> list[tuple[str, str]]:
 
 
 async def keep_view(page: Page, form: Form) -> Response:
-    """Keep the address of a view under a name, or drop it; the browser has it, as it has the theme."""
+    """Save the URL of a view under a name, or delete it, in a cookie."""
     name, address = form.text("name").strip()[:60], own(form.text("back"))
     others = [one for one in read_views(page) if one[0] != name]
     if form.get("act") != "drop":
@@ -267,7 +267,7 @@ async def keep_view(page: Page, form: Form) -> Response:
 
 
 async def export(page: Page) -> Response:
-    """The memories that the address selects, all of them, as lines of JSON or as a table."""
+    """Export all memories that the URL selects, as JSON lines or as CSV."""
     agents = (await page.call("agents"))["items"]
     if page.agent is None:
         raise InvalidRequest("name an agent", field="agent")
@@ -318,7 +318,7 @@ async def _write_json_lines(pages: AsyncIterator[list[dict[str, Json]]]) -> Asyn
 
 
 async def _write_table(pages: AsyncIterator[list[dict[str, Json]]]) -> AsyncIterator[bytes]:
-    """Rows of text; a cell that a spreadsheet would take for a formula gets an apostrophe."""
+    """Write CSV; a cell that a spreadsheet would treat as a formula gets an apostrophe."""
     yield _write_row(_FILE_COLUMNS)
     async for items in pages:
         for one in items:

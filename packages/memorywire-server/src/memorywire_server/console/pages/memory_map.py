@@ -1,4 +1,4 @@
-"""The map of an agent's memories, which are selected by region or by a line around them; and its names."""
+"""The map of an agent's memories, with selection by region or by polygon; and the graph of names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,16 +17,16 @@ from memorywire_server.console.render import gist
 
 COLOURINGS = {"type": "Type", "age": "Age", "source": "Source", "user": "User"}
 POINTS_MOST = 10_000
-"""More points than this are drawn as a density."""
+"""With more points than this, the map shows their density."""
 
 CELLS = 160
 _SHAPE_MOST = 64
 _ROWS = 50
-_SCALE = 10_000  # the coordinates of a shape in an address are whole numbers up to this
+_SCALE = 10_000  # shapes in URLs have whole coordinates up to this
 
 
 async def memory_map(page: Page) -> Response:
-    """The picture, its regions as a table, and the memories that the address selects."""
+    """Show the map, its regions as a table, and the memories that the URL selects."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
     values: dict[str, Any] = {"agents": agents, "agent": agent, "colourings": COLOURINGS, "kinds": list(Kind)}
@@ -81,7 +81,7 @@ def _list_legend(page: Page, picture: Picture, by: str) -> tuple[Sequence[str], 
 
 
 async def _load_chosen(page: Page, picture: Picture) -> dict[str, Any] | None:
-    """The memories of the region or inside the line that the address names, the newest first."""
+    """Load the memories in the region or the polygon of the URL, newest first."""
     if "region" in page.query:
         number = whole(page.query["region"], "region", "region is a number")
         places = [at for at, region in enumerate(picture.regions_of.tolist()) if region == number]
@@ -103,7 +103,7 @@ async def _load_rows(page: Page, ids: Sequence[str]) -> list[dict[str, Json]]:
 
 
 def read_shape(text: str) -> list[tuple[float, float]]:
-    """The corners of a closed line, as an address has them: `x,y;x,y;...`, from 0 to 10,000."""
+    """Parse a polygon in a URL: `x,y;x,y;...`, with coordinates from 0 to 10,000."""
     corners = [corner.split(",") for corner in text.split(";")]
     if not 3 <= len(corners) <= _SHAPE_MOST or any(len(corner) != 2 for corner in corners):
         raise InvalidRequest(f"shape must have 3 to {_SHAPE_MOST} corners x,y;x,y", field="shape")
@@ -112,7 +112,7 @@ def read_shape(text: str) -> list[tuple[float, float]]:
 
 
 async def view(page: Page) -> Response:
-    """What is in a part of the map, packed as numbers."""
+    """Respond with a part of the map in a binary format."""
     drawn = await _require(page)
     colouring = _find_colouring(page, drawn.picture, _read_colouring(page))
     body = pack_view(drawn.picture, colouring, _read_box(page.query), most=POINTS_MOST, cells=CELLS)
@@ -131,7 +131,7 @@ def _read_box(query: Mapping[str, str]) -> tuple[float, float, float, float]:
 
 
 async def point(page: Page) -> Response:
-    """Where the memory of a point is, and what it says."""
+    """Show the memory of a point."""
     drawn = await _require(page)
     at = whole(page.query.get("at", ""), "at", "at is the number of a point")
     if page.query.get("edition") != drawn.edition or at >= len(drawn.picture.ids):
@@ -143,7 +143,7 @@ async def point(page: Page) -> Response:
 
 
 async def graph(page: Page) -> Response:
-    """The names that memories share; with one of them, what it stands together with."""
+    """Show the graph of names; for a selected name, its neighbours and memories."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
     drawn, is_fresh = (None, True) if agent is None else await _load(page, agent)

@@ -1,4 +1,4 @@
-"""Operations: webhooks and what they did not accept, backups, and the state of what runs by itself."""
+"""Operations: webhooks and undelivered events, backups, and the state of background work."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _LETTERS = 100
 async def operations(
     page: Page, secret: tuple[Webhook, str] | None = None, *, status: int = 200, **values: Any
 ) -> Response:
-    """What runs by itself; the secret of a new webhook is shown here once, and nowhere else."""
+    """Show the page; the secret of a new webhook is shown only in this response."""
     page.caller.require(Right.MANAGE, everywhere=True)
     service, store = page.console.service, backups.find_store(page.console.service.journal)
     runs = await audit.entries(service, page.caller, {"operation": DREAM, "kind": "committed", "limit": 1})
@@ -54,7 +54,7 @@ async def operations(
 
 
 async def add_webhook(page: Page, form: Form) -> Response:
-    """Send events to an address from now on; if it fails, the page keeps what was typed."""
+    """Add a webhook for events from now on; on failure the page keeps the draft."""
     page.caller.require(Right.MANAGE, everywhere=True)
     journal = page.console.service.journal
     try:
@@ -83,7 +83,7 @@ async def remove_webhook(page: Page, form: Form) -> Response:
 
 
 async def try_now(page: Page, form: Form) -> Response:
-    """Try the next event of a webhook without the pause after a failure."""
+    """Send the next event of a webhook at once, without the pause after a failure."""
     webhook = await _find_webhook(page, form.text("id"))
     webhooks = Webhooks(page.console.service.journal)
     await webhooks.fail(webhook.id, tries=webhook.tries, due_at=0, error=webhook.error or "")
@@ -91,7 +91,7 @@ async def try_now(page: Page, form: Form) -> Response:
 
 
 async def letters(page: Page) -> Response:
-    """The events that a webhook did not accept, the newest first."""
+    """Show the undelivered events of a webhook, newest first."""
     webhook = await _find_webhook(page, page.query.get("id", ""))
     dead = await Webhooks(page.console.service.journal).list_dead_letters(webhook.id)
     return await page.show(
@@ -100,7 +100,7 @@ async def letters(page: Page) -> Response:
 
 
 async def send_again(page: Page, form: Form) -> Response:
-    """Tell a webhook of an event that was given up, or discard that event."""
+    """Send an undelivered event again, or discard it."""
     webhook = await _find_webhook(page, form.text("id"))
     event = whole(form.text("event"), "event", "the event is a number")
     service = page.console.service
@@ -141,7 +141,7 @@ async def verify_backup(page: Page, form: Form) -> Response:
 
 
 async def restore_backup(page: Page, form: Form) -> Response:
-    """Restore into a new place; the store in use stays as it is."""
+    """Restore a backup to a new file; the store in use is unchanged."""
     page.caller.require(Right.MANAGE, everywhere=True)
     service, names = page.console.service, (form.text("name"), form.text("target"))
     store = backups.require_store(service.journal)

@@ -1,4 +1,4 @@
-"""People: what is known of each by slot, what else there is, its export and its end; and sessions."""
+"""People: profiles by slot, with other data, export and erase; and sessions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _TURNS = 200
 
 
 async def profile(page: Page) -> Response:
-    """The live slots of a user; without a user, those of the memories that belong to none."""
+    """Show the live slots of a user; without a user, those of memories without a user."""
     if page.agent is None:
         fix = "open the memories of an agent, then its profile"
         raise InvalidRequest("choose the agent of these memories", field="agent", fix=fix)
@@ -44,7 +44,7 @@ async def profile(page: Page) -> Response:
 
 
 async def _load_around(page: Page, agent: str, user: str | None) -> dict[str, Any]:
-    """What else there is of a person: the newest memories, recalls, and changes that wait."""
+    """Load more data about a person: the newest memories and recalls, and pending changes."""
     if user is None:
         return {"memories": None, "recalls": [], "waiting": None}
     memories = await page.call("list", agent_id=agent, user_id=user, limit=_NEWEST, order="newest")
@@ -56,7 +56,7 @@ async def _load_around(page: Page, agent: str, user: str | None) -> dict[str, An
 
 
 async def people(page: Page) -> Response:
-    """The people with the most memories of an agent."""
+    """Show the people with the most memories of an agent."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
     counts = {} if agent is None else (await page.call("facets", agent_id=agent))["fields"]
@@ -71,13 +71,13 @@ async def people(page: Page) -> Response:
 
 
 async def export(page: Page) -> Response:
-    """Everything of a person at this agent, as a file."""
+    """Export all data of a person at this agent as a file."""
     fields = {"agent_id": _require_agent(page), "user_id": page.query.get("user_id", "")}
     return show_text(await audit.export(page.console.service, page.caller, fields), "person.json")
 
 
 async def erase_preview(page: Page) -> Response:
-    """What an erase of a person would remove, before it is confirmed."""
+    """Show what an erase of a person would remove, before it is confirmed."""
     page.caller.require(Right.MANAGE)
     agent, user = _require_agent(page), page.query.get("user_id", "")
     trial = await page.call("erase", agent_id=agent, user_id=user, dry_run=True)
@@ -85,7 +85,7 @@ async def erase_preview(page: Page) -> Response:
 
 
 async def erase(page: Page, form: Form) -> Response:
-    """Erase everything of a person at this agent; the operator must type the name of the person."""
+    """Erase all data of a person at this agent; the operator must type the name of the person."""
     agent, user = form.text("agent"), form.text("user")
     if (form.get("confirm") or "").strip() != user.strip():
         raise InvalidRequest("an erase cannot be undone", field="confirm", fix="type the id of the person")
@@ -97,7 +97,7 @@ async def erase(page: Page, form: Form) -> Response:
 
 
 async def session(page: Page) -> Response:
-    """What was written in one session, in its order; what was read from a turn stands below that turn."""
+    """Show the memories of a session in order; those derived from a turn are below it."""
     agent, id = _require_agent(page), page.query.get("id")
     if id is None:
         raise InvalidRequest("name the session", field="id")
@@ -122,12 +122,12 @@ def _require_agent(page: Page) -> str:
 
 
 def _find(page: Page, place: int) -> str:
-    """The address of a slot, on whichever page it is."""
+    """Return the URL of a slot, on the page that contains it."""
     return f"{page.link(after=place // _SLOTS * _SLOTS or None)}#slot-{place}"
 
 
 def _cut(slot: Mapping[str, Json]) -> dict[str, Json]:
-    """The slot with as many values as a page can show; the page of a memory has all of its versions."""
+    """Limit the values of a slot to what a page can show; the page of a memory shows all versions."""
     values, history = slot["values"], slot["history"]
     return {
         **slot,

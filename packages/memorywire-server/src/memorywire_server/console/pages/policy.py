@@ -1,4 +1,4 @@
-"""Policy: rules as forms and as text, what a draft would have done, every edition, and what was learned."""
+"""Policy: rules as forms and as text, trials of drafts, earlier editions, and suggested rules."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ _NO_RULES = "none"
 
 
 async def policy(page: Page) -> Response:
-    """Rules as a table shows them: what they are about, apart from their conditions."""
+    """Show the rules as tables, with their conditions in words."""
     book = await page.call("rules")
     return await page.show(
         "policy.html",
@@ -39,7 +39,7 @@ async def policy(page: Page) -> Response:
 
 
 async def describe_suggestions(page: Page, book: Mapping[str, Json]) -> list[dict[str, Any]]:
-    """The rules that decisions of people suggest, with those decisions."""
+    """Return the suggested rules, with the decisions that led to them."""
     return [
         {
             **one,
@@ -57,7 +57,7 @@ async def suggestions(page: Page) -> Response:
 
 
 async def _load_evidence(page: Page, ids: Sequence[str]) -> list[dict[str, Json]]:
-    """The newest decisions behind a suggestion, as far as they are still on record."""
+    """Load the newest decisions behind a suggestion; skips those no longer stored."""
     decisions = []
     for id in ids[-_EVIDENCE:]:
         with suppress(MemorywireError):
@@ -66,7 +66,7 @@ async def _load_evidence(page: Page, ids: Sequence[str]) -> list[dict[str, Json]
 
 
 async def rule(page: Page) -> Response:
-    """One rule as a form, or a new one."""
+    """Show a rule, or a new one, as a form."""
     book = await page.call("rules")
     name = page.query.get("name")
     current = next((one for one in book["given"] if one["name"] == name), None)
@@ -80,7 +80,7 @@ async def rule(page: Page) -> Response:
 
 
 async def save(page: Page, form: Form) -> Response:
-    """Save a rule in its place, or only try it; a problem is shown beside what was given."""
+    """Save a rule in place, or only try it; on a problem the page keeps the draft."""
     book, name = await page.call("rules"), form.get("was")
     table: dict[str, Json] = {}
     try:
@@ -97,7 +97,7 @@ async def save(page: Page, form: Form) -> Response:
 
 
 def _place(given: Sequence[Json], name: str | None, table: dict[str, Json]) -> list[Json]:
-    """The list with the rule where the one with the name was, or first."""
+    """Replace the rule of that name in the list; without a name, add the rule at the front."""
     if name is None:
         return [table, *given]
     return [table if one["name"] == name else one for one in given]
@@ -126,14 +126,14 @@ async def _show_rule(
 
 
 def _status(form: Form | None, outcome: Mapping[str, Any]) -> int:
-    """An invalid draft is an answer, not a failed request."""
+    """Return the HTTP status: an invalid draft that was only tried is not a failed request."""
     problem = outcome.get("problem")
     is_tried = form is not None and form.get("act") == "try"
     return 200 if problem is None or is_tried else status_of(problem)
 
 
 async def _describe_trial(page: Page, form: Form | None, outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What the part of the page shows that tries a draft."""
+    """Return the values for the part of the page that tries a draft."""
     agents = (await page.call("agents"))["items"]
     largest = max(agents, key=lambda one: one["memories"], default={"agent_id": ""})
     sent = Form({}) if form is None else form
@@ -158,13 +158,13 @@ async def _try(page: Page, form: Form, rules: Sequence[Mapping[str, Json]]) -> A
 
 
 async def text(page: Page) -> Response:
-    """All rules as the TOML of policy files."""
+    """Show all rules as TOML, as in policy files."""
     book = await page.call("rules")
     return await _show_text(page, book, write_rules(book["given"]))
 
 
 async def save_text(page: Page, form: Form) -> Response:
-    """Put the rules of the text in force, or only compare them with those in force."""
+    """Activate the rules of the text, or only compare them with the active ones."""
     book, draft = await page.call("rules"), form.get("rule") or ""
     try:
         rules = read_rules(draft)
@@ -200,12 +200,12 @@ async def _show_text(
 
 
 def _note(book: Mapping[str, Json], text: str) -> Note:
-    """A message whose undo puts the rules in force again that were."""
+    """Build a note whose undo restores the previous rules."""
     return Note(text=text, undo={"rules": book["given"], "if_edition": book["edition"] + 1})
 
 
 async def arrange(page: Page, form: Form) -> Response:
-    """Move, switch or remove a rule; the whole list is put in force again, as a new edition."""
+    """Move, enable, disable or remove a rule; saves the whole list as a new edition."""
     book, name, act = await page.call("rules"), form.text("name"), form.text("act")
     rules = list(book["given"])
     place = next((at for at, one in enumerate(rules) if one["name"] == name), None)
@@ -221,7 +221,7 @@ async def arrange(page: Page, form: Form) -> Response:
 
 
 async def restore(page: Page, form: Form) -> Response:
-    """The rules of an earlier edition, in force again as a new one."""
+    """Save the rules of an earlier edition as a new one."""
     number = form.text("number")
     book = await page.call("rules")
     edition = next((one for one in book["editions"] if str(one["number"]) == number), None)
@@ -232,7 +232,7 @@ async def restore(page: Page, form: Form) -> Response:
 
 
 async def _save_rules(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
-    # An empty list is a list here, so the service is called directly: `call` leaves out what is empty.
+    # `call` drops empty values, but an empty list is meant here, so the service is called directly.
     payload: dict[str, Json] = {"rules": rules, "if_edition": _read_edition(form)}
     await page.console.service.call("set_rules", payload, page.caller)
 
@@ -243,7 +243,7 @@ async def activate(page: Page, form: Form) -> Response:
 
 
 async def revert(page: Page, form: Form) -> Response:
-    """Take back all that a learned rule let pass, and switch it off; the operator must type its name."""
+    """Undo all changes that a learned rule allowed, and disable it; the operator must type its name."""
     if (form.get("confirm") or "").strip() != form.text("name").strip():
         raise InvalidRequest("this cannot be undone", field="confirm", fix="type the name of the rule")
     receipt = await page.call("revert_rule", name=form.text("name"))

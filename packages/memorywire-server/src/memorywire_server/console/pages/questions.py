@@ -1,6 +1,6 @@
-"""Question sets: questions with the answers they had, asked again after a change of settings.
+"""Question sets: questions with recorded answers, asked again after a change of settings.
 
-A set is its link: it names recalls, whose questions and answers the server keeps in its log.
+A set is stored only in its URL, as ids of recalls; the recall log has the questions and answers.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _VERDICTS = ("no_match", "weak", "match")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What became of one question: the memories that are lost and new among its answer, and the verdicts."""
+    """The difference for one question: lost and new memories in its answer, and both verdicts."""
 
     recall_id: str
     query: str
@@ -45,7 +45,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 async def questions(page: Page) -> Response:
-    """The set that the address names, asked again; without one, what a set can be made of."""
+    """Ask the set in the URL again; without a set, list questions to build one from."""
     agents = (await page.call("agents"))["items"]
     agent = page.choose(agents)
     ids = list(dict.fromkeys(page.request.query_params.getlist("recall")))
@@ -60,7 +60,7 @@ async def questions(page: Page) -> Response:
 
 
 async def start(page: Page, form: Form) -> Response:
-    """Ask each question once, and open the set that keeps these answers."""
+    """Ask each question once, and open the set of these recalls."""
     agent, user = form.text("agent"), form.get("user_id")
     lines = [line.strip() for line in form.text("content").splitlines() if line.strip()]
     queries = list(dict.fromkeys(lines))
@@ -75,7 +75,7 @@ async def start(page: Page, form: Form) -> Response:
 
 
 async def _ask(page: Page, recall_id: str) -> Outcome | None:
-    """The question of a recall asked again, beside its answer; None where the question is not stored."""
+    """Ask the question of a recall again and compare; None if the question is not stored."""
     reasons = await page.ask(Reasons, "why", recall_id=recall_id)
     if reasons.query is None:
         return None
@@ -86,7 +86,7 @@ async def _ask(page: Page, recall_id: str) -> Outcome | None:
 
 
 def compare_answers(query: str, before: Ranking, after: Ranking) -> Outcome:
-    """How the answer differs: what is gone, what is new, and whether the rest keeps its order."""
+    """Compare two answers: lost memories, new ones, and whether the common ones keep their order."""
     old, new = ({line.id: line.content for line in one.lines} for one in (before, after))
     return Outcome(
         recall_id=before.recall_id,
@@ -102,7 +102,7 @@ def compare_answers(query: str, before: Ranking, after: Ranking) -> Outcome:
 
 
 async def _list_questions(page: Page, agent: str) -> list[dict[str, Json]]:
-    """The newest recalls of the agent with their questions, each question once."""
+    """Return the agent's newest recalls with stored questions, each question once."""
     items = (await page.call("recalls", agent_id=agent, limit=_OFFERED))["items"]
     unique = {(one["query"], one.get("user_id")): one for one in reversed(items) if "query" in one}
     return list(reversed(unique.values()))

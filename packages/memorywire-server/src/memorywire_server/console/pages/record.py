@@ -1,4 +1,4 @@
-"""One memory: what it says, every version of it, what it is linked to, when it was used, how it ends."""
+"""One memory: its content, versions, links, uses and expiry."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ async def record(page: Page) -> Response:
 
 
 async def raw(page: Page) -> Response:
-    """Everything a version says; without a number, the newest."""
+    """Show a version as JSON; without a number, the newest."""
     chain, number = await _load_versions(page), page.query.get("version")
     version = next((one for one in reversed(chain) if number in (None, str(one["number"]))), None)
     if version is None:
@@ -81,26 +81,26 @@ async def raw(page: Page) -> Response:
 
 
 async def picture(page: Page) -> Response:
-    """A procedure as a state diagram, with the state it is in."""
+    """Draw a procedure as a state diagram, with its current state."""
     content = (await _load_versions(page))[-1].get("record", {}).get("content")
     return Response(svg(parse(content)), media_type="image/svg+xml")
 
 
 async def restore(page: Page, form: Form) -> Response:
-    """What an older version said becomes the newest; the ones between stay in the history."""
+    """Write the content of an older version as a new version; the history keeps all versions."""
     agent, id, number = form.text("agent"), form.text("id"), form.text("version")
     chain = (await page.call("history", agent_id=agent, id=id))["versions"]
     older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
     if older is None:
         raise NotFound("the content of that version was erased", field="version")
     text = f"Version {number} is current again."
-    # What is said comes back, not how long it lives: an earlier end may have passed.
+    # Restore the content but keep the current expiry, as the older one may have passed.
     expiry = chain[-1].get("record", {}).get("expires_at")
     return await _rewrite(page, agent, {**older["record"], "expires_at": expiry}, chain[-1]["number"], text)
 
 
 async def correct(page: Page, form: Form) -> Response:
-    """What is right becomes the newest version; its source is who says so."""
+    """Write a corrected content as a new version, with the viewer as its source."""
     agent, id = form.text("agent"), form.text("id")
     current = await page.call("get", agent_id=agent, id=id)
     if str(current["version"]) != form.text("version"):
@@ -111,9 +111,9 @@ async def correct(page: Page, form: Form) -> Response:
 
 
 async def relabel(page: Page, form: Form) -> Response:
-    """The label that the form gives becomes part of the next version; the content stays.
+    """Write the label of the form as a new version; the content stays the same.
 
-    A label that is `given` is not read from the text again; the choice `read` leaves it to the reader.
+    A label with `given` is not derived from the text again; the choice `read` has it derived again.
     """
     agent, id = form.text("agent"), form.text("id")
     current = await page.call("get", agent_id=agent, id=id)
@@ -154,12 +154,12 @@ def _build_label(form: Form, kind: str) -> dict[str, Json]:
 def _read_label(record: Json) -> Label | None:
     try:
         return convert(record["metadata"][MARK], Label)
-    except (TypeError, KeyError, ValidationError):  # erased, without a label, or something else
+    except (TypeError, KeyError, ValidationError):  # erased, no label, or an invalid one
         return None
 
 
 async def _rewrite(page: Page, agent: str, record: Mapping[str, Json], version: int, text: str) -> Response:
-    """Let the memory say this from now on, unless `version` is not its newest."""
+    """Write a new version with these fields, if `version` is still the newest."""
     receipt = await page.call(
         "remember",
         agent_id=agent,
@@ -187,7 +187,7 @@ async def erase_preview(page: Page) -> Response:
 
 
 async def forget(page: Page, form: Form) -> Response:
-    """Forget a memory, which can be undone; or erase it, which cannot."""
+    """Forget a memory, which can be undone, or erase it, which cannot."""
     agent, id = form.text("agent"), form.text("id")
     erases = form.get("erase") is not None
     if erases and (form.get("confirm") or "").strip() != ERASE:
@@ -207,7 +207,7 @@ def _require_agent(page: Page) -> str:
 
 
 async def _load_versions(page: Page) -> list[dict[str, Json]]:
-    """All versions, oldest first; of a store that keeps none, the current one alone."""
+    """Load all versions, oldest first; from a store without history, only the current one."""
     id, agent = page.query.get("id"), _require_agent(page)
     if not id:
         raise NotFound("no memory was named", field="id")
@@ -222,7 +222,7 @@ async def _load_versions(page: Page) -> list[dict[str, Json]]:
 
 
 def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
-    """Other memories that this one came from or went into, as (how, id), each once."""
+    """List other memories that this one came from or went into, as (how, id), without duplicates."""
     links: dict[tuple[str, str], None] = {}
     for one in chain:
         record = one.get("record", {})
@@ -234,7 +234,7 @@ def _list_links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
 
 
 async def _name(page: Page, agent: str, id: str) -> str:
-    """What another memory says, or its id once it is gone."""
+    """Summarise another memory; returns its id if it is gone."""
     with suppress(MemorywireError):
         chain = (await page.call("history", agent_id=agent, id=id))["versions"]
         return gist((_find_last_record(chain) or {"content": id})["content"])
@@ -265,12 +265,12 @@ def _describe_picture(record: Mapping[str, Json]) -> str | None:
     try:
         definition = parse(record["content"])
     except InvalidRequest:
-        return None  # words about a way of doing things, not a machine
+        return None  # plain text rather than a state machine
     return f"{definition.name}: {len(definition.states)} states, now {definition.current}"
 
 
 def _compare(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
-    """The word-level difference between two versions; without a choice, the last two."""
+    """Compare two versions word by word; by default the last two."""
     texts = {one["number"]: plain(one["record"]["content"]) for one in chain if "record" in one}
     if len(texts) < 2:
         return None

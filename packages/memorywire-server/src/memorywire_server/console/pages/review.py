@@ -1,4 +1,4 @@
-"""The inbox: what waits for a person, the worst first, and everything needed to decide it."""
+"""The inbox: pending proposals, highest risk first, with everything needed to decide."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,15 +30,15 @@ from memorywire_server.console.sessions import PATH, Note
 from memorywire_server.http.endpoint import permit
 
 FILTERS = {"agent": "agent_id", "rule": "held_by", "q": "text", "batch": "batch", "queue": "queue"}
-"""The fields of an address that narrow the inbox, and what a request calls them."""
+"""The parameters of a URL that filter the inbox, and the request fields for them."""
 
 QUEUES = {"": "All", "mine": "Mine", "nobody": "Unassigned", "snoozed": "Snoozed"}
-"""The queues that the inbox offers; any other value is the name of a reviewer."""
+"""The queues of the inbox; any other value is the name of a reviewer."""
 
 SNOOZES = {"4 hours": DAY_MS // 6, "1 day": DAY_MS, "3 days": 3 * DAY_MS, "1 week": 7 * DAY_MS}
 
 MOST = 1_000
-"""So many can be decided at once."""
+"""The most proposals that can be decided at once."""
 
 _PAGE = 50
 _LOOK = 100
@@ -54,9 +54,9 @@ async def count_pending(page: Page) -> int:
 
 
 async def inbox(page: Page) -> Response:
-    """A page of the queue, and the proposal under the cursor: the one that the address names, or the first.
+    """Show a page of the queue and the selected proposal: the one in the URL, else the first.
 
-    One that was decided meanwhile is still shown: another in its place could lead to a wrong decision.
+    A proposal decided meanwhile is still shown: replacing it could lead to a wrong decision.
     """
     place = await page.console.service.feed.now()
     proposals = await find_proposals(page, page.query, limit=_PAGE)
@@ -68,7 +68,7 @@ async def inbox(page: Page) -> Response:
     if selected is None and ids:
         selected = await load_proposal(page, ids[0])
     at = None if selected is None else selected["proposal"]["id"]
-    neighbours = []  # shown after this one is decided: the next, or the one before the last
+    neighbours = []  # to show after a decision: the next one, or at the end the previous one
     if at in ids:
         index = ids.index(at)
         neighbours = [*ids[index + 1 : index + 2], *ids[:index][-1:]]
@@ -87,7 +87,7 @@ async def inbox(page: Page) -> Response:
 
 
 async def proposal(page: Page) -> Response:
-    """One proposal, waiting or decided: where the link of a receipt leads."""
+    """Show a pending or decided proposal; receipts link here."""
     document = await load_proposal(page, page.query.get("id", ""))
     values: dict[str, Any] = {
         "shown": document,
@@ -98,17 +98,17 @@ async def proposal(page: Page) -> Response:
 
 
 async def raw(page: Page) -> Response:
-    """Everything a proposal says, as text that no browser takes for anything else."""
+    """Show a proposal as JSON."""
     return show_text(await page.call("proposal", agent_id=page.agent, proposal_id=page.query.get("id", "")))
 
 
 async def everything(page: Page) -> Response:
-    """What a filter matches, counted and sampled, before all of it is decided at once."""
+    """Show the number and a sample of the proposals that a filter matches, before deciding all at once."""
     place = await page.console.service.feed.now()
     proposals = await find_proposals(page, page.query, limit=_LOOK)
     stale = await find_proposals(page, page.query, limit=1, states=[State.STALE])
     agents = list(dict.fromkeys(item["agent_id"] for item in proposals["items"]))
-    if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:  # the rest may be of other agents
+    if len(agents) == 1 and len(proposals["items"]) < proposals["total"]:  # others may be of other agents
         same = await find_proposals(page, {**page.query, "agent": agents[0]}, limit=1)
         agents += [] if same["total"] == proposals["total"] else [""]
     return await page.show(
@@ -135,9 +135,9 @@ async def find_proposals(
     states: Sequence[State] = (),
     of_all: bool = False,
 ) -> dict[str, Json]:
-    """Proposals that a filter matches, with the notes of reviewers; without a queue, those not snoozed.
+    """Find proposals by filter, with reviewers' notes; without a queue, those that are not snoozed.
 
-    `of_all` leaves out the agent of the address.
+    `of_all` ignores the agent in the URL.
     """
     agent = None if of_all else fields.get("agent") or page.agent
     permit("proposals", {} if agent is None else {"agent_id": agent}, page.caller)
@@ -164,14 +164,14 @@ async def find_proposals(
 
 
 def _list_notes(proposal: Proposal) -> dict[str, Json]:
-    """What reviewers noted about a proposal, which the wire does not tell."""
+    """Return the reviewers' notes on a proposal, which are not part of the wire format."""
     notes = {"assignee": proposal.assignee, "until": proposal.snoozed_until, "number": proposal.notes}
     comments = [{"by": one.by, "at": one.at, "text": one.text} for one in proposal.comments]
     return {"notes": {**notes, "comments": comments}}
 
 
 async def load_proposal(page: Page, id: str) -> dict[str, Json]:
-    """A proposal with what a template wants to know of it."""
+    """Load a proposal with the values that the templates use."""
     if not id:
         raise NotFound("no proposal was named", field="id")
     scope = {} if page.agent is None else {"agent_id": page.agent}
@@ -215,14 +215,14 @@ _INBOX = f"{PATH}/inbox"
 
 
 async def decide(page: Page, form: Form) -> Response:
-    """One proposal, as it was shown."""
+    """Decide one proposal; `seen` identifies what the page showed."""
     verb, id = _read_verb(form), form.text("id")
     fields: dict[str, Json] = {"seen": form.get("seen"), "target": form.get("target")}
     if verb is Verb.EDIT:
         agent = form.get("agent") or page.agent
         document = await page.call("proposal", proposal_id=id, agent_id=agent)
         before, text = document.get("request", {}).get("content"), form.text("content")
-        # A structured content stays structured.
+        # JSON content stays JSON.
         fields["edit"] = {"content": text if isinstance(before, str) else strict.parse(text)}
     return await _decide(page, form, [id], verb, **fields)
 
@@ -236,11 +236,11 @@ async def decide_several(page: Page, form: Form) -> Response:
 
 
 async def decide_all(page: Page, form: Form) -> Response:
-    """Everything that matches, if it still is what was shown."""
+    """Decide all matching proposals, unless they have changed since the page was shown."""
     fields = {name: form.get(name) or "" for name in FILTERS}
     proposals = await find_proposals(page, fields, limit=MOST)
     ids = {one["id"] for one in proposals["items"]}
-    # What was held, planned again or decided after that entry of the ledger.
+    # Proposals that were held, planned again or decided after that entry.
     since = whole(form.text("place"), "place", "the place is a number")
     events = await page.console.service.feed.since(since, tenant=page.caller.tenant)
     is_same = str(proposals["total"]) == form.text("total")
@@ -252,7 +252,7 @@ async def decide_all(page: Page, form: Form) -> Response:
 
 
 async def undo_decision(page: Page, form: Form) -> Response:
-    """Take back what a note offered to undo, in the session that the note was shown to."""
+    """Perform the undo that a note offers, in the session that received the note."""
     back = form.get("back") or _INBOX
     payload = page.console.sessions.take_undo(page.session, form.text("note"))
     if payload is None:
@@ -271,7 +271,7 @@ async def undo_decision(page: Page, form: Form) -> Response:
 
 
 async def note(page: Page, form: Form) -> Response:
-    """Give proposals to a reviewer, snooze them or comment on them; that decides nothing."""
+    """Assign, snooze or comment on proposals, without deciding them."""
     page.caller.require(Right.REVIEW)
     agent = form.get("agent") or page.agent
     page.caller.require_agent({} if agent is None else {"agent_id": agent}, optional=True)
@@ -313,7 +313,7 @@ def _read_verb(form: Form) -> Verb:
 
 
 async def _decide(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fields: Json) -> Response:
-    word = form.get("confirm")  # a rejection needs none
+    word = form.get("confirm")  # a rejection needs no confirmation
     receipt = await page.call(
         "decide",
         agent_id=form.get("agent") or page.agent,

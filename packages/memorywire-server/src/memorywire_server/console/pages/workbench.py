@@ -1,4 +1,4 @@
-"""Workbench: ask as an agent would, under one setting or two; open a recall that was answered."""
+"""Workbench: runs a recall as an agent would, with one or two settings; shows logged recalls."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _REDACTED = "[REDACTED:"
 _NUMBERS = {"k": (1, 50), "hops": (0, 3), "max_tokens": (1, 100_000)}
 _FEWEST_TOKENS = 16
 AFTER = "b_"
-"""What the fields of the second setting begin with."""
+"""The prefix of the second setting's fields."""
 
 _TITLES = {
     "k": "Limit",
@@ -44,7 +44,7 @@ TASK = "task"
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One memory of a ranking, with its score and the reasons."""
+    """A memory in a ranking, with its score and the reasons."""
 
     id: str
     content: Json
@@ -59,14 +59,14 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> Sequence[str]:
-        """The words of the question that found nothing, without those that hardly count."""
+        """The words of the query that matched nothing, without those of low weight."""
         most = max((one.weight for one in self.words), default=0.0)
         missing = [one for one in self.words if not one.answered]
         return [*dict.fromkeys(one.word for one in missing if not one.weight or one.weight >= most / 2)]
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """The answer under one setting: its lines, those that were cut, and the block a model would read."""
+    """The answer for one setting: its hits, those cut off, and the block that a model would get."""
 
     title: str
     recall_id: str
@@ -83,17 +83,17 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
     @property
     def best(self) -> float:
-        """The greatest score, and so the end of a bar."""
+        """The highest score, which is the full length of a bar."""
         return max((one.score for one in (*self.lines, *self.cut)), default=0.0) or 1.0
 
     @property
     def redacted(self) -> int:
-        """How many memories the policy kept from the caller."""
+        """The number of memories that the policy redacted."""
         return sum(one.rule is not None for one in (*self.lines, *self.cut))
 
 
 async def workbench(page: Page) -> Response:
-    """A form; behind a question its answer, and behind a recall what it handed out then."""
+    """Show the form; with a query also the answer, and with a recall what it returned then."""
     agents = (await page.call("agents"))["items"]
     if "recall" in page.query:
         return await _show_recall(page, page.query["recall"])
@@ -114,7 +114,7 @@ async def workbench(page: Page) -> Response:
 
 
 def read_settings(query: Mapping[str, str]) -> list[dict[str, str]]:
-    """The setting of the address and, if a field of the second one differs, that one too."""
+    """Read the setting from the URL and, if any field of the second one differs, that one too."""
     before = {name: query[name] for name in _TITLES if name in query}
     changed = {name: query[f"{AFTER}{name}"] for name in _TITLES if f"{AFTER}{name}" in query}
     for one in (before, changed):
@@ -125,7 +125,7 @@ def read_settings(query: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 async def _ask(page: Page, setting: Mapping[str, str]) -> Ranking:
-    """The answer to the question of the address under a setting."""
+    """Run the query of the URL with a setting."""
     operation, payload = build_payload(page, setting)
     title = (
         ", ".join(f"{_TITLES[name].lower()} {value}" for name, value in setting.items()) or "as an agent asks"
@@ -138,7 +138,7 @@ async def _ask(page: Page, setting: Mapping[str, str]) -> Ranking:
 
 
 def build_payload(page: Page, setting: Mapping[str, str]) -> tuple[str, dict[str, Json]]:
-    """The operation of the address and its request under a setting."""
+    """Build the operation and the request from the URL and a setting."""
     query = page.query
     owner: dict[str, Json] = {"agent_id": page.agent}
     owner |= {"user_id": query["user_id"]} if "user_id" in query else {}
@@ -174,7 +174,7 @@ def build_options(query: Mapping[str, str], setting: Mapping[str, str]) -> dict[
 
 
 def _read_moment(text: str) -> int:
-    """A moment in milliseconds, or the end of a day."""
+    """Parse a time in milliseconds, or a day, as its end."""
     if text.isdecimal():
         return whole(text, "as_of", "as_of is a day, or a moment in milliseconds")
     return day_ms(text, "as_of") + DAY_MS - 1
@@ -200,7 +200,7 @@ def _read_number(text: str | None, name: str) -> int | None:
 
 
 async def _describe_miss(page: Page, near: dict[str, Json], agent: str | None = None) -> dict[str, Json]:
-    """A near miss with what it says, unless it is gone by now."""
+    """Add the content to a near miss, if the memory still exists."""
     with suppress(NotFound):
         answer = await page.call("get", agent_id=agent or page.agent, id=near["id"])
         return near | {"content": answer["content"]}
@@ -210,7 +210,7 @@ async def _describe_miss(page: Page, near: dict[str, Json], agent: str | None = 
 def build_ranking(
     answer: Recalled, cut: Sequence[Mapping[str, Json]], title: str, max_tokens: Json = None
 ) -> Ranking:
-    """Hits and near misses; the bar of a signal is relative to its greatest value."""
+    """Build a ranking of hits and near misses; bars are relative to the highest value of the signal."""
     signals = [*((hit.signals or {}) for hit in answer.hits), *(one["signals"] for one in cut)]
     greatest: dict[str, float] = {}
     for name, value in (pair for each in signals for pair in each.items()):
@@ -256,7 +256,7 @@ def build_ranking(
 
 
 def build_context_ranking(answer: ContextBlock, title: str) -> Ranking:
-    """The lines of a context block in their order, with the reason for each."""
+    """Build a ranking from a context block, with the reason for each line."""
     lines = [
         Line(
             id=one.id,
@@ -295,14 +295,14 @@ def _read_ranks(signals: Mapping[str, float]) -> dict[str, int]:
 
 
 def _find_rule(content: Json) -> str | None:
-    """The rule that kept the content of a memory from the caller, if one did."""
+    """Return the name of the rule that redacted the content; None if it is not redacted."""
     if isinstance(content, str) and content.startswith(_REDACTED):
         return content.removeprefix(_REDACTED).removesuffix("]")
     return None
 
 
 def compare_rankings(rankings: Sequence[Ranking]) -> list[tuple[Ranking, list[tuple[Line, str]]]]:
-    """Each ranking with its lines and how each of them moved; of one ranking there is nothing to compare."""
+    """Return each ranking with the moves of its lines; a single ranking has none."""
     if len(rankings) < 2:
         return [(one, [(line, "") for line in one.lines]) for one in rankings]
     before, after = rankings
@@ -324,7 +324,7 @@ def _describe_shift(old: int | None, new: int) -> str:
 
 
 async def _show_recall(page: Page, recall_id: str) -> Response:
-    """A recall as it was answered; with `again`, beside the answer as of then or of now."""
+    """Show a recall as it was answered; with `again`, next to the answer as of then or of now."""
     reasons = await page.ask(Reasons, "why", recall_id=recall_id)
     document = encode(reasons)
     records = [(one.memory, one.score) for one in reasons.results if one.memory is not None]
@@ -349,7 +349,7 @@ async def _show_recall(page: Page, recall_id: str) -> Response:
 
 
 def build_then(reasons: Reasons) -> Ranking:
-    """What a recall handed out, as a ranking."""
+    """Build a ranking from the logged answer of a recall."""
     lines = [
         Line(
             id=one.id,
@@ -374,7 +374,7 @@ def build_then(reasons: Reasons) -> Ranking:
 async def ask_again(
     page: Page, reasons: Reasons, *, as_of_then: bool, options: Mapping[str, Json] = MappingProxyType({})
 ) -> Ranking:
-    """The answer to the question of a recall, from the memories of then or of now."""
+    """Ask the question of a recall again, on the memories of then or of now."""
     answer = await page.ask(
         Recalled,
         "recall",
@@ -390,7 +390,7 @@ async def ask_again(
 
 
 async def feedback(page: Page, form: Form) -> Response:
-    """Say whether a memory helped; what was wrong or outdated can be looked at, and ended, from here."""
+    """Record whether a memory of a recall helped."""
     opinion = form.text("helped")
     recall, memory = form.text("recall"), form.text("memory")
     await page.call("feedback", recall_id=recall, memory_id=memory, helped=opinion)
@@ -399,7 +399,7 @@ async def feedback(page: Page, form: Form) -> Response:
 
 
 async def recalls(page: Page) -> Response:
-    """The newest recalls of an agent, a session, a run or a trace."""
+    """List the newest recalls of an agent, a session, a run or a trace."""
     names = ("agent_id", "user_id", "session_id", "run_id", "trace_id", "before")
     query = {"agent_id" if name == "agent" else name: value for name, value in page.query.items() if value}
     filters = {name: query[name] for name in names if name in query}
@@ -409,7 +409,7 @@ async def recalls(page: Page) -> Response:
 
 
 async def forward(page: Page) -> Response:
-    """The page under its earlier name."""
+    """Redirect from the page's former path."""
     return page.go(page.link("/workbench", **page.query))
 
 
