@@ -24,7 +24,7 @@ from memorywire.runtime import http
 from memorywire_server.http.answers import encode_json
 from memorywire_server.http.audit import as_document
 
-if TYPE_CHECKING:  # it needs the signature from here
+if TYPE_CHECKING:  # that module imports the signature from here
     from memorywire_server.http.reviews import Reviews
 
 MOST_TRIES = 12

@@ -50,7 +50,7 @@ async def fill_demo(container: "Container", calendar: Calendar) -> None:
         payload = _fill_references(step["with"], references)
         if step["do"] == DREAM:
             settings, scope = ConsolidationSettings(), Scope(agent=payload["agent_id"])
-            with suppress(CapabilityUnsupported):  # the demo works without the consolidator too
+            with suppress(CapabilityUnsupported):  # the demo also works without a consolidator
                 consolidator = find_consolidator(settings.consolidator)
                 await consolidator.dream(scope, caller.context, settings, probes=())
             continue

@@ -21,7 +21,7 @@ async def post_dream(request: Request, service: Service) -> Response:
 
 
 async def dream(service: Service, caller: Caller, fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Run one consolidation of an agent, with the settings of the server."""
+    """Run one consolidation of an agent with the server's settings."""
     scope = _read_scope(caller, fields)
     work = consolidate(scope, service.as_caller(caller), dry_run=fields.get("dry_run", False))
     document: dict[str, Json] = encode(await service.finish(work))
