@@ -1,4 +1,4 @@
-"""Gathers the candidates of a recall: from one store in its order, or from several, checked and fused."""
+"""Gathers the candidates of a recall: from one store in its order, or from several, verified and fused."""
 
 import asyncio
 from collections import Counter
@@ -33,11 +33,11 @@ ALTERED = "altered"
 UNASKED = "not asked for"
 
 LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
-"""Reasons that no honest store gives. For the other reasons a store may simply be late."""
+"""Reasons that a correct store never causes; the other reasons can occur when a store lags."""
 
 
 class CheckedHits(Struct, frozen=True, kw_only=True):
-    """The hits of a store's answer that are believed, and how many others were dropped for which reason."""
+    """The verified hits of a store's answer, and the number of dropped hits by reason."""
 
     store: str
     hits: tuple[Scored, ...]
@@ -56,15 +56,15 @@ class CheckedHits(Struct, frozen=True, kw_only=True):
 async def check_answers(
     founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
 ) -> list[CheckedHits]:
-    """The answer of each store, without the hits that it should not have returned."""
+    """Verify the answer of each store; drops the hits that it should not have returned."""
     witness = await _read_references(founds, where, fan, context)
     return [check_answer(answer, where, witness) for answer in founds]
 
 
 def select_voters(checked_answers: Sequence[CheckedHits]) -> Sequence[CheckedHits]:
-    """The answers that may vote: those of stores that did not lie, or all if every store lied.
+    """Return the answers used for fusion: those of correct stores, or all if every store was wrong.
 
-    A store that lies may also have left good memories out, which shows only beside the answers of others. So
+    A store that returned false hits may also have omitted good ones, which its own answer does not show. So
     the rest of its answer does not count either.
     """
     honest = [one for one in checked_answers if not one.has_lied]
@@ -77,7 +77,7 @@ References = Mapping[str, Record | Known]
 async def _read_references(
     founds: Sequence[Found], where: Where, fan: SupportsReplicas, context: Context
 ) -> References | None:
-    """What is known of every memory that was returned; None when the routing does not check answers."""
+    """Read the reference for every returned memory; None if the routing does not verify answers."""
     if not context.routing.register:
         return None
     journal = context.require_governance().journal
@@ -96,7 +96,7 @@ async def _read_references(
 
 async def _from_first(keepers: Sequence[Store], where: Where, ids: Sequence[str]) -> dict[str, Record]:
     for keeper in keepers:
-        with suppress(StoreError):  # then another store may have it, or none
+        with suppress(StoreError):  # try the next store
             return await _from_store(keeper, where, ids)
     return {}
 
@@ -124,12 +124,12 @@ def _same_words(hit: Record, record: Record | Known) -> bool:
         record.type,
         record.occurred_at,
     ):
-        return True  # without the price of two digests
+        return True  # avoids computing two digests
     return hit.digest == record.digest
 
 
 def _reason(hit: Record, record: Record | Known | None, where: Where, *, believing: bool) -> str | None:
-    """Why a hit is not believed; None when it is."""
+    """Return the reason to drop a hit; None if the hit is valid."""
     if not where.scope.covers(hit.scope):
         return ELSEWHERE
     if record is None:
@@ -145,10 +145,10 @@ def _reason(hit: Record, record: Record | Known | None, where: Where, *, believi
     return None if where.matches(visible) else UNASKED
 
 
-# See `QuestionEmbedding` for what these bound.
+# See `QuestionEmbedding` for the use of these limits.
 SHORT = 200  # characters; embedding them is faster than handing them to another thread
 BRIEF = 100  # characters
-QUICK = 0.003  # seconds that the last embedding took; the event loop stands still no longer than that
+QUICK = 0.003  # seconds that the last embedding took: the longest accepted block of the event loop
 
 
 class QuestionEmbedding:
@@ -165,7 +165,7 @@ class QuestionEmbedding:
     - *Plain*: all others. The question is embedded first, then the store is asked.
 
     A question is embedded twice: with all of its words, and without names. The second vector is the same for
-    many questions, so recent ones are kept in `NamelessVectors`.
+    many questions, so `NamelessVectors` caches recent ones.
     """
 
     def __init__(self, text: str, embedder: Embedder, nameless_vectors: NamelessVectors) -> None:
@@ -188,19 +188,19 @@ class QuestionEmbedding:
             self._vectors = partial(self._embedder.embed_here, self._texts)
 
     async def embed_query(self, question: Query) -> Query:
-        """The question with its vectors."""
+        """Embed the query and return it with its vectors."""
         self._completed = self._add_vectors(question, await self._embedder.embed(self._texts))
         return self._completed
 
     @property
     def vector(self) -> bytes | None:
-        """The vector of the question, once it is made."""
+        """The vector of the query, or None before it is computed."""
         return None if self._completed is None else self._completed.vector
 
     def search_deferred(
         self, question: Query, limit: int, store: SupportsDeferredQuery, enough: Enough | None
     ) -> Awaitable[list[Scored]] | None:
-        """The search that gets the vectors when it needs them; None when embedding was not begun."""
+        """Search with vectors computed when the store needs them; None if embedding was not begun."""
         if self._vectors is None:
             return None
         complete = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
@@ -210,7 +210,7 @@ class QuestionEmbedding:
     def _complete(
         self, question: Query, vectors: Callable[[], list[bytes]], now: Callable[[], float]
     ) -> Query:
-        """The question with the vectors that were begun; a store that has to search again may ask again."""
+        """Return the query with vectors; repeated calls, as of a store that searches again, reuse them."""
         if self._completed is None:
             start = now()
             new_vectors = vectors()
@@ -228,18 +228,18 @@ class QuestionEmbedding:
 
 
 _LEAST = 20
-"""Each of several stores is asked for at least this many hits, so that what one ranks low another can
-lift."""
+"""The minimum number of hits requested from each of several stores, so that fusion can raise a memory that
+one store ranks low."""
 
 _DEPTH = 100
-"""Each leg of one store is asked for this many hits: what stands lower in both would hardly come up."""
+"""Hits requested from each retriever of one store; a memory ranked lower in both would hardly be returned."""
 
 MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
-"""A store with both features scores by our own formulas, so its scores can be compared with ours."""
+"""A store with both features scores with this package's formulas, so its scores are comparable."""
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
-    """Candidates in their order, scored by evidence; `fused` has the scores of a fusion, if there was one."""
+    """Ranked candidates, scored by evidence; `fused` has their fusion scores if results were fused."""
 
     candidates: list[Scored]
     outcomes: tuple[Outcome, ...]
@@ -249,13 +249,13 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     degraded: tuple[str, ...] = ()
 
     def stores(self, id: str) -> tuple[str, ...]:
-        """Who returned this memory."""
+        """Return the names of the stores that returned this memory."""
         if self.returned_by is not None:
             return self.returned_by[id]
         return tuple([outcome.store for outcome in self.outcomes])
 
     def ranks(self, id: str) -> dict[str, float]:
-        """Where each of several stores had this memory in its own order, from 1, as signals."""
+        """Return the rank of this memory in each of several stores, from 1, as signals."""
         return {
             f"rank in {ranking.store}": float(place)
             for ranking in self.rankings
@@ -264,7 +264,7 @@ class SearchResult(Struct, frozen=True, kw_only=True):
         }
 
     def by_fusion(self, candidate: Scored) -> Scored:
-        """The candidate with the score of the fusion; its own relevance becomes the signal `relevance`."""
+        """Return the candidate with its fusion score; its own score becomes the signal `relevance`."""
         if self.fused is None:
             return candidate
         signals = {**candidate.signals, "relevance": candidate.score}
@@ -274,9 +274,9 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 def begin_embedding(
     request: Recall, context: Context, task_embedder: Embedder | None = None
 ) -> QuestionEmbedding:
-    """The wording of the query; embedding has begun where the store can start before it is done.
+    """Return the embedding of the query, begun if the store can start its search before it is done.
 
-    With `task_embedder` the query is read as a task.
+    With `task_embedder` the query is embedded as a task.
     """
     embedding = (
         QuestionEmbedding(request.query, context.embedder, context.nameless_vectors)
@@ -289,7 +289,7 @@ def begin_embedding(
 
 
 def _find_deferred_store(request: Recall, context: Context) -> SupportsDeferredQuery | None:
-    """The store, if it takes a question before its vectors are made, and is asked as a whole."""
+    """Return the store if it accepts a query before its vectors, and gets it as a single query."""
     store = context.store
     apart = request.fusion is Fusion.LEGS or (isinstance(store, SupportsReplicas) and request.as_of is None)
     return (
@@ -315,9 +315,9 @@ async def search_stores(
 ) -> SearchResult:
     """The best candidates of all stores.
 
-    A question about the past goes to one store only, because no witness can check answers about the past. The
-    question is embedded on the way. A store may stop at `enough` candidates where all would be admitted
-    alike.
+    A query about the past goes to one store only, because answers about the past cannot be verified. The
+    query is embedded here if necessary. With `enough`, a store may stop early once it has enough candidates
+    that would all be admitted.
     """
     store = _find_deferred_store(request, context)
     search = None if store is None else embedding.search_deferred(question, limit, store, enough)
@@ -338,7 +338,7 @@ async def search_stores(
 
 
 async def _search(query: Query, limit: int, context: Context) -> Found:
-    """What the store answers, or, when it fails and has a fallback, what the fallback answers."""
+    """Return the answer of the store, or of its fallback if the store fails and has one."""
     name, store = context.names[0], context.store
     if isinstance(store, FallsBack):
         return replace(await context.timed(name, store.search_either(query, limit)), store=name)
@@ -360,15 +360,15 @@ def _build_outcome(answer: Found, count: int) -> Outcome:
 
 
 def _list_absent(*founds: Found) -> tuple[str, ...]:
-    """The names of the stores in whose place a fallback answered."""
+    """Return the names of the stores for which a fallback answered."""
     return tuple({answer.store for answer in founds if answer.error is not None})
 
 
 async def search_legs(query: Query, limit: int, context: Context) -> SearchResult:
-    """Search one store by the vector alone and by the words alone, and join both by reciprocal ranks.
+    """Search one store by vector only and by text only, and fuse both rankings by reciprocal rank.
 
-    A candidate keeps the score of an ordinary search by both. One that the ordinary search did not return is
-    scored from what the two legs say of it.
+    A candidate keeps the score of an ordinary search by both. A candidate that the ordinary search did not
+    return is scored from the signals of the two retrievers.
     """
     depth = max(limit, _DEPTH)
     legs = {
@@ -382,7 +382,7 @@ async def search_legs(query: Query, limit: int, context: Context) -> SearchResul
     ]
     by_everything = await _search(query, depth, context)
     whole = {hit.record.id: hit for hit in by_everything.hits}
-    fusion = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
+    fusion = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor uses scores, not ranks
     return SearchResult(
         candidates=[whole.get(one.record.id) or _score_by_legs(one) for one in fusion],
         outcomes=(_build_outcome(by_everything, len(fusion)),),
@@ -400,7 +400,7 @@ def _score_by_legs(one: Fused) -> Scored:
 async def search_replicas(
     query: Query, least: int, request: Recall, fan: SupportsReplicas, context: Context
 ) -> SearchResult:
-    """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
+    """Query several stores, drop invalid hits, and fuse the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
     for answer in founds:
@@ -440,7 +440,7 @@ def _build_replica_outcome(answer: Found, checked_answer: CheckedHits) -> Outcom
 def _list_degraded(
     founds: Sequence[Found], checked_answers: Sequence[CheckedHits], request: Recall
 ) -> tuple[str, ...]:
-    """The stores that failed or could not be believed, and the guarantees that are lost with them."""
+    """Return the stores that failed or had hits dropped, and the guarantees that do not hold without them."""
     poor = [
         answer.store
         for answer, checked_answer in zip(founds, checked_answers, strict=True)
@@ -458,10 +458,10 @@ def _list_degraded(
 async def _score_fusion(
     fusion: Sequence[Fused], query: Query, fan: SupportsReplicas, store_names: Sequence[str], context: Context
 ) -> list[Scored]:
-    """The fused memories, each scored by its own evidence.
+    """Score each fused memory by its own evidence.
 
-    The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
-    here.
+    A store's score is used where it can be trusted (see `find_agreed_score`); otherwise the memory is
+    embedded again and scored here.
     """
     anchor = None if context.governance is None else find_primary(fan, context.governance.journal)
     measuring = [name for name in store_names if fan.replica(name).features >= MEASURED]
@@ -474,23 +474,23 @@ async def _score_fusion(
 
 
 def find_agreed_score(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
-    """The score of a fused memory that can be trusted; None when there is none.
+    """Return the trustworthy score of a fused memory; None if there is none.
 
-    If the anchor was asked, only its score counts. Otherwise a majority of the stores that measure must have
-    returned the memory, and the median of their scores counts.
+    If the primary (`anchor`) was queried, only its score counts. Otherwise a majority of the `measuring`
+    stores must have returned the memory, and the median of their scores counts.
     """
     if anchor is not None:
         return replace(one.hits[anchor], record=one.record) if anchor in one.hits else None
     votes = [one.hits[name] for name in measuring if name in one.hits]
     if 2 * len(votes) <= len(measuring) or not votes:
         return None
-    # Most of all that measure say at least this: half of them may lie, and it is still an honest word.
+    # A majority of the measuring stores gave at least this score, so at least one correct store did.
     vote = sorted(votes, key=lambda vote: -vote.score)[len(measuring) // 2]
     return replace(vote, record=one.record, score=min(max(vote.score, 0.0), 1.0))
 
 
 async def _score_records(records: Sequence[Record], query: Query, context: Context) -> list[Scored]:
-    """Score records here, by the vector alone: each is embedded again and compared with the query."""
+    """Score records by vector only: embed each again and compare it with the query."""
     if not records or query.vector is None:
         return [Scored(record=record, score=0.0, signals={}) for record in records]
     question = floats(query.vector)
@@ -500,12 +500,12 @@ async def _score_records(records: Sequence[Record], query: Query, context: Conte
 
 
 def score_by_vector(record: Record, near: float) -> Scored:
-    """The record, scored by how near its vector is to the query's."""
+    """Score the record by the cosine `near` of its vector and the query's."""
     return replace(_score(record, near, 0.0), signals={"vector": near})
 
 
 def _score(record: Record, near: float, share: float) -> Scored:
-    """The record, scored by its cosine with the query (`near`) and its share of the query's term weight."""
+    """Score the record by its cosine with the query (`near`) and its share of the query's term weight."""
     factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
     score = factor * relevance(evidence(near, share))
     return Scored(record=record, score=score, signals={"vector": near, "text": share})

@@ -1,30 +1,30 @@
-"""commit(plans): judges plans, embeds what they put, and writes them; a lone write is a list of one.
+"""commit(plans): judges plans, embeds their puts, and writes them; a single write is a batch of one.
 
 Theory of operation
 -------------------
 What it must guarantee: every plan is judged by the policy before it touches a store, and each outcome
-(committed, held, refused) is in the ledger before it is answered. A plan in a group ends as it would alone,
-and what one plan runs into concerns that plan alone.
+(committed, held, refused) is in the ledger before it is returned. A plan in a group has the same outcome as
+it would have alone, and a failure affects only its own plan.
 
 How: operations only plan; `plan_forget`, `plan_merge` and the others read the store and return a `Plan`.
-`commit` takes any number of plans that do not touch the same memory, and leads them through four steps:
+`commit` takes any number of plans that do not touch the same memory, and processes them in four steps:
 
-1. *Cases.* What the policy judges is looked up, and only what one of its rules asks about. The texts of all
-   plans are screened for instructions in one reading; a group that shows a sign is read again in parts.
-2. *Judgement.* `judge` remembers its judgements by the fields that the conditions in force declare, so that
+1. *Cases.* The facts that the policy judges are looked up, but only those that a rule uses. The texts of all
+   plans are screened for instructions in one pass; a group that shows a sign is screened again in parts.
+2. *Judgement.* `judge` caches its judgements by the fields that the conditions in force declare, so that
    a thousand similar plans are judged once.
 3. *Writing.* Plans that the policy allows go to `Transaction.commit` as one group. Missing vectors come from
    one call to the embedder, rows and ledger entries from few statements, durability from one sync of the
-   database's log. Below this, the group commit of `stores/sqlite/writer.py` also joins the lone writes of
-   concurrent callers.
-4. *Holding and refusing.* A plan that a rule holds becomes a proposal that keeps the whole plan. A refusal
+   database's log. Below this, the group commit of `stores/sqlite/writer.py` also joins the single writes
+   of concurrent callers.
+4. *Holding and refusing.* A plan that a rule holds becomes a proposal that stores the whole plan. A refusal
    becomes a ledger entry and an error.
 
 Without governance (policy off) only step 3 remains.
 
-What was tried: a second path for many writes, which repeated planning, redaction and judgement beside the
-path for one. Its memo of judgements listed the fields of a memory by hand: a condition that was forgotten
-there would have let bulk writes pass the policy.
+What was tried: a second path for bulk writes, which duplicated the planning, redaction and judgement of the
+single path. Its cache of judgements listed the fields of a memory by hand: a condition missing from that
+list would have let bulk writes bypass the policy.
 """
 
 import hashlib
@@ -73,9 +73,9 @@ async def commit_one(plan: Plan, context: Context) -> CommitResult:
 
 
 async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
-    """The result of each plan, in order: its result, or the error that prevents it.
+    """Commit the plans and return, in order, the result of each or the error that prevents it.
 
-    No two plans may touch the same memory, and all are of one tenant. Raises when the embedder fails; then
+    No two plans may touch the same memory, and all belong to one tenant. Raises when the embedder fails; then
     nothing is written.
     """
     if not plans:
@@ -104,13 +104,13 @@ async def commit(plans: Sequence[Plan], context: Context) -> list[Result]:
 
 
 async def build_case(plan: Plan, context: Context, policy: Policy) -> Case:
-    """What the policy judges about one plan."""
+    """Build the case that the policy judges for one plan."""
     (case,) = await build_cases([plan], context, policy)
     return case
 
 
 async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -> list[Case]:
-    """What the policy judges about each plan: only what one of its rules asks about is looked up."""
+    """Build the case that the policy judges for each plan; looks up only what its rules use."""
     governance, looks_for_similar = context.require_governance(), "similar_to_existing" in policy.asked
     groups = [tuple(map(attrgetter("record"), plan.change.put)) for plan in plans]
     signs = iter(screen_each([*chain.from_iterable(groups)]))
@@ -146,7 +146,7 @@ async def build_cases(plans: Sequence[Plan], context: Context, policy: Policy) -
 
 
 async def _add_ending(case: Case, change: Change, context: Context) -> Case:
-    """The case, with what the change ends, erases or takes back."""
+    """Add to the case what the change ends, erases or undoes."""
     ids = [*(end.id for end in change.end), *change.erase]
     return replace(
         case,
@@ -158,7 +158,7 @@ async def _add_ending(case: Case, change: Change, context: Context) -> Case:
 
 
 async def _undoes_person(change: Change, context: Context) -> bool:
-    """Whether an agent would take back a change that a person made: an agent may not overrule people."""
+    """Whether an agent would undo a change that a person made: an agent may not overrule people."""
     governance = context.require_governance()
     if not is_agent(governance.caller) or change.undoes is None:
         return False
@@ -168,7 +168,7 @@ async def _undoes_person(change: Change, context: Context) -> bool:
 
 
 async def _build_writes(items: Sequence[tuple[Plan, Judgement]], context: Context) -> list[Write]:
-    """Each change that is committed, with what the journal writes down about it."""
+    """Build the writes of the allowed plans: each change with its journal act."""
     actor, writes = context.require_governance().caller, []
     for plan, judgement in items:
         change = plan.change
@@ -206,7 +206,7 @@ def _build_refusal(judgement: Judgement) -> MemorywireError:
 async def hold(
     plan: Plan, case: Case, judgement: Judgement, policy: Policy, context: Context
 ) -> CommitResult:
-    """Keep the plan as a proposal until a person decides."""
+    """Store the plan as a proposal until a person decides."""
     governance = context.require_governance()
     change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
     key = change.key or _build_repeat_key(plan, context)
@@ -231,7 +231,7 @@ async def hold(
         batch=governance.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
         proposer=governance.principal,
-        reviewers=max(judgement.reviewers, judge(case, policy).reviewers),  # also where another rule holds
+        reviewers=max(judgement.reviewers, judge(case, policy).reviewers),  # the policy may require more
     )
     entry = entry_about(proposal, "staged", governance.caller, change.at)
     try:
@@ -245,10 +245,10 @@ async def hold(
 
 
 async def _review(proposal: Proposal, context: Context) -> CommitResult:
-    """What became of a held change, once the reviewers of the host were asked; raises Refused for a no."""
+    """Ask the host's reviewers about a held change; returns the result, or raises Refused on rejection."""
     if not context.require_governance().reviewers:
         return build_staged(proposal, context)
-    from memorywire.pipeline.reviewers import ask_reviewers  # it plans, and what it plans is committed here
+    from memorywire.pipeline.reviewers import ask_reviewers  # circular: it imports this module
 
     receipt = await ask_reviewers(proposal, context)
     if receipt is None or receipt.status is None:
@@ -264,7 +264,7 @@ async def _review(proposal: Proposal, context: Context) -> CommitResult:
 
 
 async def _find_waiting(change: Change, context: Context) -> Proposal | None:
-    """The proposal that already waits with the same words; raises Duplicate when a live memory says them."""
+    """Find a waiting proposal with the same text; raises Duplicate if a live memory has it."""
     if len(change.put) != 1 or not change.put[0].unique:
         return None
     record = change.put[0].record
@@ -275,16 +275,16 @@ async def _find_waiting(change: Change, context: Context) -> Proposal | None:
 
 
 def _build_repeat_key(plan: Plan, context: Context) -> str:
-    """The same for the same request of the same caller: a repetition finds the proposal that waits.
+    """Build a key that is equal for a caller's repeated request, to find the waiting proposal.
 
-    Reasoning is left out, because a model words it differently each time.
+    The key ignores the reasoning, because a model words it differently each time.
     """
     text = f"{context.require_governance().caller}\n{dumps(replace(plan.request, reasoning=None))}"
     return f"{plan.change.operation}:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 async def _find_repeated(change: Change, key: str, context: Context) -> Proposal | None:
-    """The proposal of the same request, if it still waits, with what the request means now."""
+    """Find the waiting proposal of the same request, updated to the request's current plan."""
     governance = context.require_governance()
     agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
     waiting = await governance.journal.find_by_key(agent, key)

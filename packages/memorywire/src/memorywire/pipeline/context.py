@@ -41,9 +41,9 @@ _UNLIMITED = Budget()
 
 
 class RecallBudget:
-    """What was handed out lately, by tenant and subject (`agent:NAME`, `caller:NAME`).
+    """Counts recently returned memories by tenant and subject (`agent:NAME`, `caller:NAME`).
 
-    It is read again from the recall log every few seconds, so that budgets hold across restarts and
+    The counts are read from the recall log every few seconds, so that budgets hold across restarts and
     processes.
     """
 
@@ -52,7 +52,7 @@ class RecallBudget:
         self._known: dict[tuple[str, str], tuple[int, Usage]] = {}
 
     async def check(self, request: Recall, policy: Policy, caller: str, now: int) -> None:
-        """Raise BudgetExceeded when handing out `k` more memories could exceed a budget that applies."""
+        """Raise BudgetExceeded if returning `k` more memories could exceed a budget that applies."""
         for subject in (f"agent:{request.scope.agent}", f"caller:{caller}"):
             for pattern, budget in policy.budgets:
                 if names([pattern], subject):
@@ -60,7 +60,7 @@ class RecallBudget:
                     spend(budget, usage, request.k, now)
 
     def spend(self, note: RecallNote) -> None:
-        """Count what was handed out, against the subjects that are being counted."""
+        """Add the returned memories to the usage of each cached subject."""
         for subject in (f"agent:{note.scope.agent}", f"caller:{note.caller}"):
             key = (note.scope.tenant, subject)
             if key in self._known and note.hits:
@@ -99,14 +99,14 @@ class RejectedWords:
         self._read_at: int | None = None
 
     async def find_any(self, several: Sequence[Sequence[Record]]) -> list[bool]:
-        """For each group of records, whether a person rejected what one of them says."""
+        """Return for each group of records whether a person rejected the text of one of them."""
         await self._refresh()
         if not self._digests:
             return [False] * len(several)
         return [any(_digest(one, self._key) in self._digests for one in records) for records in several]
 
     async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
-        """The words of proposals that a person rejects."""
+        """Return the rejected words to store for proposals that a person rejects."""
         records = [
             (one.id, put.record)
             for one in proposals
@@ -120,13 +120,13 @@ class RejectedWords:
         )
 
     async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
-        """The words of proposals that a person approves or opens again, if any words were ever rejected."""
+        """Return the words to unreject for approved or reopened proposals; empty if no words are rejected."""
         self.forget()
         await self._refresh()
         return await self.rejecting(proposals) if self._digests else ()
 
     def forget(self) -> None:
-        """Read again, because this process changed it."""
+        """Drop the cached state, because this process changed the rejected words."""
         self._read_at = None
 
     async def _refresh(self) -> None:
@@ -142,9 +142,9 @@ class RejectedWords:
 
 
 def _digest(record: Record, key: bytes) -> bytes:
-    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count.
+    """Digest the words within a scope, ignoring case, punctuation, spaces and invisible characters.
 
-    A value under a key is another one under another key: `true` says nothing by itself.
+    The digest includes the key of a key-value entry, because a value such as `true` means nothing by itself.
     """
     scope, words = record.scope, record.words
     normal_form = words if words.isascii() else unicodedata.normalize("NFKC", words)
@@ -160,13 +160,13 @@ _NEVER: tuple[int, Policy | None] = (0, None)
 
 
 def review_url(console: str) -> str:
-    """Where a console shows a proposal, up to the id."""
+    """Return the console's URL of a proposal, up to the id."""
     return f"{console.rstrip('/')}/proposal?id="
 
 
 class Rulebook:
-    """The policy in force for a tenant: rules that people gave through the journal, those of the default
-    tenant before its own, then those of the file or profile.
+    """The policy in force for a tenant: rules stored in the journal, those of the default tenant before the
+    tenant's own, then the rules of the file or profile.
 
     A change made by another process is seen within a second.
     """
@@ -180,7 +180,7 @@ class Rulebook:
         self._reading = asyncio.Lock()
 
     async def policy(self, tenant: str) -> Policy:
-        """The policy that judges requests of this tenant."""
+        """Return the policy for requests of this tenant."""
         read_at, policy = self._policies.get(tenant, _NEVER)
         if policy is not None and 0 <= self._clock() - read_at < _FRESH_MS:
             return policy
@@ -204,7 +204,7 @@ class Rulebook:
         return policy
 
     async def list_loans(self, tenant: str) -> Sequence[Loan]:
-        """Who was ever lent something: borrower, lender and grant. Whether it is in force, the grant says."""
+        """List all loans ever made as (borrower, lender, grant id); the grant says whether it is in force."""
         read_at, loans = self._loans.get(tenant, (0, None))
         now = self._clock()
         if loans is None or not 0 <= now - read_at < _FRESH_MS:
@@ -215,15 +215,15 @@ class Rulebook:
         return loans
 
     def forget(self) -> None:
-        """Read again what is in force, because this process changed it."""
+        """Drop the cached policies and loans, because this process changed them."""
         self._policies.clear()
         self._loans.clear()
 
 
 def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
-    """Rules of the default tenant without those about this tenant alone, which gave rules of its own.
+    """Return the default tenant's rules without those for `tenant` alone, which now has its own edition.
 
-    Before tenants had editions of their own, the rules of all of them stood in one list.
+    Before each tenant had its own editions, one list contained the rules of all tenants.
     """
     return tuple(rule for rule in rules if rule.get("tenant") != [tenant])
 
@@ -231,10 +231,10 @@ def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
 class Governance(Struct, frozen=True, kw_only=True):
     """What governs changes: the policy, the redactor and the journal.
 
-    `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the
-    token of an operator. `review_url` is the console's address up to the id of a proposal, if one is known.
-    Changes held in one `batch` can be decided together. The `reviewers` of the host are asked about each
-    held change.
+    `principal` is the credential that the `caller` used, if it has another name: an agent over MCP uses the
+    token of an operator. `review_url` is the console's URL up to the id of a proposal, if known. Changes held
+    in one `batch` can be decided together. The `reviewers` of the host program are asked about each held
+    change.
     """
 
     journal: "Journal"
@@ -249,7 +249,7 @@ class Governance(Struct, frozen=True, kw_only=True):
     reviewers: tuple[GovernanceClient, ...] = ()
 
     def address(self, proposal: Proposal) -> str | None:
-        """Where people decide about a proposal; it names the tenant, because a reviewer may be at another."""
+        """Return the URL to review a proposal; it names the tenant, as the console may show another one."""
         if self.review_url is None:
             return None
         from urllib.parse import quote  # few changes are held
@@ -259,7 +259,7 @@ class Governance(Struct, frozen=True, kw_only=True):
 
 
 class WritePolicy(StrEnum):
-    """Which stores must hold a change before its receipt says committed; the others get it later."""
+    """Which stores must hold a change for a committed receipt; the other stores get it later."""
 
     ALL = "all"
     PRIMARY = "primary"
@@ -269,9 +269,9 @@ class WritePolicy(StrEnum):
 class Routing(Struct, frozen=True, kw_only=True):
     """How several stores are used; fixed when they are opened.
 
-    With `register`, what a store returns is checked against what was written. With `rerank`, hits are ordered
-    here rather than by the stores, unless a request names a fusion by scores. `trim` is how many of the best
-    votes for a memory are ignored. `weights` are those of weighted fusion, 1 for stores that are not named.
+    With `register`, the hits of a store are checked against what was written. With `rerank`, hits are ranked
+    by this package rather than by the stores, unless a request names a fusion by scores. `trim` is how many
+    of the best votes for a memory are ignored. `weights` are for weighted fusion; the default is 1.
     """
 
     write: WritePolicy = WritePolicy.ALL
@@ -281,11 +281,11 @@ class Routing(Struct, frozen=True, kw_only=True):
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def reranks(self, fusion: Fusion) -> bool:
-        """Whether the order of the hits is decided here."""
+        """Whether this package, not the stores, ranks the hits."""
         return self.rerank and fusion is Fusion.RRF
 
     def satisfied(self, holding: frozenset[str], children: tuple[str, ...]) -> bool:
-        """Whether a change that these children hold counts as committed."""
+        """Whether a change counts as committed if the replicas in `holding` hold it."""
         match self.write:
             case WritePolicy.ALL:
                 return len(holding) == len(children)
@@ -296,7 +296,7 @@ class Routing(Struct, frozen=True, kw_only=True):
 
 
 ALONE = Routing()
-"""The routing when nothing else was asked for."""
+"""The default routing."""
 
 
 T = TypeVar("T")
@@ -304,24 +304,24 @@ T = TypeVar("T")
 PAGE = 1000
 
 Watching: TypeAlias = Callable[[str, str, float], None]
-"""Gets the operation, the store, and the seconds of a search or a write."""
+"""Callback with the operation, the store, and the seconds of a search or a write."""
 
 
 Placing: TypeAlias = Callable[[Scope], Awaitable[Store | None]]
-"""Gives the store that keeps the memories of a scope, if it is not the usual one."""
+"""Returns the store of a scope's memories, or None for the default store."""
 
 
 async def nowhere_else(scope: Scope) -> None:
-    """The placing for when every scope is kept in the same store."""
+    """Placing for when all scopes use the same store."""
 
 
 _MOST_QUESTIONS = 256
 
 
 class NamelessVectors:
-    """Vectors of recent questions without their names: the same is often asked about many people.
+    """LRU cache of vectors of queries without names: the same is often asked about many people.
 
-    Also the seconds that the last embedding took. Safe to share between threads.
+    `pace` is how many seconds the last embedding took. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -344,15 +344,15 @@ class NamelessVectors:
 
 
 LENDING = frozenset({"recall", "context", "profile"})
-"""The operations that also read what other agents lend."""
+"""The operations that also read memories lent by other agents."""
 
 
 class Context(Struct, frozen=True, kw_only=True):
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
-    `watching` is told how long stores take for `operation`, the one that this context was made for. `placing`
-    knows which scopes are kept in another store; `nameless_vectors` and `nameless_tasks` hold the vectors of
-    recent questions and tasks.
+    `watching` receives how long stores take for `operation`, the one this context was made for. `placing`
+    finds the store of a scope; `nameless_vectors` and `nameless_tasks` cache the vectors of recent queries
+    and tasks.
     """
 
     store: Store
@@ -370,7 +370,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How receipts call the store, or each of several."""
+        """The name of the store, or of each replica, as used in receipts."""
         return self.store.replica_names if isinstance(self.store, SupportsReplicas) else (self.store.name,)
 
     def took(self, store: str, seconds: float) -> None:
@@ -378,7 +378,7 @@ class Context(Struct, frozen=True, kw_only=True):
             self.watching(self.operation, store, seconds)
 
     async def timed(self, store: str, work: Awaitable[T]) -> T:
-        """What the store answers; the observer gets its duration, also when it fails."""
+        """Await a store's answer and report its duration to the observer, also on failure."""
         now = asyncio.get_running_loop().time
         start = now()
         try:
@@ -387,7 +387,7 @@ class Context(Struct, frozen=True, kw_only=True):
             self.took(store, now() - start)
 
     async def serving(self, scope: Scope) -> "Context":
-        """The same context with the store that keeps the memories of the scope."""
+        """Return this context with the store of the scope's memories."""
         store = await self.placing(scope)
         return self if store is None else replace(self, store=store)
 
@@ -398,23 +398,23 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.governance
 
     async def redacts(self, tenant: str) -> bool:
-        """Whether a rule of the tenant keeps from some callers what a memory says."""
+        """Whether a rule of the tenant redacts memories for some callers."""
         return self.governance is not None and bool(
             (await self.governance.rulebook.policy(tenant)).redactions
         )
 
     async def finds_loans(self, scope: Scope) -> bool:
-        """Whether another agent ever lent something to this one, and the operation reads that."""
+        """Whether another agent ever lent memories to this one, and the operation reads lent memories."""
         if self.governance is None or self.operation not in LENDING:
             return False
         return scope.agent in [row[0] for row in await self.governance.rulebook.list_loans(scope.tenant)]
 
     def without_secrets(self, text: str | None) -> str | None:
-        """A text that accompanies a memory (a reason, a note), redacted for storage."""
+        """Redact a text that accompanies a memory (a reason, a note) for storage."""
         return text if text is None or self.governance is None else self.governance.redactor.text(text)[0]
 
     def historian(self, wanted_for: str) -> SupportsHistory:
-        """The store's memory of its own past, or the problem that it has none."""
+        """Return the store if it keeps history; else raises CapabilityUnsupported for `wanted_for`."""
         if not isinstance(self.store, SupportsHistory):
             raise unsupported(wanted_for, f"store {self.store.name} keeps no history")
         return self.store
@@ -425,7 +425,7 @@ class Context(Struct, frozen=True, kw_only=True):
         return self.store
 
     async def all_matching(self, where: Where) -> AsyncIterator[Record]:
-        """Every matching record, page by page."""
+        """Yield every matching record, read page by page."""
         after: str | None = None
         while page := await self.store.find(where, after, PAGE):
             for record in page:
@@ -436,7 +436,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 def refuse_unreviewed(request: Write | Recall) -> None:
-    """Refuse a request that demands a review, where nothing could hold it for a person."""
+    """Raise if a request demands a review but no review queue is configured."""
     if request.approval_required:
         raise unsupported("approval_required", "no review queue is wired here, and it must not pass unseen")
 

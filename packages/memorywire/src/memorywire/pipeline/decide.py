@@ -1,4 +1,4 @@
-"""Deciding: a person approves, edits, rejects or combines what was held; all of a batch or nothing of it."""
+"""Decisions of people on held proposals: approve, edit, reject, combine. A batch is all or nothing."""
 
 from collections.abc import Sequence
 
@@ -47,10 +47,10 @@ from memorywire.pipeline.undo import build_reversal, plan_undo
 
 
 async def plan_anew(proposal: Proposal, request: Request, context: Context) -> Change:
-    """What the request would do now, under the ids it had; nothing is committed."""
+    """Plan the request against current memory, under the ids of the proposal; commits nothing."""
     before = proposal.change
     if isinstance(request, Remember) and before is not None and before.put:
-        # Without its key: under it the request would be found waiting.
+        # Without its key: planning would find the proposal itself under the key.
         request = replace(request, id=request.id or before.put[0].record.id, idempotency_key=None)
     change = await _plan_change(request, await context.serving(request.scope))
     if change is None:
@@ -61,7 +61,7 @@ async def plan_anew(proposal: Proposal, request: Request, context: Context) -> C
 
 
 async def _plan_change(request: Request, context: Context) -> Change | None:
-    """The change that the request asks for; None when there is nothing to do."""
+    """Plan the change that the request asks for; None if there is nothing to do."""
     match request:
         case Remember():
             planned = await plan_remember(sanitize(request, context), context, context.clock())
@@ -85,7 +85,7 @@ async def _plan_change(request: Request, context: Context) -> Change | None:
 
 
 async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context: Context) -> list[str]:
-    """Plan held changes anew, because memory has moved since; names those that are stale for good."""
+    """Plan held changes again after memory has changed; returns the ids of those that became stale."""
     journal = context.require_governance().journal
     stale: list[str] = []
     for proposal in proposals:
@@ -105,7 +105,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, context:
 
 
 async def _renew(proposal: Proposal, context: Context) -> Proposal:
-    """The proposal with a plan that fits memory as it is now, or marked stale when there is none."""
+    """Return the proposal with a plan for current memory, or marked stale if none is possible."""
     if proposal.request is None or proposal.change is None:
         return move_proposal(proposal, State.STALE, None)
     try:
@@ -121,7 +121,7 @@ _DECIDED = frozenset({State.APPROVED, State.REJECTED})
 
 
 async def reopen(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
-    """Take one decision back, on all the proposals it was made on; raise and leave everything as it was."""
+    """Revert one decision, for all proposals it covered; if it raises, nothing has changed."""
     done_by = {_change_id(proposal) for proposal in proposals}
     if len(done_by) > 1:
         raise InvalidRequest(
@@ -172,7 +172,7 @@ def build_receipt(request: Decide, state: State, decision: Decision, result: Com
 
 
 def _change_id(proposal: Proposal) -> str | None:
-    """The change that came of the decision, if any did."""
+    """Return the id of the change that the decision committed, if any."""
     if proposal.state not in _DECIDED or proposal.decision is None:
         raise Conflict(f"proposal {proposal.id} is {proposal.state}", field="proposal_id")
     if proposal.request is None:
@@ -192,10 +192,10 @@ async def _plan_reversal(proposals: Sequence[Proposal], change_id: str, context:
 
 
 def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
-    """Refuse to reopen a part of a batch: all of it is taken back, or nothing."""
+    """Raise Conflict if only part of a batch is reopened: a decision is reverted as a whole."""
     first = proposals[0].decision
     if first is None or first.verb != Verb.APPROVE:
-        return  # decided alone
+        return  # other verbs decide one proposal at a time
     ids = {id for proposal in proposals for id in proposal.touched}
     if {version.id for version in (*footprint.began, *footprint.ended)} - ids:
         raise Conflict(
@@ -206,7 +206,7 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
 
 
 def _wait_again(proposal: Proposal, context: Context) -> Proposal:
-    """The proposal as pending, with a plan that can be committed again: new change id, new memory ids."""
+    """Return the proposal as pending, with new change and memory ids, so that it can be committed again."""
     again = move_proposal(proposal, State.PENDING, None)
     if proposal.change is None:
         return again
@@ -217,7 +217,7 @@ def _wait_again(proposal: Proposal, context: Context) -> Proposal:
 
 
 def _afresh(put: Put, context: Context) -> Put:
-    """The put with a new id, if it begins a new memory: its first id has a past by now."""
+    """Give the put a new id if it creates a memory: the first id already has a history."""
     if put.base is not Base.NOTHING:
         return put
     return replace(put, record=replace(put.record, id=context.mint()))
@@ -230,7 +230,7 @@ _TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 
 
 async def decide(request: Decide, context: Context) -> Decided:
-    """Carry the decision out, or raise and leave everything as it was."""
+    """Carry out the decision; if it raises, nothing has changed."""
     _refuse_nonsense(request)
     proposals = [await find(request.reach, id, context) for id in request.proposal_ids]
     if request.verb is Verb.REOPEN:
@@ -271,11 +271,11 @@ def _build_approval(request: Decide, context: Context) -> Approval:
 
 
 def _is_last(proposal: Proposal, request: Decide, context: Context) -> bool:
-    """Whether it needs no further approval; raises Conflict for a reviewer who has already approved it."""
+    """Whether this approval is the last one needed; raises Conflict if the reviewer has already approved."""
     if proposal.reviewers == 1:
         return True
     if request.verb is not Verb.APPROVE:
-        return False  # it becomes another plan, which the others have not seen
+        return False  # the decision changes the plan, and other reviewers have not seen the new one
     governance, fix = context.require_governance(), "let another person decide, with a token of their own"
     people = people_behind(governance.caller, governance.principal)
     if governance.caller.startswith(UNVERIFIED):
@@ -288,7 +288,7 @@ def _is_last(proposal: Proposal, request: Decide, context: Context) -> bool:
 
 
 async def _endorse(proposal: Proposal, approval: Approval, request: Decide, context: Context) -> Proposal:
-    """The proposal with one more approval, waiting for the next; another plan has no approval but this."""
+    """Add an approval and keep the proposal pending; a changed plan loses its earlier approvals."""
     again = move_proposal(proposal, State.PENDING, None)
     if request.verb is Verb.APPROVE or proposal.change is None:
         return replace(again, approvals=(*proposal.approvals, approval))
@@ -301,7 +301,7 @@ async def _endorse(proposal: Proposal, approval: Approval, request: Decide, cont
 async def _close(
     proposals: Sequence[Proposal], state: State, request: Decide, context: Context, more: Act = _NOTHING
 ) -> Decided:
-    """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
+    """Close proposals that commit no change: rejected proposals and approved recalls."""
     decision = build_decision(request, None, context)
     closed_proposals = tuple(move_proposal(proposal, state, decision) for proposal in proposals)
     governance = context.require_governance()
@@ -315,7 +315,7 @@ async def _close(
 
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context, more: Act) -> Decided:
-    """Commit the proposals as one change, together with what else was decided."""
+    """Commit the proposals as one change, in one act with the proposals and entries of `more`."""
     try:
         pairs = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
         chosen_changes = [
@@ -354,7 +354,7 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, context: Cont
 
 
 async def _plan_choice(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
-    """The change a decision means."""
+    """Return the change to commit for a proposal under this decision."""
     match request.verb:
         case Verb.EDIT | Verb.SUPERSEDE:
             return await plan_anew(proposal, _choose_request(_read_request(proposal), request), context)
@@ -368,7 +368,7 @@ async def _plan_choice(proposal: Proposal, change: Change, request: Decide, cont
 
 
 def _choose_request(original: Remember, request: Decide) -> Remember:
-    """The request that a decision means, from which it is planned again."""
+    """Return the original request as modified by the decision, to be planned again."""
     if request.verb is Verb.SUPERSEDE:
         return replace(original, supersedes=(*original.supersedes, request.target or ""))
     edited_request = replace(original, **request.edit)
@@ -378,10 +378,10 @@ def _choose_request(original: Remember, request: Decide) -> Remember:
 
 
 def _fold_into(change: Change, canonical: Record, context: Context) -> Change:
-    """The change that merges the proposed memory into an existing one."""
+    """Return the change that merges the proposed memory into an existing one."""
     new_record = change.put[0].record
     merger = merged_record(canonical, [new_record], Strategy.MERGE_CONTENT, context.clock())
-    record = replace(merger, merged_from=canonical.merged_from)  # the proposed one never was a memory
+    record = replace(merger, merged_from=canonical.merged_from)  # the proposed record was never a memory
     return replace(change, put=(Put(record=record, base=Base.LIVE),), end=change.end)
 
 
@@ -401,10 +401,10 @@ def _read_request(proposal: Proposal) -> Remember:
 
 
 def _combine(changes: Sequence[Change], context: Context) -> Change:
-    """All changes as one, dated now, so that it is committed and undone as a whole.
+    """Combine all changes into one, dated now, which is committed and undone as a whole.
 
-    It gets an id of its own. The planned change may have been committed in another way since, by an import
-    of the same bundle: under its id a store would take this one for a repetition and write nothing.
+    The combined change gets a new id. The planned change may have been committed since, by an import of the
+    same bundle: under the same id a store would treat this one as a repetition and write nothing.
     """
     now, first = context.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
@@ -422,14 +422,14 @@ def _combine(changes: Sequence[Change], context: Context) -> Change:
         put=tuple(_date_put(put, now) for change in changes for put in change.put),
         end=tuple(end for change in changes for end in change.end),
         erase=tuple(id for change in changes for id in change.erase),
-        reason=first.reason if len(reasons) == 1 else None,  # each proposal keeps its own
+        reason=first.reason if len(reasons) == 1 else None,  # each proposal keeps its own reason
         key=first.key if len(changes) == 1 else None,
         fingerprint=first.fingerprint if len(changes) == 1 else None,
     )
 
 
 async def _lower_trust(change: Change, context: Context) -> Change:
-    """The change with each memory trusted no more than its origins are now; they may have fallen."""
+    """Cap the trust of each memory at the current trust of its origins, which may have dropped since."""
     source_ids = {id for put in change.put for id in put.record.derived_from}
     if not source_ids:
         return change
@@ -445,7 +445,7 @@ async def _lower_trust(change: Change, context: Context) -> Change:
 
 
 def _date_put(put: Put, now: int) -> Put:
-    """The put, dated at its approval: before that time the memory could not be recalled."""
+    """Date the put at its approval, because the memory could not be recalled before; raises if it expired."""
     record = put.record
     if not record.alive(now):
         raise Conflict("it would already have expired", field="proposal_id", fix="reject it")
@@ -470,7 +470,7 @@ def _refuse_nonsense(request: Decide) -> None:
 
 
 def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
-    """Refuse to edit or combine a held recall: it can only be approved or rejected."""
+    """Raise InvalidRequest if a held recall is edited, combined, or mixed with changes in one batch."""
     if request.verb in _ALONE:
         raise InvalidRequest(
             "a held recall can only be approved or rejected", field="verb", fix="approve it or reject it"
@@ -484,7 +484,7 @@ def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
 
 
 def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
-    """Refuse to erase for good without the typed word: one key or one click is too easily a mistake."""
+    """Require a typed confirmation for permanent erasure: a single key or click can be a mistake."""
     erasing = [proposal.id for proposal in proposals if proposal.erases]
     if erasing and request.confirm != ERASE:
         raise InvalidRequest(
@@ -495,9 +495,7 @@ def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
 
 
 async def _refuse_own_proposals(proposals: Sequence[Proposal], context: Context) -> None:
-    """Where policy asks for two people, refuse an approval by the proposer or by a caller who may be the
-    proposer.
-    """
+    """Under `four_eyes`, refuse an approval by the proposer or by a caller whose identity is unverified."""
     governance = context.require_governance()
     if not governance.rulebook.base.four_eyes:
         return

@@ -1,8 +1,8 @@
-"""Erase a person: everything that is kept of a user, of one agent or of the whole tenant.
+"""Erase a user: all data of the user, for one agent or the whole tenant.
 
-The ledger knows which memories were ever a user's: current ones, ended ones, and those of proposals. They are
-erased in each agent's store by a hard delete. When nothing of the user is left, the journal puts a salted
-digest in the place of the id in every row that stays, and drops the salt.
+The ledger lists every memory a user ever had: current, ended and proposed ones. They are erased in each
+agent's store by a hard delete. When no data of the user is left, the journal replaces the user's id in all
+remaining rows by a salted digest, and drops the salt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ async def _erase_in_agents(request: Erase, context: Context) -> list[AgentErased
 
 
 async def _remove_id(request: Erase, context: Context) -> bool:
-    """Remove the id of the user from what stays; False while another agent has something of the user."""
+    """Remove the user's id from the remaining rows; False while another agent has data of the user."""
     if request.agent_id is not None:
         others = replace(request, agent_id=None, dry_run=True)
         if await _erase_in_agents(others, context):
@@ -59,7 +59,7 @@ async def _remove_id(request: Erase, context: Context) -> bool:
 
 
 async def _remove_from_replicas(tenant: str, user: str, context: Context) -> bool:
-    """Take the id out of the stores beside the first; False where one of them cannot do that."""
+    """Remove the id from all replicas but the first; False if one of them does not support that."""
     store = context.store
     if not isinstance(store, SupportsReplicas):
         return True
@@ -71,7 +71,7 @@ async def _remove_from_replicas(tenant: str, user: str, context: Context) -> boo
 
 
 async def _find_memories(request: Erase, context: Context) -> Mapping[str, list[str]]:
-    """Every memory of the user that the ledger names, by agent."""
+    """Return the ids of all memories of the user in the ledger, by agent."""
     filters = ledger.Filters(tenant=request.tenant, agent=request.agent_id, user=request.user_id)
     journal = context.require_governance().journal
     rows = await journal.audit(lambda db: ledger.filter_entries(db, filters))
@@ -86,7 +86,7 @@ async def _find_memories(request: Erase, context: Context) -> Mapping[str, list[
 async def _erase_in_agent(
     request: Erase, scope: Scope, ids: Sequence[str], context: Context
 ) -> list[Forgotten]:
-    """The receipts of the batches in which something was, or would be, erased."""
+    """Erase in batches; returns the receipts of batches in which something was, or would be, erased."""
     serving = await context.serving(scope)
     receipts = []
     for start in range(0, len(ids), _BATCH):

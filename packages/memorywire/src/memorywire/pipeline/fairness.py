@@ -1,8 +1,8 @@
-"""Keeps untrusted sources from filling an answer, and from outranking memories that are trusted.
+"""Prevents untrusted sources from filling an answer, and from outranking trusted memories.
 
-Untrusted memories take part in a recall beside the trusted ones, but they cannot push them out: trusted
-memories are searched for, scored and admitted as if no other existed. An untrusted memory then needs more
-evidence to stand before a trusted one, near-copies count once, and one source gets a share of the answer.
+Untrusted memories take part in a recall, but they cannot displace trusted ones: trusted memories are
+searched, scored and admitted as if no others existed. An untrusted memory needs more evidence to rank before
+a trusted one, near-copies count once, and each untrusted source is limited to a share of the answer.
 """
 
 import re
@@ -22,14 +22,14 @@ from memorywire.search.admit import Admission, compute_share
 from memorywire.search.token_budget import wording
 
 EVIDENCE_SHARE = 0.45
-"""What the evidence of an untrusted memory counts beside that of a trusted one: as much as the share of the
-best memory's evidence from which another one is shown at all."""
+"""Weight of an untrusted memory's evidence relative to a trusted one's: equal to the share of the best
+memory's evidence that a memory needs to be admitted at all."""
 
 COPIES = 0.8
-"""Two memories are near-copies when they have the same numbers and share this much of their words."""
+"""Two memories are near-copies if they have the same numbers and share this fraction of their words."""
 
 _ROUNDS = 3
-"""How often sources that fill their share are left out to see who stands behind them."""
+"""How often the search is repeated without the sources that exceed their share."""
 
 _WORD = re.compile(r"\w+")
 _TRUSTED = Compare(("trust",), Operator.NE, Trust.UNTRUSTED)
@@ -41,7 +41,7 @@ Admitting: TypeAlias = Callable[[SearchResult], Awaitable[Admission]]
 
 
 class Balanced(Struct, frozen=True, kw_only=True):
-    """What was asked and admitted in all, and the untrusted memories that were left out, with the reason."""
+    """The joined search result and admission, and the untrusted memories left out, with the reason."""
 
     asked: SearchResult
     admission: Admission
@@ -51,7 +51,7 @@ class Balanced(Struct, frozen=True, kw_only=True):
 async def balance(
     answer: SearchResult, query: Query, limit: int, searching: Searching, admitting: Admitting
 ) -> Balanced:
-    """The candidates, trusted ones ranked on their own, and at most `limit` of each untrusted source."""
+    """Rank trusted candidates independently, and add at most `limit` candidates of each untrusted source."""
     trusted_answer = await searching(_narrow(query, _TRUSTED))
     trusted_hits = await admitting(trusted_answer)
     rounds = [answer, *await _search_others(answer, query, limit, searching)]
@@ -78,7 +78,7 @@ async def balance(
 
 
 def discount(candidate: Scored) -> Scored:
-    """The untrusted candidate, as it counts beside those that are trusted."""
+    """Lower the score of an untrusted candidate for ranking among trusted ones."""
     score = min(compute_share(candidate.score, EVIDENCE_SHARE), candidate.score * EVIDENCE_SHARE)
     return replace(candidate, score=score, signals={**candidate.signals, "untrusted": EVIDENCE_SHARE})
 
@@ -86,7 +86,7 @@ def discount(candidate: Scored) -> Scored:
 async def _search_others(
     answer: SearchResult, query: Query, limit: int, searching: Searching
 ) -> list[SearchResult]:
-    """What stands behind the sources that fill their share, a round for each set of such sources."""
+    """Search again without the sources that exceed their share, once for each new set of such sources."""
     answers: list[SearchResult] = []
     excluded_sources: set[str] = set()
     latest = answer
@@ -103,7 +103,7 @@ async def _search_others(
 
 
 def _find_full_sources(candidates: Sequence[Scored], limit: int) -> set[str]:
-    """The untrusted sources that have more candidates than their share."""
+    """Return the untrusted sources that have more than `limit` candidates."""
     counts = Counter(source_group(s.record.source) for s in candidates if _is_untrusted(s))
     return {group for group, count in counts.items() if count > limit}
 
@@ -124,9 +124,7 @@ def _narrow(query: Query, condition: Filter) -> Query:
 def _limit_sources(
     trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored], limit: int
 ) -> tuple[list[Scored], list[tuple[Scored, str]]]:
-    """All trusted hits, and the untrusted ones that are not copies and are within the share of their
-    source.
-    """
+    """Return trusted hits plus untrusted non-copies within their share, and the candidates left out."""
     hits: list[Scored] = []
     term_sets: list[tuple[frozenset[str], frozenset[str]]] = []
     counts: Counter[str] = Counter()
@@ -148,7 +146,7 @@ def _limit_sources(
 
 
 def _merge_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored]) -> Iterator[Scored]:
-    """Both by score; the trusted ones keep their own order, and come first in a tie."""
+    """Merge both by score; trusted hits keep their order and come first in a tie."""
     waiting = sorted(untrusted_hits, key=lambda candidate: -candidate.score)
     for candidate in trusted_hits:
         while waiting and waiting[0].score > candidate.score:
@@ -158,7 +156,7 @@ def _merge_ranks(trusted_hits: Sequence[Scored], untrusted_hits: Sequence[Scored
 
 
 def _words(record: Record) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of a memory, and the numbers among them."""
+    """Return the words of a memory, and those of them that contain digits."""
     words = frozenset(_WORD.findall(fold_case(wording(record))))
     return words, frozenset(word for word in words if any(map(str.isdigit, word)))
 
@@ -178,7 +176,7 @@ def _is_untrusted(candidate: Scored) -> bool:
 
 
 def _join_results(*answers: SearchResult) -> SearchResult:
-    """Several answers to one question as one: who returned what, and the scores of a fusion."""
+    """Join several results of one query into one, including fusion scores and the returning stores."""
     first = answers[0]
     return replace(
         first,
@@ -189,7 +187,7 @@ def _join_results(*answers: SearchResult) -> SearchResult:
 
 
 def _merge_tables(tables: Iterable[Mapping[str, V] | None]) -> dict[str, V]:
-    """One table of several; what the first says of an id counts."""
+    """Merge tables; for an id in several of them the first value wins."""
     union: dict[str, V] = {}
     for table in tables:
         for id, value in (table or {}).items():

@@ -1,4 +1,4 @@
-"""Forget, expire and archive: memories end, are erased so that no content remains, or answer no more."""
+"""Forget, expire and archive: end memories, erase their content, or exclude them from recalls."""
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ _EVER = 0  # alive at the epoch: expired memories are forgotten like any other
 
 
 async def forget(request: Forget, context: Context) -> Forgotten:
-    """End or erase what the ids and the filter select: both, when both are given."""
+    """End or erase the memories that the ids and the filter select; with both, a memory must match both."""
     plan = await plan_forget(request, context)
     ids = _list_ids(plan.change)
     is_idle = request.dry_run or not ids
@@ -39,9 +39,9 @@ async def forget(request: Forget, context: Context) -> Forgotten:
 
 
 async def propose_forget(request: Forget, context: Context) -> str | None:
-    """Let a person decide whether these memories are to be forgotten: the id of the proposal.
+    """Propose to forget these memories, for a person to decide; returns the id of the proposal.
 
-    None without a journal to keep it in, and for memories that are gone.
+    Returns None without a journal, or if none of the memories is live.
     """
     plan = await plan_forget(request, context)
     if context.governance is None or not plan.change.end:
@@ -53,12 +53,12 @@ async def propose_forget(request: Forget, context: Context) -> str | None:
 
 
 DOUBT = "doubtful-retraction"
-"""The rule that a proposal names when it is uncertain which memory is taken back."""
+"""The rule named in a proposal if it is uncertain which memory was retracted."""
 
 
 async def plan_forget(request: Forget, context: Context) -> Plan:
-    """The change that forgets what the request selects; raises TooManyAffected when that is too much."""
-    # A proposal keeps the request.
+    """Plan the change that forgets the selected memories; raises TooManyAffected above `max_affected`."""
+    # A proposal stores the request, so its texts are redacted.
     request = replace(
         request,
         reason=context.without_secrets(request.reason),
@@ -84,21 +84,21 @@ async def plan_forget(request: Forget, context: Context) -> Plan:
 
 
 def _join_reasons(request: Forget) -> str | None:
-    """What the change keeps: the reason, then the reasoning; an erasure keeps the reason alone.
+    """Join the reason and the reasoning for the change; an erasure stores only the reason.
 
-    A reasoning may quote what is erased, so it must not outlive it.
+    The reasoning may quote erased content, so it must not outlive it.
     """
     reasons = (request.reason, None if request.hard_delete else request.reasoning)
     return "\n".join(filter(None, reasons)) or None
 
 
 def _list_ids(change: Change) -> tuple[str, ...]:
-    """The ids of what the change forgets."""
+    """List the ids that the change ends or erases."""
     return (*(end.id for end in change.end), *change.erase)
 
 
 async def _select(request: Forget, context: Context) -> list[Record]:
-    """The live records to forget: all that the filter matches, or those of the ids that it matches."""
+    """Read the live records to forget: the ids that match the filter, or all matches if no ids are given."""
     if request.ids or request.filter is None:
         records = await context.store.get(request.scope, request.ids)
         return [record for record in records if request.filter is None or request.filter.matches(record)]
@@ -107,7 +107,7 @@ async def _select(request: Forget, context: Context) -> list[Record]:
 
 
 async def _find_proposed(request: Forget, context: Context, live_ids: list[str]) -> list[str]:
-    """The named ids that no memory ever had: only a proposal that waits would make them one."""
+    """Return the requested ids that no memory ever had, only waiting proposals."""
     rest = _list_missing(request, live_ids)
     if not rest or context.governance is None:
         return []
@@ -116,7 +116,7 @@ async def _find_proposed(request: Forget, context: Context, live_ids: list[str])
 
 
 async def _find_ended(request: Forget, context: Context, live_ids: list[str]) -> list[str]:
-    """The named ids whose versions have all ended, but whose content can still be read."""
+    """Return the requested ids whose versions have all ended but still have readable content."""
     rest = _list_missing(request, live_ids)
     if not rest:
         return []
@@ -127,12 +127,12 @@ async def _find_ended(request: Forget, context: Context, live_ids: list[str]) ->
 
 
 def _list_missing(request: Forget, live_ids: list[str]) -> list[str]:
-    """The ids that were asked for and not found yet; a filter means live memories only."""
+    """Return the requested ids not found yet; empty with a filter, which matches only live memories."""
     return [] if request.filter is not None else [id for id in request.ids if id not in live_ids]
 
 
 def refuse_too_many(count: int, limit: int | None) -> None:
-    """Stop before anything is changed when the plan touches more than the caller allowed."""
+    """Raise TooManyAffected if the plan affects more memories than the caller allowed."""
     if limit is not None and count > limit:
         raise TooManyAffected(
             f"{counted(count, 'memory')} would be affected; at most {limit} are allowed",
@@ -141,7 +141,7 @@ def refuse_too_many(count: int, limit: int | None) -> None:
         )
 
 
-# Only what the action would change is selected, so running a policy twice changes nothing twice.
+# Only memories that the action would change are selected, so repeating a policy has no further effect.
 _ELIGIBLE = {
     Action.FORGET: frozenset(Standing),
     Action.ARCHIVE: RECALLABLE,
@@ -167,7 +167,7 @@ async def expire(request: Expire, context: Context) -> Expired:
 
 
 async def plan_expire(request: Expire, context: Context) -> Plan:
-    """The change that applies the action to what the policy selects."""
+    """Plan the change that applies the action to the memories the policy selects."""
     request = replace(request, reasoning=context.without_secrets(request.reasoning))
     if request.policy.no_recall_in_days is not None:
         context.tracker("policy.no_recall_in_days")
@@ -187,12 +187,12 @@ async def plan_expire(request: Expire, context: Context) -> Plan:
 
 
 async def archive(record: Record, context: Context) -> None:
-    """Archive this version, judged as if it were forgotten; raises Conflict when it is no longer current."""
+    """Archive this version, judged like a forget; raises Conflict if it is no longer current."""
     await commit_one(plan_archive(record, context), context)
 
 
 def plan_archive(record: Record, context: Context) -> Plan:
-    """The change that archives this version, as the plan of a forget."""
+    """Plan the change that archives this version, with a forget as its request."""
     now = context.clock()
     change = Change(
         id=context.mint(),
@@ -205,7 +205,7 @@ def plan_archive(record: Record, context: Context) -> Plan:
 
 
 def with_standing(record: Record, standing: Standing, now: int) -> Put:
-    """The next version of a record, with another standing: active, demoted or archived."""
+    """Return the put of the record's next version with another standing: active, demoted or archived."""
     following = replace(record, standing=standing, version=record.version + 1, updated_at=now)
     return Put(record=following, base=Base.LIVE, like=record.version)
 
@@ -224,5 +224,5 @@ def _select_expired(request: Expire, now: int) -> Where:
 
 
 def _days_before(now: int, days: int | None) -> int | None:
-    """The moment that many days before `now`, never below the smallest integer a store can hold."""
+    """Return the time that many days before `now`, at least -1; None if `days` is None."""
     return None if days is None else max(now - days * DAY_MS, -1)

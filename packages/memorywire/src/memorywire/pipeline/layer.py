@@ -1,4 +1,4 @@
-"""The message layer: conversations are stored, then read for facts, and each fact is remembered."""
+"""The message layer: stores conversations, extracts facts from them, and remembers each fact."""
 
 import asyncio
 import json
@@ -48,11 +48,11 @@ from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.wrappers.resilience import Breaker
 
 AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
-"""Errors that say nothing about the memory: it cannot be kept now, but may be later."""
+"""Temporary errors: the memory cannot be stored now, but a retry may succeed."""
 
 
 class Tally:
-    """What became of the parts of a conversation: kept, forgotten, held for a person, or refused."""
+    """Collects the outcome of each part of a conversation: stored, forgotten, held for review, or refused."""
 
     def __init__(self) -> None:
         self.turns: list[str] = []
@@ -62,11 +62,11 @@ class Tally:
         self.refusals: list[str] = []
 
     def add(self, receipt: Remembered, ids: list[str]) -> None:
-        """Note a receipt; the memory is one of `ids` unless it waits for a person."""
+        """Record a receipt: append to `held` if the write waits for review, else to `ids`."""
         (self.held if receipt.status is Status.STAGED else ids).append(receipt.proposal_id or receipt.id)
 
     def close(self, event: Event, state: EventState, error: str | None = None) -> Event:
-        """The event as it ends, without the words of the conversation."""
+        """Return the finished event, without the text of the conversation."""
         refusals = [*self.refusals, *(() if error is None else (error,))]
         return replace(
             event,
@@ -82,7 +82,7 @@ class Tally:
 
 
 async def keep_turns(event: Event, conversation: Conversation, tally: Tally, context: Context) -> list[str]:
-    """Keep every turn once, and return the id of each; a turn that is refused is noted."""
+    """Store every turn once and return the ids; add a refused turn to the tally's refusals."""
     ids: list[str] = []
     for request in build_turn_requests(event, conversation):
         try:
@@ -99,7 +99,7 @@ async def keep_turns(event: Event, conversation: Conversation, tally: Tally, con
 
 
 async def keep_facts(requests: Sequence[tuple[Fact, Remember]], tally: Tally, context: Context) -> None:
-    """Keep each fact that is new, let it supersede what it replaces, and forget what is taken back."""
+    """Store new facts, superseding the memories they replace, and forget the memories that facts retract."""
     for fact, request in requests:
         try:
             if fact.retracts:
@@ -132,7 +132,7 @@ async def _take_back(fact: Fact, scope: Scope, tally: Tally, context: Context) -
 
 
 def build_turn_requests(event: Event, conversation: Conversation) -> list[Remember]:
-    """A request for every turn, as it was said, with who said it and when."""
+    """Build a request for every turn, with its text, speaker and time unchanged."""
     return [
         Remember(
             scope=event.scope,
@@ -156,7 +156,7 @@ def build_turn_requests(event: Event, conversation: Conversation) -> list[Rememb
 def build_fact_requests(
     event: Event, conversation: Conversation, facts: Sequence[Fact], name: str, turn_ids: Sequence[str | None]
 ) -> list[tuple[Fact, Remember]]:
-    """A request for every fact that the extractor of that name found, derived from the turn it comes from."""
+    """Build a request for each fact of the extractor `name`, derived from the turn the fact comes from."""
     requests: list[tuple[Fact, Remember]] = []
     for fact in facts:
         origin = turn_ids[find_turn(fact, conversation)] if turn_ids else None
@@ -176,7 +176,7 @@ def build_fact_requests(
 
 
 def find_turn(fact: Fact, conversation: Conversation) -> int:
-    """The place of the turn that a fact comes from: as the extractor says, else the one most alike."""
+    """Return the index of the fact's turn: the one the extractor names, else the one sharing most words."""
     count = len(conversation.turns)
     if fact.turn is not None and 0 <= fact.turn < count:
         return fact.turn
@@ -186,7 +186,7 @@ def find_turn(fact: Fact, conversation: Conversation) -> int:
 
 
 async def _remember_turn(request: Remember, context: Context) -> Remembered:
-    """Remember a turn even when another turn says the same."""
+    """Remember a turn even when another turn has the same content."""
     there = await _find_earlier(request, context)
     if there is not None:
         return build_duplicate_receipt(context, there.id, there.version, there.updated_at, None)
@@ -197,13 +197,13 @@ async def _remember_turn(request: Remember, context: Context) -> Remembered:
 
 
 def _add_key(turn: Remember, context: Context) -> Remember:
-    """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
+    """Add an idempotency key where possible, so that a retry does not propose a held turn twice."""
     can_be = context.governance is not None and isinstance(context.store, SupportsHistory)
     return replace(turn, idempotency_key=turn.id) if can_be else turn
 
 
 async def _find_earlier(request: Remember, context: Context) -> Record | None:
-    """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
+    """Find the memory of this turn, from an earlier attempt or an earlier call with the same dated turn."""
     records = await context.store.get(request.scope, [request.id or ""])
     if records or request.occurred_at is None:
         return records[0] if records else None
@@ -212,14 +212,14 @@ async def _find_earlier(request: Remember, context: Context) -> Record | None:
 
 
 def _turn(turn: Record | Remember) -> object:
-    """What identifies a turn: its session and metadata, without the mark of how it came here."""
+    """Return what identifies a turn: its session and its metadata, without the layer's own mark."""
     return turn.session_id, {name: value for name, value in turn.metadata.items() if name != MARK}
 
 
 _LEASE_MS = 120_000
 _FIRST_PAUSE_MS = 1_000
 _LONGEST_PAUSE_MS = 3_600_000
-_MOST_TRIES = 36  # that is a day and a bit
+_MOST_TRIES = 36  # with these pauses, a little more than a day
 _KEPT_DAYS = 30
 _LOOK_SECONDS = 0.5
 _MINUTE_MS = 60_000
@@ -228,7 +228,7 @@ MOST_HITS = 100
 
 
 class Allowance:
-    """A limit on how often a paid extractor is asked: so many times a minute and a day."""
+    """Rate limit for calls to a paid extractor, per minute and per day."""
 
     def __init__(self, clock: Clock, *, a_day: int = CALLS_A_DAY) -> None:
         self._clock = clock
@@ -236,7 +236,7 @@ class Allowance:
         self._ask_extractor: deque[int] = deque()
 
     def wait_ms(self) -> int:
-        """Milliseconds until the extractor may be asked again; 0 when it may be asked now."""
+        """Return the milliseconds until the next call to the extractor is allowed; 0 if it is allowed now."""
         now = self._clock()
         while self._ask_extractor and self._ask_extractor[0] <= now - DAY_MS:
             self._ask_extractor.popleft()
@@ -247,15 +247,15 @@ class Allowance:
         return 0
 
     def spend(self) -> None:
-        """Count one question to the extractor."""
+        """Count one call to the extractor."""
         self._ask_extractor.append(self._clock())
 
 
 class Reader:
-    """Reads conversations for facts: at once where the extractor is local, else in the background.
+    """Extracts facts from conversations: at once if the extractor is local, else in the background.
 
-    A conversation that was accepted is read even if this process ends before. What the extractor found is
-    written down before any of it is remembered, so that a retry finds the same facts in the same words.
+    An accepted conversation is read even if this process ends first. The extracted facts are written to the
+    queue before any of them is remembered, so that a retry uses the same facts in the same words.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Reader:
         self._working: asyncio.Task[None] | None = None
 
     async def add(self, scope: Scope, conversation: Conversation, context: Context) -> Event:
-        """Accept a conversation: `done` when it was read at once, else `pending`."""
+        """Accept a conversation; the event is `done` if it was read at once, else `pending`."""
         if conversation.infer and self.extractor is None:
             raise unsupported(
                 "infer", "the extractor is switched off, so nobody reads conversations for facts"
@@ -302,7 +302,7 @@ class Reader:
         return event
 
     async def event(self, tenant: str, id: str) -> Event:
-        """What became of a conversation."""
+        """Return the event of a conversation; raises NotFound for an unknown id."""
         if self._queue is None:
             raise unsupported("event", "no journal is wired here")
         event = await self._queue.find(tenant, id)
@@ -319,7 +319,7 @@ class Reader:
             self._working = asyncio.get_running_loop().create_task(self._work(self._queue))
 
     async def drain(self) -> int:
-        """Read what is due now, and say how much is left waiting."""
+        """Process all conversations that are due, and return how many still wait."""
         if self._queue is None:
             return 0
         while await self._next(self._queue):
@@ -333,7 +333,7 @@ class Reader:
                 await self._working
 
     async def _accept(self, event: Event, queue: IngestQueue) -> None:
-        """Keep the conversation and write down that it came, in one transaction."""
+        """Store the conversation and its ledger entry in one transaction."""
         turn_count = len(event.conversation.turns) if event.conversation is not None else 0
         entry = Entry(
             at=event.at,
@@ -347,10 +347,10 @@ class Reader:
         await queue.add(event, entry)
 
     async def _work(self, queue: IngestQueue) -> None:
-        """Until nothing waits any more."""
+        """Process the queue until no conversation waits."""
         while self._wanted.is_set():
             self._wanted.clear()
-            with suppress(StoreError):  # the journal did not answer: there is another look
+            with suppress(StoreError):  # the journal did not answer: the next round tries again
                 while await self._next(queue):
                     pass
                 if await queue.count_waiting():
@@ -375,9 +375,9 @@ class Reader:
         )
 
     async def _settle(self, event: Event, context: Context, queue: IngestQueue) -> Event:
-        """Keep its turns, then read it; when either fails now, see that it is tried again.
+        """Store the turns, then extract facts; schedule a retry if either fails temporarily.
 
-        A conversation whose turns could not be kept is never given up.
+        Extraction is retried up to `_MOST_TRIES` times, storing the turns without limit.
         """
         tally = Tally()
         try:
@@ -398,10 +398,10 @@ class Reader:
         return result
 
     def _hindrance(self, event: Event) -> tuple[int, str]:
-        """How many milliseconds the conversation has to wait, and why; 0 when it can be read now."""
+        """Return how many milliseconds the conversation has to wait, and why; 0 if it can be read now."""
         if event.conversation is None or not event.conversation.infer:
             return 0, ""
-        if self.extractor is None:  # it was not when the conversation was accepted
+        if self.extractor is None:  # switched off since the conversation was accepted
             return _LONGEST_PAUSE_MS, "the extractor is switched off"
         free = self.extractor.local or event.found is not None
         wait = 0 if free else self._allowance.wait_ms()
@@ -420,7 +420,7 @@ class Reader:
         return await self._read_facts(event, turn_ids, tally, context)
 
     async def _keep_turns(self, event: Event, tally: Tally, context: Context) -> list[str | None]:
-        """Keep the turns, and return the ids of those that facts can be derived from, by their places."""
+        """Store the turns; return for each its id, or None if no live memory has it to derive facts from."""
         conversation = event.conversation or Conversation(turns=())
         ids = await keep_turns(event, conversation, tally, context)
         if not conversation.infer:
@@ -443,7 +443,7 @@ class Reader:
         return tally.close(event, EventState.DONE)
 
     async def _extract(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
-        """The facts the extractor finds; written down first, if it might answer differently another time."""
+        """Extract the facts; saves those of a remote extractor, which may answer differently on a retry."""
         if self.extractor is None:
             return ()
         extraction = await self._breaker(
@@ -457,7 +457,7 @@ class Reader:
     async def _ask_extractor(
         self, extractor: Extractor, event: Event, conversation: Conversation
     ) -> Sequence[Fact]:
-        """Ask the extractor, and count the question unless it is free; called through the breaker."""
+        """Call the extractor, and count the call unless it is local; called through the circuit breaker."""
         if not extractor.local:
             self._allowance.spend()
         return await extractor.extract(conversation, event.scope)
@@ -468,7 +468,7 @@ def _pause(tries: int) -> int:
 
 
 def _without_secrets(conversation: Conversation, context: Context) -> Conversation:
-    """The conversation without secrets, as it may be kept while it waits."""
+    """Redact secrets from the conversation, so that it can be stored while it waits."""
     if context.governance is None:
         return conversation
     metadata, _ = context.governance.redactor.json(conversation.metadata, "metadata")
@@ -486,7 +486,7 @@ def _without_secrets(conversation: Conversation, context: Context) -> Conversati
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A question to the layer, and which kinds of memory may answer it."""
+    """A query to the layer, with the kinds of memory to search."""
 
     scope: Scope
     query: str
@@ -497,7 +497,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 async def find_facts(question: Asked, usual: Context) -> FoundFacts:
-    """The facts that answer the question; values of keys are never among them."""
+    """Find the facts that answer the query; key-value entries are excluded."""
     from memorywire.pipeline.recall import recall  # ranking is loaded when it is first needed
 
     context = await usual.serving(question.scope)
@@ -519,7 +519,7 @@ async def find_facts(question: Asked, usual: Context) -> FoundFacts:
 
 
 def _drop_origins(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without the turns that another hit was derived from: a fact speaks for its turn."""
+    """Drop turns from which another hit was derived: the derived fact replaces its turn."""
     origins = {id for hit in hits for id in hit.record.derived_from}
     return [hit for hit in hits if hit.record.id not in origins or not _KINDS[Kind.TURN].matches(hit.record)]
 

@@ -1,4 +1,4 @@
-"""Follows links between memories in a recall: those that stores keep, and those that follow from the hits."""
+"""Follows links between memories in a recall: edges kept by stores, and links derived from the hits."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,13 +18,13 @@ from memorywire.search.text import name_words
 from memorywire.stores.contract import SupportsEdges, SupportsReplicas
 
 MAX_FRONT = 256
-"""How many memories one step looks at."""
+"""The maximum number of memories that one hop reads."""
 
 
 async def raise_linked(
     admitted: Sequence[Scored], request: Recall, query: Query, context: Context
 ) -> tuple[Scored, ...]:
-    """The hits, of which those that are linked to each other score more."""
+    """Raise the scores of hits that are linked to each other."""
     stores = _find_keepers(context)
     _, links = await _read_links([hit.record for hit in admitted], request.hops, query, stores, context)
     return tuple(boost(admitted, links, request.hops))
@@ -33,10 +33,10 @@ async def raise_linked(
 async def add_neighbours(
     answer: SearchResult, request: Recall, query: Query, context: Context
 ) -> SearchResult:
-    """The candidates with what is linked to the best of them.
+    """Add the memories that are linked to the best candidates.
 
-    Only the store whose word is true is asked, and scores of a fusion belong to what the stores returned: a
-    store that invents edges brings nothing in.
+    Only the authoritative store is queried, and fused results get no neighbours: so a store that invents
+    edges cannot add candidates.
     """
     keeper, name = _find_trusted_keeper(context)
     seeds = [] if answer.fused is not None else choose_seeds(answer.candidates)
@@ -63,7 +63,7 @@ def _find_keepers(context: Context) -> list[SupportsEdges]:
 
 
 def _find_trusted_keeper(context: Context) -> tuple[SupportsEdges | None, str]:
-    """The only store, or of several the one that commits with the journal, if it keeps edges; its name."""
+    """Return the only store, or the primary of several, if it keeps edges (else None); and its name."""
     name, store = context.names[0], context.store
     if isinstance(store, SupportsReplicas):
         primary = None if context.governance is None else find_primary(store, context.governance.journal)
@@ -76,9 +76,9 @@ def _find_trusted_keeper(context: Context) -> tuple[SupportsEdges | None, str]:
 async def _read_links(
     hits: Sequence[Record], hops: int, query: Query, stores: Sequence[SupportsEdges], context: Context
 ) -> tuple[list[Record], Links]:
-    """The links up to so many steps around the hits, and the memories at them.
+    """Read the links up to `hops` steps around the hits, and the linked memories.
 
-    The past has only the edges that its memories state. A store that cannot tell its edges has none.
+    For a query about the past, only edges stated in the memories count. Stores that fail are skipped.
     """
     scope, besides = query.where.scope, name_words(query.text)
     records = {record.id: record for record in hits}

@@ -1,4 +1,4 @@
-"""Merge: several memories become one; the others end and say into which."""
+"""Merge: folds several memories into one; the others end, with a reference to it."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from memorywire.procedures.parse import check, object_of
 
 
 async def merge(request: Merge, context: Context) -> Merged:
-    """Fold the duplicates into a new version of the surviving record."""
+    """Merge the duplicates into a new version of the surviving record."""
     plan = await plan_merge(request, context)
     result = await commit_one(plan, context)
     survivor = plan.change.put[0].record
@@ -34,7 +34,7 @@ async def merge(request: Merge, context: Context) -> Merged:
 
 
 async def plan_merge(request: Merge, context: Context) -> Plan:
-    """The change that puts a new version of the survivor and ends the others."""
+    """Plan the change that puts a new version of the survivor and ends the others."""
     request = replace(request, reasoning=context.without_secrets(request.reasoning))
     canonical, duplicates = await _read(request, context)
     survivor = _choose_survivor(canonical, duplicates, request.strategy)
@@ -94,7 +94,7 @@ def _choose_survivor(canonical: Record, duplicates: Sequence[Record], strategy: 
 
 
 def merged_record(survivor: Record, losers: Sequence[Record], strategy: Strategy, now: int) -> Record:
-    """The next version of the survivor, with what the strategy takes from the others."""
+    """Build the next version of the survivor, with the fields that the strategy takes from the others."""
     following = replace(
         survivor,
         version=survivor.version + 1,
@@ -130,10 +130,10 @@ def _join_texts(records: Sequence[Record]) -> str:
     if len(text) > CONTENT_CHARS_MAX:
         raise InvalidRequest(f"the joined content is longer than {CONTENT_CHARS_MAX}", field="strategy")
     if records[0].type is MemoryType.PROCEDURAL:
-        check(text)  # two halves that are words may spell a definition together
+        check(text)  # two plain texts may form a definition when joined
     return text
 
 
 def _is_machine(record: Record) -> bool:
-    """Whether a text spells the definition of a procedure, which a second text would break."""
+    """Whether the content is the definition of a procedure, which appended text would break."""
     return record.type is MemoryType.PROCEDURAL and object_of(record.content) is not None

@@ -1,4 +1,4 @@
-"""The engine for those who oversee it: reviews, rules and reasons. A typed request in, its answer out."""
+"""Oversight requests: reviews, rules and recalls. Dispatches each typed request to its function."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
@@ -81,7 +81,7 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] 
 
 
 async def oversee(request: Oversight, context: Context) -> Overseen:
-    """Carry out what a person asks about held changes, rules and recalls."""
+    """Carry out an oversight request; raises Refused if an agent sends one that only people may send."""
     if isinstance(request, _DECIDING) and is_agent(context.require_governance().caller):
         raise Refused(
             "an agent does not decide what enters memory, what is erased of a person, nor by which rules",

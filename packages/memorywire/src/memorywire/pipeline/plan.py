@@ -1,4 +1,4 @@
-"""Plans and their results: the change that an operation plans, what became of it, and its ledger entry."""
+"""Plans and their results: the change that an operation plans, its outcome, and its ledger entry."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """The change that an operation plans, with the request it came from.
 
-    `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
-    of what was redacted from the request.
+    `by_filter`: a filter selected the memories, rather than ids. `secrets` are the kinds and places of the
+    secrets that were redacted from the request.
     """
 
     change: Change
@@ -35,9 +35,9 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CommitResult(Struct, frozen=True, kw_only=True, gc=False):
-    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
+    """The outcome of a plan: committed, staged as a proposal by `rule`, or deferred because a store failed.
 
-    `proposed` is the change that waits: for a repeated request it is the change of the first one.
+    `proposed` is the held change; for a repeated request it is the change of the first one.
     """
 
     status: Status
@@ -50,11 +50,11 @@ class CommitResult(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_staged(self) -> bool:
-        """Whether it waits for a person."""
+        """Whether the plan was held for review."""
         return self.status is Status.STAGED
 
     def receipt(self) -> dict[str, Any]:
-        """The fields that all receipts share; no status when there was nothing to write."""
+        """Return the fields that all receipts share; the status is None if there was nothing to write."""
         holders: list[str] = []
         missing: list[str] = []
         for outcome in self.outcomes:
@@ -73,13 +73,13 @@ class CommitResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def build_committed(change_id: str, memories: int, stores: Sequence[str]) -> CommitResult:
-    """The result of a change that these stores hold, which are all there are."""
+    """Build the result of a change that all stores hold."""
     outcomes = tuple([Outcome(store=name, count=memories) for name in stores])
     return CommitResult(status=Status.COMMITTED, outcomes=outcomes, change_id=change_id)
 
 
 def build_staged(proposal: Proposal, context: "Context") -> CommitResult:
-    """The result of a plan that was held: its proposal waits for a person."""
+    """Build the result of a plan that was held as this proposal."""
     return CommitResult(
         status=Status.STAGED,
         outcomes=(),
@@ -91,20 +91,20 @@ def build_staged(proposal: Proposal, context: "Context") -> CommitResult:
 
 
 def build_untouched(context: "Context") -> CommitResult:
-    """The result of a plan with nothing to do, or of a dry run."""
+    """Build the result of a plan with nothing to do, or of a dry run."""
     outcomes = tuple([Outcome(store=name) for name in context.names])
     return CommitResult(status=Status.COMMITTED, outcomes=outcomes)
 
 
 def count_memories(change: Change) -> int:
-    """How many memories a change begins, ends or erases."""
+    """Count the memories that a change puts, ends or erases."""
     if not change.end and not change.erase and len(change.put) == 1:
         return 1
     return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
 
 
 def list_loans(change: Change) -> tuple[Loan, ...]:
-    """The grants that the change gives, for the journal."""
+    """List the grants that the change puts, for the journal."""
     return tuple(
         (put.record.metadata[MARK]["borrower"], put.record.scope.agent, put.record.id)
         for put in change.put
@@ -113,13 +113,13 @@ def list_loans(change: Change) -> tuple[Loan, ...]:
 
 
 def summarize_effect(change: Change) -> object:
-    """A value that is equal for changes with the same effect, whenever they were planned."""
+    """Return a value that is equal for changes with the same effect, whenever they were planned."""
     puts = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
     return puts, change.end, change.erase
 
 
 def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
-    """Raise InvalidRequest, naming the field to blame, for more metadata than a memory may have."""
+    """Raise InvalidRequest for `field` if the metadata is larger than a memory may have."""
     if metadata and (size := size_of(metadata)) > METADATA_BYTES_MAX:
         raise InvalidRequest(
             f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",
@@ -129,9 +129,9 @@ def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
 
 
 async def embed_changes(changes: Sequence[Change], context: "Context") -> Sequence[Change]:
-    """The changes with a vector on each put that needs one: not given, not copied, not left out on purpose.
+    """Add a vector to each put that needs one: no vector given, none copied (`like`), and not `bare`.
 
-    One call to the embedder serves all of them.
+    All texts are embedded in one call.
     """
     texts: list[str] = []
     places: dict[int, list[int]] = {}
@@ -152,13 +152,13 @@ async def embed_changes(changes: Sequence[Change], context: "Context") -> Sequen
 
 
 def entry_of(change: Change, kind: str, context: "Context", **details: Json) -> Entry:
-    """What the ledger says of a change: which versions began, ended and were erased."""
+    """Build the ledger entry of a change: which versions began, ended and were erased."""
     document = {name: value for name, value in details.items() if value is not None}
     return build_entry(change, kind, context.require_governance().caller, document)
 
 
 def build_entry(change: Change, kind: str, actor: str, details: dict[str, Json]) -> Entry:
-    """As `entry_of`, with the details as they are; it adds to them."""
+    """Like `entry_of`, with an explicit actor; modifies `details` in place."""
     if change.end:
         details["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
         if into := [[end.id, end.into] for end in change.end if end.into is not None]:
@@ -184,7 +184,7 @@ def build_entry(change: Change, kind: str, actor: str, details: dict[str, Json])
 
 
 def entry_about(proposal: Proposal, kind: str, actor: str, at: int, **details: Json) -> Entry:
-    """What the ledger says of a proposal: what it would touch and why it was held, not what it says."""
+    """Build the ledger entry of a proposal: affected memories and the reason it was held, but no content."""
     findings = {"secrets": proposal.secrets, "signs": proposal.instructions}
     if proposal.reviewers > 1:
         details |= {"reviewers": proposal.reviewers, "approvals": [one.by for one in proposal.approvals]}

@@ -1,4 +1,4 @@
-"""Reading without ranking: one memory, a page of them, their past, the change log."""
+"""Reads without ranking: one memory, a page, history, the change log, recalls, feedback, counts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from memorywire.pipeline.redact import redact_records, redact_versions
 from memorywire.stores.contract import SupportsListing, SupportsReplicas, SupportsTally
 
 LOOKED_AT = 1_000
-"""How many of the newest memories are counted where a store cannot count them all by itself."""
+"""How many of the newest memories are counted if the store cannot count all of them itself."""
 
 _FACETS = ("type", "user_id", "source", "trust", "standing", "tags")
 _VALUES = 20
@@ -79,7 +79,7 @@ async def recalls(request: Recalls, context: Context) -> RecallPage:
 
 
 async def feedback(request: Feedback, context: Context) -> Judged:
-    """Write down what was said; nothing else changes."""
+    """Record feedback on a returned memory in the ledger; nothing else changes."""
     note = await recall_in_reach(request.reach, request.recall_id, context)
     if request.memory_id not in {id for id, _, _ in note.hits}:
         raise NotFound("that recall did not hand out this memory", field="memory_id")
@@ -102,7 +102,7 @@ async def feedback(request: Feedback, context: Context) -> Judged:
 
 
 async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...]:
-    """All feedback on what a recall handed out, oldest first."""
+    """Return all feedback on the memories a recall returned, oldest first."""
     entries = await context.require_governance().journal.find_entries(note.scope.tenant, note.id)
     return tuple(
         Judged(
@@ -118,7 +118,7 @@ async def read_feedback(note: RecallNote, context: Context) -> tuple[Judged, ...
 
 
 async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> RecallNote:
-    """The note of a recall; the same NotFound for every reason why it may not be shown."""
+    """Return the log entry of a recall; raises the same NotFound whether it is missing or out of reach."""
     note = await context.require_governance().journal.find_recall(reach.tenant, recall_id)
     if note is None or not reach.covers(note.scope):
         raise NotFound("no such recall here", field="recall_id")
@@ -126,7 +126,7 @@ async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> Rec
 
 
 def build_list_filter(request: List | Facets, context: Context) -> Where:
-    """What a list is about."""
+    """Build the condition that selects the memories of a list or of facets."""
     archive = {Standing.ARCHIVED} if "archived" in request.include else set()
     return Where(
         scope=request.scope,
@@ -138,7 +138,7 @@ def build_list_filter(request: List | Facets, context: Context) -> Where:
 
 
 def require_listing(context: Context, wanted_for: str) -> SupportsListing:
-    """The store, or the first of several, that can say what it holds."""
+    """Return the store, or the first of several, that supports listing."""
     store = context.store
     each = (
         [store.replica(name) for name in store.replica_names]
@@ -182,7 +182,7 @@ def _build_summary(note: RecallNote) -> RecallSummary:
 
 
 async def get(request: Get, context: Context) -> Record:
-    """The current version, unless it has expired."""
+    """Return the current version; raises NotFound if it is missing or expired."""
     records = await context.store.get(request.scope, [request.id])
     if not records or not records[0].alive(context.clock()):
         raise NotFound(f"no live memory {request.id}", field="id")
@@ -216,7 +216,7 @@ async def changes(request: Changes, context: Context) -> ChangeLog:
 
 
 async def why(request: Why, context: Context) -> Reasons:
-    """What the recall handed out; every reason why it cannot be told has the same answer."""
+    """Return what the recall returned; raises the same NotFound whether it is missing or out of reach."""
     note = await recall_in_reach(request.reach, request.recall_id, context)
     agent = Scope(agent=note.scope.agent, tenant=note.scope.tenant)
     lent: Mapping[str, Given] = {}
@@ -239,7 +239,7 @@ async def why(request: Why, context: Context) -> Reasons:
 
 
 async def _read_version(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
-    """The version of the memory that the recall handed out, from its history."""
+    """Return the version of the memory that the recall returned, from its history."""
     versions = await context.historian("why").history(scope, id)
     links = [one for one in versions if one.number == version]
     link = next(iter(await redact_versions(links, scope, context)), None)

@@ -1,4 +1,4 @@
-"""Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
+"""Recall: embed the query, search within its scope, admit hits by an absolute floor, return a verdict."""
 
 import asyncio
 import hashlib
@@ -63,14 +63,14 @@ from memorywire.search.token_budget import pack
 from memorywire.stores.contract import RecallCounter, Tracker
 
 GRANTED_MS = 3_600_000
-"""How long a recall that a person approved may be repeated."""
+"""How long an approved recall may be repeated without another review."""
 
 
 async def check_permission(request: Recall, context: Context) -> None:
-    """Pass, or raise: refused by policy, waiting for a person, or over budget.
+    """Raise if the policy refuses the recall, holds it for review, or it exceeds a budget.
 
-    A rule speaks of recalls only when it names them, so that a policy about writes cannot make an agent
-    forget by accident.
+    A rule applies to recalls only if it names them, so that a policy about writes cannot block recalls by
+    accident.
     """
     if context.governance is None:
         refuse_unreviewed(request)
@@ -94,7 +94,7 @@ async def check_permission(request: Recall, context: Context) -> None:
 
 
 def redact_query(request: Recall, context: Context) -> str:
-    """The query as it may be written down."""
+    """Return the query without secrets, as it may be logged."""
     query, governance = request.query, context.governance
     if governance is None or governance.redactor.finds_nothing((), (query,)):
         return query
@@ -102,7 +102,7 @@ def redact_query(request: Recall, context: Context) -> str:
 
 
 def _describe_origin(request: Recall, context: Context) -> dict[str, Json]:
-    """What else is noted of a recall, without secrets."""
+    """Return the further details of a recall for its log entry, without secrets."""
     details: dict[str, Json] = {} if request.as_of is None else {"as_of": request.as_of}
     for name in ORIGIN:
         value = getattr(request, name)
@@ -114,7 +114,7 @@ def _describe_origin(request: Recall, context: Context) -> dict[str, Json]:
 def log_recall(
     id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, context: Context
 ) -> None:
-    """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
+    """Log the returned hits under `query`, which is redacted; if logging fails, the recall fails."""
     if context.governance is None:
         return
     governance, details = context.governance, _describe_origin(request, context)
@@ -148,7 +148,7 @@ async def _refuse(request: Recall, judgement: Judgement, context: Context) -> No
 
 
 async def _hold_recall(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:
-    """Let a recall pass that a person approved lately; otherwise hold it for a person."""
+    """Return if the recall was approved recently; else hold it for review and raise ApprovalPending."""
     governance, now = context.require_governance(), context.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
@@ -195,9 +195,9 @@ _NOTHING = (None,) * 4
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
-    """The hits, the ids that support each, and the candidates passed over with the reason, best first.
+    """The hits, the ids that support each, and the rejected candidates with the reason, best first.
 
-    `repeats` counts the candidates that say the same as a better one, whether or not they were removed.
+    `repeats` counts the candidates that duplicate a better one, whether or not they were removed.
     """
 
     hits: tuple[Scored, ...]
@@ -207,23 +207,23 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 Choosing: TypeAlias = Callable[[Sequence[Scored], Recall, int, Embedder], Awaitable[Chosen]]
-"""A function that turns the admitted candidates of a recall, at a moment, into what is handed over."""
+"""A function that selects the hits of a recall from its admitted candidates, as of a given time."""
 
 
 def pool(request: Recall, spare: int) -> int:
-    """How many candidates to fetch: more than `k` where some may be reordered or removed afterwards."""
+    """Return how many candidates to fetch: `k + spare`, or more if some may be reordered or removed later."""
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if _reorders(request) else request.k + spare
 
 
 def find_pool(request: Recall) -> int:
-    """How many candidates to fetch for a recall, with some for the near misses."""
+    """Return how many candidates to fetch for a recall, including some for the near misses."""
     return pool(request, _NEAR_MISSES)
 
 
 def enough(
     request: Recall, choosing: Choosing, level: Callable[[float, Mapping[str, float], bool], float]
 ) -> Enough | None:
-    """Where a store may stop if it admits all candidates by one `level`; None where it may not."""
+    """Return when a store may stop early, given the admission `level`; None if it must not."""
     untold = choosing is choose and not request.explain and not _reorders(request)
     return Enough(request.k, level) if untold else None
 
@@ -236,7 +236,7 @@ def _reorders(request: Recall) -> bool:
 async def choose(
     admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder, ranker: Ranker = rank
 ) -> Chosen:
-    """At most `k` of the admitted, as the request's `rank`, `dedup` and `max_tokens` would have it."""
+    """Select at most `k` admitted candidates, applying the request's `rank`, `dedup` and `max_tokens`."""
     if not _reorders(request):
         beyond = tuple([(scored, "beyond k") for scored in admitted[request.k :]])
         return Chosen(hits=tuple(admitted[: request.k]), supporting={}, passed_over=beyond)
@@ -265,7 +265,7 @@ async def choose(
 
 
 async def _find_repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
-    """For each repetition the id of the better memory. Only look-alikes are embedded, so mostly none is."""
+    """Map each duplicate to the id of the better memory; embeds only look-alikes, which are rare."""
     groups = await asyncio.to_thread(group_lookalikes, ranked)
     alike = [record for group in groups for record, _ in group]
     vectors = await embedder.embed([format_statement(record) for record in alike]) if alike else []
@@ -279,7 +279,7 @@ Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
 
 
 async def recall(request: Recall, context: Context, choosing: Choosing = choose) -> Recalled:
-    """The best `k` memories that answer the query, or none, with a verdict."""
+    """Return up to `k` memories that answer the query, best first, with a verdict."""
     _refuse_what_is_not_wired(request, context)
     await check_permission(request, context)
     started = context.clock()
@@ -337,7 +337,7 @@ async def recall(request: Recall, context: Context, choosing: Choosing = choose)
 
 
 def _describe_question(query: Query) -> dict[str, float]:
-    """The signals of the question, the same for every hit."""
+    """Return the signals of the query, which are the same for every hit."""
     signals = {"aside": len(query.boilerplate), "settled": query.settled, "replies": query.replies}
     return {name: float(weight) for name, weight in signals.items() if weight}
 
@@ -350,7 +350,7 @@ async def _redact(hits: tuple[Hit, ...], request: Recall, context: Context) -> t
 
 
 async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tuple[Hit, ...]:
-    """The hits with signatures of the ledger's key, which is made when it is first needed."""
+    """Sign the hits with the ledger's key, which is created when it is first needed."""
     from memorywire.journal.signed_hits import sign_hits  # few recalls ask for it
 
     journal = context.require_governance().journal
@@ -368,13 +368,13 @@ async def _sign(hits: tuple[Hit, ...], recall_id: str, context: Context) -> tupl
 
 
 async def _search_linked(query: Query, request: Recall, limit: int, context: Context) -> SearchResult:
-    """The candidates of a narrowed query, and with `hops` their neighbours."""
+    """Search with a narrowed query; with `hops`, add the neighbours of the candidates."""
     result = await search_stores(query, begin_embedding(request, context), limit, request, context)
     return await add_neighbours(result, request, query, context) if request.hops else result
 
 
 async def _admit(result: SearchResult, request: Recall, context: Context, admitting: Admitting) -> Admission:
-    """What passes the floor, with the scores of a fusion, if there was one."""
+    """Admit the candidates above the floor, with their fusion scores if results were fused."""
     candidates = result.candidates
     if request.rank is not None and (request.rank.frequency > 0 or request.explain):
         candidates = await _add_recall_counts(candidates, context)
@@ -387,7 +387,7 @@ async def _admit(result: SearchResult, request: Recall, context: Context, admitt
 async def balance_sources(
     result: SearchResult, query: Query, request: Recall, context: Context, admitting: Admitting
 ) -> Balanced:
-    """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
+    """Admit candidates, limiting each untrusted source to its share; each further search embeds again."""
     if context.governance is None or not has_untrusted(result.candidates):
         return Balanced(asked=result, admission=await _admit(result, request, context, admitting))
     policy = await context.governance.rulebook.policy(request.scope.tenant)
@@ -402,7 +402,7 @@ async def balance_sources(
 
 
 def build_query(request: Recall, now: int) -> Query:
-    """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
+    """Build the query without vectors; relative times such as "yesterday" count from `as_of`, or from now."""
     moment, days = now if request.as_of is None else request.as_of, request.fresher_than_days
     scope, filter = _select_owners(request)
     where = Where(
@@ -428,7 +428,7 @@ def build_query(request: Recall, now: int) -> Query:
 
 
 def _select_owners(request: Recall) -> tuple[Scope, Filter]:
-    """The scope to search, and the filter with the condition on users that `owners` stands for."""
+    """Return the scope to search, and the filter extended by the user condition that `owners` implies."""
     if request.owners in (None, Owners.USER):
         return request.scope, request.filter
     scope = replace(request.scope, user=None)
@@ -440,7 +440,7 @@ def _select_owners(request: Recall) -> tuple[Scope, Filter]:
 
 
 def _count_outcomes(result: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
-    """How many of the hits each store returned."""
+    """Return the outcome of each store with its number of hits."""
     return tuple(
         [
             replace(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
@@ -452,7 +452,7 @@ def _count_outcomes(result: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome,
 def _build_hit(
     scored: Scored, chosen: Chosen, result: SearchResult, explanation: dict[str, float] | None, agent: str
 ) -> Hit:
-    """`said` are the signals of the question, the same for every hit, if they are to be explained."""
+    """Build a hit; `explanation` has the signals of the query, or is None if none were requested."""
     return Hit(
         record=scored.record,
         score=scored.score,
@@ -466,7 +466,7 @@ def _build_hit(
 
 
 def find_lender(record: Record, agent: str) -> str | None:
-    """The agent that lends the memory to this one; None for its own."""
+    """Return the agent that lends the memory to `agent`; None if it is the agent's own."""
     return None if record.scope.agent == agent else record.scope.agent
 
 
@@ -484,9 +484,9 @@ async def _explain_words(
     request: Recall,
     context: Context,
 ) -> tuple[tuple[Hit, ...], tuple[NearMiss, ...]]:
-    """The hits and the near misses with what each word of the query found in them.
+    """Add to hits and near misses what each word of the query matched in them.
 
-    Nothing is said of the words of a memory that the policy redacts for the caller.
+    Memories that the policy redacts for the caller get no such explanation.
     """
     from memorywire.search.explain import explain_words  # few recalls ask for it
 
@@ -513,7 +513,7 @@ async def _explain_words(
 def _list_degraded(
     request: Recall, context: Context, admission: Admission, result: SearchResult
 ) -> tuple[str, ...]:
-    """The names of what could not be done, of stores that failed, and of damaged vectors."""
+    """Return what degraded the recall: unavailable features, failed stores, damaged vectors."""
     by_use = request.rank is not None and request.rank.frequency > 0
     missing = {
         "hops": request.hops > 0 and not has_links(admission.admitted),
@@ -526,7 +526,7 @@ def _list_degraded(
 
 
 async def _add_recall_counts(candidates: list[Scored], context: Context) -> list[Scored]:
-    """The candidates with how often each was recalled, where the store knows."""
+    """Add to each candidate how often it was recalled, if the store counts recalls."""
     if not isinstance(context.store, RecallCounter) or not _is_tracking(context):
         return candidates
     counts = await context.store.recalls([scored.record for scored in candidates])

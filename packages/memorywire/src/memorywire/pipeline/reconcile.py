@@ -1,7 +1,7 @@
-"""Compares a fact from a conversation with what is known: add it, replace an older one, or end one.
+"""Compares a fact from a conversation with stored facts: add it, replace an older one, or end one.
 
-The comparison uses the labels of memories. A fact that is known is not kept again; a newer value of a slot
-with one value supersedes the older one; retracted facts are forgotten.
+The comparison uses the labels of memories. A known fact is not stored again; a newer value of a slot with a
+single value supersedes the older one; retracted facts are forgotten.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 
 
 def drop_unsupported(facts: Sequence[Fact], conversation: Conversation) -> tuple[Fact, ...]:
-    """The proposals of a model without the facts that the conversation does not state.
+    """Drop the facts of a model that the conversation does not state.
 
     A model may turn a question, a quotation or a retraction into a fact.
     """
@@ -40,7 +40,7 @@ def drop_unsupported(facts: Sequence[Fact], conversation: Conversation) -> tuple
 
 
 async def find_place(request: Remember, context: Context) -> Remember | Record:
-    """The request with the memories that it supersedes, or the memory that says the same already."""
+    """Return the request with the memories that it supersedes, or the memory that already has the fact."""
     text = str(request.content)
     moment = context.clock() if request.occurred_at is None else request.occurred_at
     label = label_text(text, at=moment)
@@ -59,18 +59,18 @@ async def find_place(request: Remember, context: Context) -> Remember | Record:
 
 
 class Meant(NamedTuple):
-    """The retracted facts, and those of which one may be meant."""
+    """The ids of retracted facts, and of facts that may be meant but need a decision."""
 
     ids: tuple[str, ...] = ()
     doubtful_ids: tuple[str, ...] = ()
 
 
 async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
-    """The facts that these words retract.
+    """Find the facts that the text `target` retracts.
 
-    A fact with all of the words is meant, then the fact of a slot that the words name, else the one that
-    shares most of them. Words in the first person never mean a fact about another person. Where several share
-    as many, one shares few, or only a fact about another person has the words, a person decides.
+    A fact with all of the words matches first, then the fact of a slot that the words name, else the one that
+    shares most words. A first-person text never retracts a fact about another person. The match is doubtful
+    if several facts share as many words, the best shares few, or it is about another person.
     """
     from memorywire.facts.retractions import find_slots, is_about, measure_match
 
@@ -100,7 +100,7 @@ async def find_meant(scope: Scope, target: str, context: Context) -> Meant:
 
 
 def _can_be_meant(record: Record) -> bool:
-    """Whether it is a fact in a few words; a turn stays as it was said, also the one that takes back."""
+    """Whether the record is a short fact; turns are never retracted, not even the retracting one."""
     layer = record.metadata.get(LAYER)
     is_turn = isinstance(layer, dict) and layer.get("kind") == LayerKind.TURN.value
     return not is_turn and len(record.words) <= _MOST_CHARS
@@ -118,7 +118,7 @@ def _has_slot(record: Record, slots: frozenset[str]) -> bool:
 
 
 async def _list_facts(scope: Scope, condition: Filter, context: Context) -> AsyncIterator[Record]:
-    """The memories of exactly this scope that fulfil the condition."""
+    """Yield the memories of exactly this scope that match the condition."""
     where = Where(scope=scope, alive_at=context.clock(), filter=condition)
     after: str | None = None
     while True:

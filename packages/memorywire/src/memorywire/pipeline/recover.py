@@ -1,7 +1,7 @@
-"""Recover: what came from a source leaves, with all that was made of it, as one change an undo takes back.
+"""Recover: removes what came from a source and everything derived from it, as one change that can be undone.
 
-What was tainted on the way goes back to its last clean version, and what the source had pushed aside returns.
-What remains and reads like an instruction is archived, where no recall finds it unasked.
+A tainted memory goes back to its last clean version, and memories that tainted ones replaced are restored.
+Remaining memories that read like instructions are archived, so that recalls omit them by default.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from memorywire.policy.injection import screen_record
 from memorywire.policy.patterns import fits
 
 _MOST = 1_000_000
-"""How many of the newest changes are looked at."""
+"""How many of the newest changes are examined."""
 _PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
 
 
 class Taint(Struct, frozen=True, kw_only=True):
-    """Why a memory is no longer trusted, and from which version on."""
+    """Why a memory is tainted, and from which version on."""
 
     cause: Cause
     via: str | None
@@ -37,7 +37,7 @@ class Taint(Struct, frozen=True, kw_only=True):
 
 
 class Trail(Struct):
-    """What a source touched: tainted memories, those they pushed aside, and those that correct them."""
+    """What a source affected: tainted memories, those they replaced, and those that correct them."""
 
     pattern: str
     tainted: dict[str, Taint] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Trail(Struct):
     _clean: dict[str, set[str]] = field(default_factory=dict)
 
     def follow(self, footprint: Footprint) -> None:
-        """Take one more change into account; changes come in commit order."""
+        """Add one change to the trail; must be called in commit order."""
         for version in footprint.ended:
             if version.record is not None and version.id not in self.tainted:
                 self._clean.setdefault(version.id, set()).add(version.record.digest)
@@ -64,7 +64,7 @@ class Trail(Struct):
         elif cause is not None:
             self.tainted.setdefault(version.id, Taint(cause=cause, via=via, version=version.number))
         elif version.id in self.tainted and record.digest in self._clean.get(version.id, ()):
-            del self.tainted[version.id]  # it was restored to its earlier state
+            del self.tainted[version.id]  # it was restored to a clean version
 
     def _cause(self, record: Record) -> tuple[Cause | None, str | None]:
         if fits([self.pattern], record.source):
@@ -82,7 +82,7 @@ class Trail(Struct):
 
 
 def trace(footprints: Iterable[Footprint], pattern: str) -> Trail:
-    """Everything that a source touched in these changes, oldest first."""
+    """Trace what a source affected in these changes, which are given oldest first."""
     trail = Trail(pattern)
     for footprint in footprints:
         trail.follow(footprint)
@@ -90,7 +90,7 @@ def trace(footprints: Iterable[Footprint], pattern: str) -> Trail:
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """What is done about one memory, and the step that reports it."""
+    """The action on one memory, and the step that reports it."""
 
     step: Step
     put: Put | None = None
@@ -98,8 +98,8 @@ class _Part(Struct, frozen=True, kw_only=True):
 
 
 async def recover(request: Recover, context: Context) -> Recovered:
-    """Carry it out, or with `dry_run` say what would be done; a person's act, so no policy judges it."""
-    if not request.source.strip():  # to a pattern that is who says nothing: all that people just told
+    """Carry out the recovery, or report it with `dry_run`; no policy judges it, because a person acts."""
+    if not request.source.strip():  # as a pattern, a blank matches all memories without a source
         raise InvalidRequest("the source must not be blank", field="source", fix="name it; * is all of them")
     footprints, whole = await _footprints(request, context)
     notes = () if whole else (OLDER,)
@@ -132,7 +132,7 @@ async def recover(request: Recover, context: Context) -> Recovered:
 
 
 async def _footprints(request: Recover, context: Context) -> tuple[list[Footprint], bool]:
-    """What was changed since then, oldest first, and whether that is all of it."""
+    """Return the changes since `request.since`, oldest first, and whether the list is complete."""
     historian = context.historian("recover")
     since = [one for one in await historian.changes(request.scope, _MOST + 1) if one.at >= request.since]
     footprints = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
@@ -162,7 +162,7 @@ async def _parts(trail: Trail, request: Recover, context: Context) -> AsyncItera
 
 
 def _purge(id: str, taint: Taint, live: Record | None, history: Sequence[Version], now: int) -> _Part:
-    """End a tainted memory, or bring its last clean version back where there is one."""
+    """End a tainted memory, or restore its last clean version if there is one."""
     step = Step(id=id, deed=Deed.GONE, cause=taint.cause, via=taint.via)
     if live is None:
         return _Part(step=step)
@@ -178,7 +178,7 @@ def _purge(id: str, taint: Taint, live: Record | None, history: Sequence[Version
 async def _restore(
     id: str, into: str, history: Sequence[Version], trail: Trail, context: Context
 ) -> list[_Part]:
-    """Bring back what a tainted memory replaced, unless it changed since or a live memory says the same."""
+    """Restore a memory that a tainted one replaced, unless it changed since or a live duplicate exists."""
     last, now = history[-1], context.clock()
     if last.record is None or last.reason not in _PUSHED_ASIDE or last.into not in trail.tainted:
         return []
@@ -191,7 +191,7 @@ async def _restore(
 
 
 def _build_following(record: Record, latest: int, now: int) -> Record:
-    """A version behind `latest` that says what this record says."""
+    """Return the version after `latest`, with the content of this record."""
     return replace(record, version=latest + 1, updated_at=now, recalled_at=None)
 
 

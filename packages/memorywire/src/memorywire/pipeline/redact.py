@@ -1,4 +1,4 @@
-"""Redaction on reading: what the policy keeps from this caller is not in any memory that they are given."""
+"""Redaction on read: removes from returned memories what the policy hides from the caller."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from memorywire.policy.rules import Rule
 async def redact_records(
     records: Sequence[Record], scope: Scope, context: Context, owners: Owners | None = None
 ) -> Sequence[Record]:
-    """The memories; of one that a rule redacts for this caller, neither content nor metadata."""
+    """Return the memories, without content and metadata where a rule redacts them for this caller."""
     rules = await find_redactions(records, scope, context, owners)
     if not any(rules):
         return records
@@ -25,13 +25,13 @@ async def redact_records(
 
 
 async def drop_redacted(records: Sequence[Record], scope: Scope, context: Context) -> list[Record]:
-    """The memories that this caller may read."""
+    """Return the memories that no rule redacts for this caller."""
     rules = await find_redactions(records, scope, context)
     return [record for record, rule in zip(records, rules, strict=True) if rule is None]
 
 
 async def redact_versions(versions: Sequence[Version], scope: Scope, context: Context) -> tuple[Version, ...]:
-    """The versions of a memory; what one of them says is judged by what it says itself."""
+    """Redact the versions of a memory; each version is judged by its own content."""
     there = [version.record for version in versions if version.record is not None]
     records = iter(await redact_records(there, scope, context))
     return tuple([one if one.record is None else replace(one, record=next(records)) for one in versions])
@@ -40,7 +40,7 @@ async def redact_versions(versions: Sequence[Version], scope: Scope, context: Co
 async def find_redactions(
     records: Sequence[Record], scope: Scope, context: Context, owners: Owners | None = None
 ) -> list[Rule | None]:
-    """For each memory the rule that keeps its content from this caller, if any."""
+    """Return for each memory the rule that redacts it for this caller, or None."""
     governance = context.governance
     if governance is None or not records:
         return [None] * len(records)

@@ -1,4 +1,4 @@
-"""Remember: new memories, or new versions of them, each exactly once; one request is a list of one."""
+"""Remember: stores new memories or new versions, each exactly once; a single request is a batch of one."""
 
 import hashlib
 import json
@@ -35,13 +35,13 @@ from memorywire.policy.judge import trust_of
 from memorywire.policy.redact import are_innocent, redact_remember
 from memorywire.procedures.parse import check
 
-_ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
+_ATTEMPTS = 3  # each concurrent writer can invalidate a plan once; after that the caller gets the Conflict
 
 
 def build_receipt(result: CommitResult, id: str, version: int, at: int) -> Remembered:
-    """The receipt of a plan that was committed or held.
+    """Build the receipt of a plan that was committed or held.
 
-    A request that waits already keeps the id it waits under: that is the id that will exist.
+    If the request was already held, the receipt has the id of the existing proposal's memory.
     """
     if result.proposed is not None and result.proposed.put:
         record = result.proposed.put[0].record
@@ -52,7 +52,7 @@ def build_receipt(result: CommitResult, id: str, version: int, at: int) -> Remem
 def build_duplicate_receipt(
     context: Context, id: str, version: int, at: int, change_id: str | None
 ) -> Remembered:
-    """The receipt of a duplicate: the memory was there already."""
+    """Build the receipt of a duplicate: the memory already existed."""
     return Remembered(
         id=id,
         version=version,
@@ -65,9 +65,9 @@ def build_duplicate_receipt(
 
 
 def build_stored_key(request: Remember) -> str | None:
-    """The idempotency key as it is kept: a user's keys are apart from those of the agent's other users.
+    """Return the idempotency key as it is stored: a user's key is hashed together with the user.
 
-    Stores know one key for each agent. A key that another user has used must neither conflict nor replay.
+    Stores keep keys per agent, so a key that another user has used must neither conflict nor replay.
     """
     key, user = request.idempotency_key, request.scope.user
     if key is None or user is None:
@@ -77,9 +77,9 @@ def build_stored_key(request: Remember) -> str | None:
 
 
 async def find_replay(request: Remember, context: Context) -> Remembered | None:
-    """The receipt of the same request sent before under its idempotency key; None for a new key.
+    """Return the receipt of an earlier request with the same idempotency key; None for a new key.
 
-    A user's key may have been kept as it was given, by an earlier release: then it counts for that user.
+    Earlier releases stored a user's key unhashed; such a key still matches for the same user.
     """
     historian = context.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
@@ -98,7 +98,7 @@ async def find_replay(request: Remember, context: Context) -> Remembered | None:
 
 
 async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, context: Context) -> Remembered:
-    """The receipt of a change that was committed under the key of this request."""
+    """Build the receipt of the change that was committed under the key of this request."""
     historian = context.historian("idempotency_key")
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
@@ -113,7 +113,7 @@ async def _build_replay(earlier: Footprint, request: Remember, agent: Scope, con
 
 
 async def _find_proposed(request: Remember, key: str, agent: Scope, context: Context) -> Remembered | None:
-    """The receipt of a request that is still held; raises Refused once a person has said no."""
+    """Return the receipt of a request that is still held; raises Refused if its proposal was closed."""
     if context.governance is None:
         return None
     proposal = await context.governance.journal.find_by_key(agent, key)
@@ -151,7 +151,7 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
 
 
 def fingerprint(request: Remember) -> str | None:
-    """A digest that is equal for equal requests; None without a key, because then nothing is compared."""
+    """Return a digest that is equal for equal requests; None without a key, as nothing is compared then."""
     if request.idempotency_key is None:
         return None
     fields = to_builtins(request)
@@ -161,11 +161,11 @@ def fingerprint(request: Remember) -> str | None:
 
 
 _LATER_FIELDS = frozenset({"kind", "slot", "pinned", "reasoning"})
-"""Fields that came after fingerprints were first kept; absent, they must not change an old one."""
+"""Fields added after the first release with fingerprints; if unset, they must not change the digest."""
 
 
 class SafeRequest(Struct, frozen=True, kw_only=True, gc=False):
-    """A request without secrets, and what was found in it as (kind, place)."""
+    """A redacted request, with the secrets found in it as (kind, place); `label` allows labelling."""
 
     request: Remember
     secrets: tuple[tuple[str, str], ...] = ()
@@ -173,7 +173,7 @@ class SafeRequest(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def redact(request: Remember, context: Context) -> SafeRequest:
-    """The request without its secrets."""
+    """Redact the secrets in the request."""
     if context.governance is None:
         return SafeRequest(request=request)
     clean, findings = redact_remember(request, context.governance.redactor)
@@ -182,7 +182,7 @@ def redact(request: Remember, context: Context) -> SafeRequest:
 
 
 async def find_trust(request: Remember, context: Context) -> Trust:
-    """How far the memory is trusted, as its source and origins allow.
+    """Return the trust of the memory, limited by its source, the request and its origins.
 
     Raises CapabilityUnsupported when the request asks for a review and no journal is configured.
     """
@@ -197,7 +197,7 @@ async def find_trust(request: Remember, context: Context) -> Trust:
 
 
 async def _read_origin_trust(request: Remember, context: Context) -> list[Trust]:
-    """The trust of each memory this one was derived from; NotFound when one of them is missing."""
+    """Return the trust of each memory this one derives from; raises NotFound if one is missing."""
     if not request.derived_from:
         return []
     records = await context.store.get(request.scope, request.derived_from)
@@ -224,10 +224,10 @@ async def remember(
     unique: bool = True,
     label: bool = True,
 ) -> Remembered:
-    """Keep one memory; raises the error that prevents it.
+    """Store one memory; raises the error that prevents it.
 
-    Archived from the start, it answers no question. Unless `unique`, it is kept although a live memory says
-    the same. Without `label`, its content is not read for a kind of fact.
+    With an archived `standing`, recalls do not find it by default. Unless `unique`, it is stored even if a
+    live memory has the same content. Without `label`, its kind of fact is not detected.
     """
     item = sanitize(request, context)
     if not label:
@@ -239,7 +239,7 @@ async def remember(
 
 
 async def remember_each(requests: Sequence[Remember], context: Context) -> list[Answer]:
-    """The receipt or the problem of each request, as if they had been sent one after the other."""
+    """Return the receipt or the error of each request, as if they had been sent one after the other."""
     answers: dict[int, Answer] = {}
     items: dict[int, SafeRequest] = {}
     clear = [False] * len(requests)
@@ -261,7 +261,7 @@ async def remember_each(requests: Sequence[Remember], context: Context) -> list[
 
 
 def sanitize(request: Remember, context: Context, *, is_clear: bool = False) -> SafeRequest:
-    """The request without secrets, and sound; one that `is_clear` is known to hold no secret.
+    """Validate and redact the request; `is_clear` skips redaction of a request known to have no secrets.
 
     Raises InvalidRequest for too much metadata, and for a procedure that cannot run or can only do harm.
     """
@@ -271,14 +271,14 @@ def sanitize(request: Remember, context: Context, *, is_clear: bool = False) -> 
         check(request.content)
     item = SafeRequest(request=request) if is_clear else redact(request, context)
     if item.request is not request and request.type is MemoryType.PROCEDURAL:
-        check(item.request.content)  # a marker may stand where a name stood
+        check(item.request.content)  # redaction may have replaced a name by a marker
     return item
 
 
 def _split_runs(items: Mapping[int, SafeRequest]) -> Iterator[list[int]]:
-    """Stretches of requests whose members do not affect each other, so that each can be committed together.
+    """Yield runs of requests that do not affect each other, so that each run can be committed together.
 
-    A request that ends or replaces a memory stands alone: it may make room for the ones behind it.
+    A request that ends or replaces a memory forms its own run, because later requests may depend on it.
     """
     run: list[int] = []
     names: set[tuple[str, str]] = set()
@@ -307,17 +307,17 @@ async def _remember_independent(
 ) -> list[Remembered | Exception]:
     """Plan and commit requests that do not affect each other.
 
-    A request is planned again when a rival moved what its plan had read, and when the store finds that a live
-    memory says the same.
+    A request is planned again when a concurrent write changed what its plan had read, and when the store
+    finds a live memory with the same content.
     """
     answers: dict[int, Remembered | Exception] = {}
     twins: dict[int, Record | None] = {}
     conflicts: Counter[int] = Counter()
     pending = list(range(len(items)))
     while pending:
-        now = context.clock()  # one moment for all: within a batch, none is newer than another
+        now = context.clock()  # one time for the whole batch
         works = [plan_remember(items[at], context, now, twins.get(at), standing, unique) for at in pending]
-        # Only planning that looks at other memories gains from running at once.
+        # Only planning that reads other memories gains from running concurrently.
         is_concurrent = len(items) > 1 and any(
             one.id or one.idempotency_key or one.supersedes or one.derived_from
             for one in (items[at].request for at in pending)
@@ -330,7 +330,7 @@ async def _remember_independent(
             answer = _build_answer(plan, next(results), context) if isinstance(plan, RememberPlan) else plan
             if isinstance(answer, Duplicate):
                 records = await context.store.get(request.scope, [answer.existing])
-                twins[at] = records[0] if records else None  # it may be gone by now
+                twins[at] = records[0] if records else None  # it may have been removed since
             if isinstance(answer, Conflict) and conflicts[at] + 1 < _ATTEMPTS and request.if_version is None:
                 conflicts[at] += 1
                 pending.append(at)
@@ -340,14 +340,14 @@ async def _remember_independent(
 
 
 def _name_secrets(answer: Remembered | Exception, item: SafeRequest) -> Remembered | Exception:
-    """The receipt, naming what was redacted."""
+    """Add to the receipt which secrets were redacted; an error is returned unchanged."""
     if isinstance(answer, Exception):
         return answer
     return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in item.secrets))
 
 
 class RememberPlan(NamedTuple):
-    """The plan of a remember; with a `twin`, that memory says the same already, and nothing new is kept."""
+    """The plan of a remember; `twin` is a live memory with the same content, so nothing new is stored."""
 
     plan: Plan
     twin: Record | None = None
@@ -361,10 +361,10 @@ async def plan_remember(
     standing: Standing = Standing.ACTIVE,
     unique: bool = True,
 ) -> RememberPlan | Remembered:
-    """The change that keeps the memory; its receipt when nothing is to be written.
+    """Plan the change that stores the memory; returns a receipt if there is nothing to write.
 
-    That is so when the same request was sent before, and when a live memory says the same. `twin` is such a
-    memory, if one is known.
+    There is nothing to write for a repeated request, or if a live memory has the same content. `twin` is
+    such a memory, if one is known.
     """
     request = item.request
     trust = await find_trust(request, context)
@@ -412,9 +412,9 @@ async def plan_remember(
 def _plan_duplicate(
     request: Remember, context: Context, twin: Record, old_records: Sequence[Record], now: int
 ) -> RememberPlan | Remembered:
-    """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
+    """Plan a duplicate of `twin`: store nothing new, and end what the request supersedes in favour of it.
 
-    The result is kept under the idempotency key all the same, so that a retry gets the same answer.
+    The result is still recorded under the idempotency key, so that a retry gets the same answer.
     """
     change = Change(
         id=context.mint(),
@@ -448,7 +448,7 @@ def _build_answer(
 
 
 async def _current(request: Remember, id: str, context: Context) -> Record | None:
-    """The live version of the id the caller names, if any."""
+    """Return the live version of this id, or None; raises Conflict if `if_version` requires one."""
     records = await context.store.get(request.scope, [id])
     if not records and request.if_version is not None:
         raise Conflict(f"{id} has no live version here", field="if_version")
@@ -456,12 +456,12 @@ async def _current(request: Remember, id: str, context: Context) -> Record | Non
 
 
 def draft_record(request: Remember) -> Record:
-    """What a request would keep, before it has an id and a moment: its text and its digest are final."""
+    """Build the record of a request without id and time; its text and digest are final."""
     return first_version(request, "", 0)
 
 
 def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
-    """The first version of what is to be kept."""
+    """Build the first version of the memory."""
     return Record(
         id=id,
         scope=request.scope,
@@ -483,7 +483,7 @@ def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STA
 
 
 def _next_version(fresh: Record, current: Record, if_version: int | None) -> Record:
-    """The version after the current one; without `if_version` a taken id is accepted only for a retry."""
+    """Build the version after `current`; without `if_version` an existing id is accepted only for a retry."""
     following = replace(
         fresh,
         scope=current.scope,
@@ -510,7 +510,7 @@ def _next_version(fresh: Record, current: Record, if_version: int | None) -> Rec
 
 
 def _same_request(fresh: Record, current: Record) -> bool:
-    """Whether sending this again is a retry of what made the current version."""
+    """Whether the request is a retry of the one that made the current version."""
     fields = ("digest", "metadata", "tags", "source", "session_id", "confidence", "expires_at")
     return all(getattr(fresh, name) == getattr(current, name) for name in fields)
 

@@ -1,4 +1,4 @@
-"""Reviewing: the queue, one proposal with everything needed to decide it, and what waited too long."""
+"""Reviewing: the inbox, one proposal with everything needed to decide it, notes, and expiry."""
 
 import asyncio
 import hashlib
@@ -35,7 +35,7 @@ _MOST = 3
 
 
 async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
-    """The live memories of the record's own scope that are closest to what it says, without itself."""
+    """Find the live memories of the record's scope with the closest content, except the record itself."""
     now = context.clock()
     query = Query(
         where=Where(scope=record.scope, alive_at=now),
@@ -49,7 +49,7 @@ async def find_similar(record: Record, context: Context) -> Sequence[Scored]:
 
 
 async def inbox(request: Inbox, context: Context, queue: Queue | None = None) -> ProposalPage:
-    """A page of the inbox, or of one queue of it; what waited too long has left it."""
+    """Return a page of the inbox or of one queue, after closing overdue proposals."""
     await tidy(context)
     journal, reach = context.require_governance().journal, request.reach
     filter = Wanted(
@@ -75,7 +75,7 @@ async def inbox(request: Inbox, context: Context, queue: Queue | None = None) ->
 
 
 async def examine(request: Examine, context: Context) -> Reviewed:
-    """Everything needed to decide; `seen` binds a decision to exactly this."""
+    """Return everything needed to decide on a proposal; `seen` binds the decision to this state."""
     proposal = await find(request.reach, request.proposal_id, context)
     return Reviewed(
         proposal=proposal,
@@ -87,7 +87,7 @@ async def examine(request: Examine, context: Context) -> Reviewed:
 
 
 async def find(reach: Reach, id: str, context: Context) -> Proposal:
-    """The proposal, or the one answer to every reason why it cannot be had."""
+    """Return the proposal; raises the same NotFound whether it is missing or out of reach."""
     proposal = await context.require_governance().journal.find_proposal(reach.tenant, id)
     if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("there is no such proposal", field="proposal_id")
@@ -100,9 +100,9 @@ _NAME_CHARS = 80
 
 
 async def annotate(request: Annotate, context: Context) -> None:
-    """Keep notes about proposals that wait: who has them, until when they are snoozed, a comment.
+    """Update the notes of waiting proposals: assignee, snooze time, a new comment.
 
-    The plan stays what reviewers saw. All are noted or none; raises Conflict for a settled proposal.
+    The plan does not change. All proposals are updated or none; raises Conflict for a settled one.
     """
     governance, at = context.require_governance(), context.clock()
     kind = "commented" if request.comment else "assigned" if request.assignee is not None else "snoozed"
@@ -137,19 +137,17 @@ def _check_notes(request: Annotate, text: str) -> None:
 
 
 async def difference(proposal: Proposal, context: Context) -> dict[str, Json]:
-    """What the change would do to memory as it is now."""
+    """Return the difference that the change would make to current memory."""
     change = proposal.change
     if change is None:
         return {"added": [], "removed": [], "modified": []}
     current = await context.store.get(change.scope, sorted(proposal.touched))
     before = {record.id: record for record in current}
-    return dict(await asyncio.to_thread(diff_change, change, before))  # long texts take their time
+    return dict(await asyncio.to_thread(diff_change, change, before))  # slow with long texts
 
 
 def seen_digest(proposal: Proposal) -> str:
-    """A digest of what a reviewer saw; it changes with the plan, so that a decision on an outdated page is
-    refused.
-    """
+    """Return a digest of what a reviewer saw; a decision with the digest of an outdated plan is refused."""
     text = dumps((proposal.id, proposal.request, proposal.change))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -161,16 +159,16 @@ async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
 
 
 async def tidy(context: Context) -> None:
-    """Drop what was kept long enough: undecided proposals, and the queries of old recalls."""
+    """Apply retention: close overdue proposals, and drop the queries of old recalls."""
     await expire_overdue(context)
-    policy = context.require_governance().rulebook.base  # rules that people give change nothing about it
+    policy = context.require_governance().rulebook.base  # rules in the journal do not affect retention
     await context.require_governance().journal.drop_queries(context.clock() - policy.pending_days * DAY_MS)
 
 
 async def expire_overdue(context: Context) -> None:
     """Close the proposals that were not decided in time, and record it.
 
-    A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
+    Proposals that were closed early, by a clock that ran ahead, are reopened.
     """
     governance, now = context.require_governance(), context.clock()
     early = [
@@ -192,7 +190,7 @@ async def expire_overdue(context: Context) -> None:
 
 
 def move_proposal(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:
-    """The proposal in another state; what waits with another plan than before has no approvals."""
+    """Return the proposal in another state; a move to a waiting state drops its approvals."""
     approvals = () if state in WAITING else proposal.approvals
     revision = proposal.revision + 1
     return replace(proposal, state=state, decision=decision, revision=revision, approvals=approvals)

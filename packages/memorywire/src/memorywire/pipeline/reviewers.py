@@ -1,4 +1,4 @@
-"""The host's own reviewers: each is asked about a held change, until it is decided."""
+"""Reviewers of the host program: asked one after the other about a held change, until it is decided."""
 
 import asyncio
 from inspect import isawaitable, iscoroutinefunction
@@ -13,16 +13,15 @@ from memorywire.pipeline.decide import decide
 from memorywire.pipeline.review import difference, find, seen_digest
 
 HOST = f"{VOUCHING}host"
-"""The credential of a reviewer that the program itself brought."""
+"""The credential of a reviewer that the host program provides."""
 
 
 async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
-    """Ask the reviewers in turn: the approval, or None while the proposal waits for another reviewer.
+    """Ask the reviewers in turn; returns the approval, or None while the proposal still waits.
 
-    Raises Refused for a rejection.
-    One that takes too long or cannot be reached (TimeoutError, OSError) leaves it to the next; so does a
-    Conflict, when another reviewer decided or memory has changed. Other errors are raised, and the proposal
-    waits.
+    Raises Refused for a rejection. If a reviewer times out or cannot be reached (TimeoutError, OSError), or
+    its answer causes a Conflict, because another reviewer decided or memory has changed, the next one is
+    asked. Other errors are raised, and the proposal waits.
     """
     reach = Reach(tenant=proposal.scope.tenant, agent=proposal.scope.agent)
     for client in context.require_governance().reviewers:
@@ -45,14 +44,14 @@ async def ask_reviewers(proposal: Proposal, context: Context) -> Decided | None:
 
 
 async def build_message(proposal: Proposal, context: Context) -> ReviewRequest:
-    """The message about a proposal, with its effect on memory as it is now."""
+    """Build the message about a proposal, with its effect on current memory."""
     return build_review(proposal, await difference(proposal, context), seen_digest(proposal))
 
 
 async def apply_review(
     answer: ReviewResponse, proposal_id: str, seen: str, reach: Reach, via: str, context: Context
 ) -> Decided:
-    """Carry out what a reviewer decided on what was `seen`, in their name; `via` vouches for it."""
+    """Carry out a reviewer's decision on the state `seen`, in their name; `via` is their credential."""
     answer.check()
     if is_agent(answer.reviewer):
         raise Refused("an agent does not decide what enters memory", fix="name the person who decided")

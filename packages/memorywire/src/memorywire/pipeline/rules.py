@@ -1,4 +1,4 @@
-"""The rules people give: shown, replaced as a whole, tried on the past, learned, and taken back as a set."""
+"""Rules that people set: show, replace as a whole, backtest, learn, and revert what a rule let pass."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -39,15 +39,15 @@ from memorywire.policy.rules import Rule, Verdict, rule_from, rule_to
 _MOST = 20_000
 _MARKER = "[REDACTED:"
 OLDER = "older_changes"
-"""Said in `degraded` when there were more changes than were looked at."""
+"""Reported in `degraded` if there were more changes than were examined."""
 UNKNOWN = frozenset({"caller", "similar_to_existing", "rejected_before", "undoes_person"})
-"""Conditions that committed changes cannot answer: who asked, and what else was in memory then."""
+"""Conditions that committed changes cannot answer: the caller, and what else memory held at the time."""
 
 
 async def past_cases(
     scope: Scope, since: int, context: Context
 ) -> tuple[list[tuple[str, Case, Verdict]], bool]:
-    """What came since then, newest first: (id, case, what became of it); and whether that is all of it."""
+    """Return past cases, changes then proposals, as (id, case, outcome); and whether all are included."""
     journal, historian = context.require_governance().journal, context.historian("test_rule")
     filter = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
     proposals = [proposal async for proposal in all_proposals(filter, journal) if proposal.at >= since]
@@ -64,7 +64,7 @@ async def past_cases(
 
 
 async def all_proposals(filter: Wanted, journal: Journal) -> AsyncIterator[Proposal]:
-    """Every proposal that is wanted, page by page; of all states unless some are named."""
+    """Yield every proposal that matches, read page by page; of all states unless the filter names some."""
     page = replace(filter, states=filter.states or frozenset(State), limit=PAGE)
     while proposals := await journal.list_proposals(page):
         for proposal in proposals:
@@ -73,7 +73,7 @@ async def all_proposals(filter: Wanted, journal: Journal) -> AsyncIterator[Propo
 
 
 def build_held_case(proposal: Proposal) -> Case:
-    """What was judged when the proposal was made, as far as it is still known."""
+    """Rebuild the case that was judged when the proposal was made, as far as it is still known."""
     request, change = proposal.request, proposal.change
     records = () if change is None else tuple(put.record for put in change.put)
     return Case(
@@ -92,7 +92,7 @@ def build_held_case(proposal: Proposal) -> Case:
 
 
 def untold(rule: Rule) -> tuple[str, ...]:
-    """The conditions of a rule that committed changes cannot tell: nothing recorded answers them."""
+    """Return the conditions of a rule that cannot be evaluated for committed changes."""
     inner = rule.when.unless.given.keys() if rule.when.unless else ()
     return tuple(sorted(UNKNOWN & {*rule.when.given, *inner}))
 
@@ -118,18 +118,18 @@ def _build_committed_case(footprint: Footprint) -> Case:
 
 
 def _secrets(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
-    """The places where secrets stood, told by the markers that redaction left there."""
+    """Find the places of redacted secrets by the markers that redaction left."""
     texts = [item for record in records for item in text_by_place(record).items()]
     return tuple(("redacted", place) for place, text in texts if _MARKER in text)
 
 
 _SAMPLE = 100
-_EVERYBODY = "*"  # in the ledger: rules belong to no memory
+_EVERYBODY = "*"  # the agent in ledger entries about rules, which belong to no agent
 _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 
 
 async def rules(request: Rules, context: Context) -> RuleBook:
-    """What is in force for the tenant, how it came to be, and what could be learned."""
+    """Return the tenant's rules in force, their editions, and suggestions learned from decisions."""
     governance = context.require_governance()
     editions = await governance.journal.list_editions(request.tenant)
     newest = editions[0] if editions else None
@@ -156,7 +156,7 @@ async def rules(request: Rules, context: Context) -> RuleBook:
 
 
 async def set_rules(request: SetRules, context: Context) -> RuleBook:
-    """Put the list in force, or raise and leave everything as it was."""
+    """Put the list of rules in force; if it raises, nothing has changed."""
     current = await context.require_governance().journal.find_edition(request.tenant)
     number = 0 if current is None else current.number
     if request.if_edition is not None and request.if_edition != number:
@@ -176,7 +176,7 @@ async def set_rules(request: SetRules, context: Context) -> RuleBook:
 
 
 async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
-    """A suggestion becomes a rule, behind those that people wrote."""
+    """Turn a suggestion into a rule, appended after the existing rules."""
     governance = context.require_governance()
     current = await governance.journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
@@ -194,7 +194,7 @@ async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
 
 
 async def try_rule(request: TryRule, context: Context) -> RuleTrial:
-    """What the rule would have done, had it been the first one; nothing changes."""
+    """Backtest the rule on past cases as if it were the first rule; nothing changes."""
     rule = rule_from(request.rule)
     since = context.clock() - request.days * DAY_MS
     cases, whole = await past_cases(request.scope, since, context)
@@ -214,7 +214,7 @@ async def try_rule(request: TryRule, context: Context) -> RuleTrial:
 
 
 async def revert_rule(request: RevertRule, context: Context) -> Reverted:
-    """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
+    """Undo, as one change, all that a learned rule let pass in the tenant, and disable the rule."""
     journal = context.require_governance().journal
     current = await journal.find_edition(request.tenant)
     tables = await _read_rules(current, request.tenant, context)
@@ -252,7 +252,7 @@ async def _carry_out(
 async def _all_taken_back(
     let_pass: Sequence[tuple[Scope, str]], request: RevertRule, context: Context
 ) -> tuple[Change | None, list[str]]:
-    """One change that takes all of them back, and those that cannot be taken back any more."""
+    """Build one change that undoes all of them; also returns the ids that can no longer be undone."""
     agents = {scope.agent for scope, _ in let_pass}
     if len(agents) > 1:
         raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
@@ -278,7 +278,7 @@ async def _all_taken_back(
 
 
 async def _plan_reversal(scope: Scope, id: str, context: Context) -> Change | None:
-    """The change that takes this one back, if there still is one."""
+    """Return the change that undoes this one; None if it can no longer be undone."""
     footprint = await context.historian("revert_rule").footprint(scope, id)
     if footprint is None:
         return None
@@ -289,7 +289,7 @@ async def _plan_reversal(scope: Scope, id: str, context: Context) -> Change | No
 
 
 async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Suggestion]:
-    """What people decided the same way, unless a rule says it already."""
+    """Suggest rules from decisions that people made the same way, without those that exist already."""
     filter = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
     decisions = [
         decision
@@ -297,12 +297,12 @@ async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Su
         if (decision := _build_evidence(proposal)) is not None
     ]
     names = {rule.name for rule in policy.rules}
-    suggestions = await asyncio.to_thread(suggest, decisions)  # many decisions take their time
+    suggestions = await asyncio.to_thread(suggest, decisions)  # slow with many decisions
     return [one for one in suggestions if one.rule.name not in names]
 
 
 def _build_evidence(proposal: Proposal) -> Decided | None:
-    """A decision as evidence for a learned rule; an edited proposal counts neither as a yes nor as a no."""
+    """Return a decision as evidence for a learned rule; None unless it was a plain approval or rejection."""
     decision = proposal.decision
     if decision is None or proposal.features is None or decision.verb not in _PLAIN:
         return None
@@ -317,9 +317,9 @@ def _build_evidence(proposal: Proposal) -> Decided | None:
 
 
 async def _read_rules(current: Edition | None, tenant: str, context: Context) -> tuple[Json, ...]:
-    """The rules that a tenant gave: those of its edition.
+    """Return the rules of a tenant's current edition.
 
-    Before its first one they are those about it alone in the list that all tenants once shared.
+    Without one, return the default tenant's rules for this tenant alone, as older releases stored them.
     """
     if current is not None or tenant == DEFAULT_TENANT:
         return () if current is None else current.rules
@@ -332,7 +332,7 @@ async def _read_rules(current: Edition | None, tenant: str, context: Context) ->
 
 
 def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, context: Context) -> Edition:
-    """The next edition of a tenant, once the whole list is known to be sound."""
+    """Build the next edition of a tenant; raises if the list of rules is invalid."""
     number = 1 if current is None else current.number + 1
     rule_tables = tuple(tables)
     base = context.require_governance().rulebook.base
@@ -347,7 +347,7 @@ def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, conte
 
 
 def _refuse_secrets(request: SetRules, context: Context) -> None:
-    """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
+    """Raise SecretLeakage if a rule contains a secret: rules are stored verbatim and cannot be redacted."""
     _, findings = context.require_governance().redactor.json(list(request.rules), "rules")
     if findings:
         raise SecretLeakage(
@@ -383,7 +383,7 @@ def _about(rules: Iterable[Rule], tenant: str) -> list[Rule]:
 
 
 def _refuse_foreign(request: SetRules) -> None:
-    """Only the default tenant's rules can be about others: those of another tenant judge it alone."""
+    """Raise InvalidRequest if a rule of a tenant, other than the default one, names another tenant."""
     for table in request.rules:
         if request.tenant != DEFAULT_TENANT and table.get("tenant", [request.tenant]) != [request.tenant]:
             raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""Scans memories that are kept already for secrets and instructions, and can clear the secrets."""
+"""Scans stored memories for secrets and instructions, and can remove the secrets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from memorywire.pipeline.plan import Plan
 from memorywire.policy.injection import screen_record
 from memorywire.policy.redact import Redactor, redact_remember, scan_record
 
-_EVER = 0  # alive at the epoch: an expired memory still says what it says
+_EVER = 0  # alive at the epoch: expired memories still have content, so they are scanned too
 
 
 async def scan(scope: Scope, context: Context) -> Scanned:
-    """Every memory of the scope as it is now, archived and expired ones too."""
+    """Scan the current version of every memory of the scope, including archived and expired ones."""
     redactor, after, report = context.require_governance().redactor, None, Scanned(memories=0)
     where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
     while page := await context.store.find(where, after, PAGE):
@@ -47,7 +47,7 @@ def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
 
 
 async def clear(scope: Scope, ids: Sequence[str], context: Context, *, hold: bool) -> tuple[Cleared, ...]:
-    """Write a new version without secrets of each that holds some; with `hold` a person decides first."""
+    """Write a new version without secrets of each memory that has some; `hold` requires a review first."""
     return tuple(
         [
             result
@@ -74,7 +74,7 @@ async def _clear(record: Record, context: Context, *, hold: bool) -> Cleared | N
 
 
 def asking(record: Record, *, hold: bool) -> Remember:
-    """The request that would keep this memory as it is."""
+    """Build the request that would store this memory unchanged."""
     return Remember(
         scope=record.scope,
         type=record.type,
@@ -93,7 +93,7 @@ def asking(record: Record, *, hold: bool) -> Remember:
 
 
 def redacted(record: Record, request: Remember) -> Record:
-    """The memory with its redactable fields taken from the redacted request."""
+    """Return the memory with its redactable fields taken from the redacted request."""
     return replace(
         record,
         content=request.content,

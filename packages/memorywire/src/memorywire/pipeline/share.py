@@ -1,10 +1,10 @@
 """Share: an agent lends memories to another agent of the tenant, by a grant that can be revoked.
 
 A grant is a record of the lender, so policy, review, ledger, history, undo and erasure treat it as any other
-change. The journal only notes which grants name which borrower. A recall of the borrower reads those grants
-each time, and searches the memories of each lender with the filter that its grants give. So a revocation, and
-whatever happens to a lent memory, counts at once. A borrower cannot lend on, because a grant selects memories
-of its own agent only.
+record. The journal only notes which grants name which borrower. Each recall of the borrower reads those
+grants, and searches the memories of each lender with the filter of its grants. So a revocation, or a change
+of a lent memory, takes effect at once. A borrower cannot lend on, because a grant selects only memories of
+the agent that gives it.
 """
 
 import hashlib
@@ -36,14 +36,14 @@ from memorywire.policy.judge import trust_of
 from memorywire.stores.contract import SupportsHistory, SupportsListing
 
 _NO_ENTRY = Not(Compare(("metadata", KEYED, "bytes"), Operator.EXISTS, True))
-"""What is kept under a key is no memory, also if it is found by its text."""
+"""Excludes key-value entries: they are never lent, even if a search would find their text."""
 
 _SEE = "see: memorywire shares"
 _ORDER = (Verdict.NO_MATCH, Verdict.WEAK, Verdict.MATCH)
 
 
 async def share(request: Share, context: Context) -> Shared:
-    """Give a grant; one that is in force already is not given twice."""
+    """Give a grant; returns a duplicate receipt if it is in force already."""
     plan = await plan_share(request, context)
     [put] = plan.change.put
     if put.base is not Base.LIVE:
@@ -53,7 +53,7 @@ async def share(request: Share, context: Context) -> Shared:
 
 
 async def unshare(request: Unshare, context: Context) -> Shared:
-    """Revoke a grant; an undo of this change gives it again."""
+    """Revoke a grant; undoing this change restores the grant."""
     plan = await plan_unshare(request, context)
     [record] = await context.store.get(request.scope, [request.share_id])
     return await _commit(plan, record, context)
@@ -66,7 +66,7 @@ async def _commit(plan: Plan, record: Record, context: Context) -> Shared:
 
 
 async def plan_share(request: Share, context: Context) -> Plan:
-    """The change that gives the grant; its put has the base `live` where the grant is in force already."""
+    """Plan the change that gives the grant; its put has base `live` if the grant is in force already."""
     context.require_governance()
     request = replace(request, reasoning=context.without_secrets(request.reasoning))
     now = context.clock()
@@ -90,7 +90,7 @@ async def plan_share(request: Share, context: Context) -> Plan:
 
 
 async def plan_unshare(request: Unshare, context: Context) -> Plan:
-    """The change that revokes the grant; raises NotFound when no such grant is in force."""
+    """Plan the change that revokes the grant; raises NotFound if no such grant is in force."""
     context.require_governance()
     request = replace(request, reasoning=context.without_secrets(request.reasoning))
     records = await _read_grants(request.scope, [request.share_id], context)
@@ -107,7 +107,7 @@ def _build_change(operation: str, request: Share | Unshare, context: Context) ->
 
 
 async def list_shares(request: Shares, context: Context) -> Grants:
-    """The grants in force that the agent gave, or was given; with a user, only those of this user."""
+    """List the grants in force that the agent gave or received; with a user, only those of this user."""
     scope = request.scope
     rows = await context.require_governance().journal.list_loans(scope.tenant)
     lenders: dict[str, list[str]] = {}
@@ -122,7 +122,7 @@ async def list_shares(request: Shares, context: Context) -> Grants:
 
 
 async def _check(request: Share, now: int, context: Context) -> None:
-    """Raise the problem of a grant that cannot be meant, naming the field."""
+    """Raise an error that names the field if the grant is invalid."""
     scope = request.scope
     if request.borrower == scope.agent:
         raise InvalidRequest("an agent cannot lend to itself", field="borrower", fix="name another agent")
@@ -160,7 +160,7 @@ def _describe(user: str | None, mark: Mapping[str, Json]) -> str:
 
 
 async def _find_place(record: Record, context: Context) -> Put:
-    """The record under the id that its grant always has, so that a repeated request is recognised."""
+    """Return the put of a grant under an id derived from its content, which identifies repeated requests."""
     scope, store, generation = record.scope, context.store, 0
     agent = replace(scope, user=None)  # an erased grant has the mark of its user
     while True:
@@ -177,14 +177,14 @@ async def _find_place(record: Record, context: Context) -> Put:
 
 
 async def _read_grants(scope: Scope, ids: Sequence[str], context: Context) -> list[Record]:
-    """The grants of these ids that are in force."""
+    """Return the grants with these ids that are in force."""
     now = context.clock()
     records = await context.store.get(scope, ids)
     return [record for record in records if is_grant(record) and record.alive(now)]
 
 
 class Loan(Struct, frozen=True, kw_only=True):
-    """What one agent lends to another now: the context with its store, the filter, and the highest trust."""
+    """What one agent currently lends to another: the lender's context, the filter, and the maximum trust."""
 
     lender: Scope
     context: Context
@@ -195,7 +195,7 @@ class Loan(Struct, frozen=True, kw_only=True):
         return replace(record, trust=Trust.lowest(record.trust, self.trust))
 
     async def find(self, where: Where) -> list[Record]:
-        """The lent memories that match, as the borrower may see them."""
+        """Find the lent memories that match, as the borrower may see them."""
         scope = replace(where.scope, agent=self.lender.agent)
         narrow = replace(where, scope=scope, filter=And((self.filter, where.filter)))
         records = [record async for record in self.context.all_matching(narrow)]
@@ -203,7 +203,7 @@ class Loan(Struct, frozen=True, kw_only=True):
 
 
 async def open_loans(scope: Scope, context: Context, failed: list[str]) -> list[Loan]:
-    """What other agents lend to the agent of the scope now; lenders that cannot be reached are `failed`."""
+    """Return what other agents lend to the scope's agent now; adds unreachable lenders to `failed`."""
     governance = context.require_governance()
     ids: dict[str, list[str]] = {}
     for borrower, lender, id in await governance.rulebook.list_loans(scope.tenant):
@@ -226,7 +226,7 @@ async def open_loans(scope: Scope, context: Context, failed: list[str]) -> list[
 
 
 def _build_filter(grant: Grant) -> Filter:
-    """The memories of the lender that the grant selects."""
+    """Build the filter for the memories of the lender that the grant selects."""
     parts: list[Filter] = [owned_by(grant.user_id), _NO_ENTRY]
     if grant.ids:
         parts.append(Compare(("id",), Operator.IN, list(grant.ids)))
@@ -238,7 +238,7 @@ def _build_filter(grant: Grant) -> Filter:
 
 
 async def read_lent(agent: Scope, note: RecallNote, context: Context) -> dict[str, Given]:
-    """What a recall handed out of other agents, with the memories that are still lent and unchanged."""
+    """Return the lent hits of a past recall; only those still lent and unchanged include the memory."""
     lenders: Mapping[str, str] = (note.details or {}).get(LENT, {})
     where = Where(
         scope=agent,
@@ -259,7 +259,7 @@ async def read_lent(agent: Scope, note: RecallNote, context: Context) -> dict[st
 
 
 async def search_loan(loan: Loan, request: Recall, started: int) -> tuple[SearchResult, Query, Recall]:
-    """What the lender has near the query, with the query and the request as the lender is asked."""
+    """Search the lender's memories; returns the result, and the query and request narrowed to the loan."""
     scope, filter = replace(request.scope, agent=loan.lender.agent), And((loan.filter, request.filter))
     asked = replace(request, scope=scope, filter=filter, include=(), hops=0, quorum_k=1)
     query = build_query(asked, started)
@@ -269,7 +269,7 @@ async def search_loan(loan: Loan, request: Recall, started: int) -> tuple[Search
 
 
 async def find_near(request: Recall, context: Context, failed: list[str]) -> list[Record]:
-    """The lent memories near the query of a context, as the borrower may see them."""
+    """Find the lent memories near the query of a `context` request, as the borrower may see them."""
     records: list[Record] = []
     for loan in await open_loans(request.scope, context, failed):
         try:
@@ -285,7 +285,7 @@ async def find_near(request: Recall, context: Context, failed: list[str]) -> lis
 async def add_lent(
     own: Balanced, request: Recall, started: int, admitting: Admitting, context: Context
 ) -> Balanced:
-    """The candidates with those that other agents lend, which are admitted as at the lender."""
+    """Add the candidates that other agents lend, admitted by the same rules as the lender's own recalls."""
     balanced, failed = own, list[str]()
     for loan in await open_loans(request.scope, context, failed):
         try:
@@ -300,9 +300,9 @@ async def add_lent(
 
 
 async def _lower(lent: Balanced, loan: Loan, asked: Recall, context: Context) -> Balanced:
-    """With the trust that the loan allows, and redacted as the lender's policy has it.
+    """Cap the trust of lent candidates by the loan, and redact them by the lender's policy.
 
-    What only the loan makes untrusted counts as little as other untrusted memories, and gets their share.
+    Candidates that the loan makes untrusted are discounted and limited like other untrusted memories.
     """
     governance, kept = context.require_governance(), list[Scored]()
     share = max(1, int((await governance.rulebook.policy(asked.scope.tenant)).source_share * asked.k))
@@ -320,7 +320,7 @@ async def _lower(lent: Balanced, loan: Loan, asked: Recall, context: Context) ->
 
 
 def _join(own: Balanced, lent: Balanced) -> Balanced:
-    """Both by score; what is there already keeps its order, and comes first in a tie."""
+    """Merge both results by score; existing candidates keep their order and come first in a tie."""
     merged, ids = list(own.admission.admitted), {one.record.id for one in own.admission.admitted}
     for one in lent.admission.admitted:
         if one.record.id not in ids:

@@ -1,4 +1,4 @@
-"""Transaction(context): commits changes to the store together with what the journal says of them.
+"""Transaction(context): commits changes to the store together with their journal records.
 
 Theory of operation
 -------------------
@@ -9,8 +9,8 @@ memory without its ledger entry.
 How: there are three cases, and `commit` picks one.
 
 1. *Store and journal share a database* (the default). The change and its act are written in one database
-   transaction: both or neither. Many changes are one group: the database commits them with one sync of its
-   log, and a change that fails is rolled back alone, by a savepoint.
+   transaction: both or neither. Many changes form one group: the database commits them with one sync of its
+   log, and a savepoint rolls back a failed change alone.
 2. *They do not share one.* The outbox comes first: the journal writes the change down as an outbox entry, the
    store writes the change, the journal writes the act and acknowledges the entry. A crash between two of
    these steps leaves an outbox entry, which `redeliver` delivers again; stores recognise a change by
@@ -21,15 +21,15 @@ How: there are three cases, and `commit` picks one.
 
 Without a journal (policy off) the store alone commits, and nothing is recorded.
 
-Texts are embedded before any transaction begins: an embedder may take seconds, and a transaction holds up
-every other writer. The outbox keeps changes without their vectors, which are made again on delivery.
+Texts are embedded before any transaction begins: an embedder may take seconds, and a transaction blocks
+every other writer. The outbox stores changes without their vectors, which are computed again on delivery.
 
-What it costs: a write to a store elsewhere takes two journal writes more than the write itself (decision 14).
+What it costs: a write to a store in another database takes two extra journal writes (decision 14).
 
 The outbox
 ----------
-What it must guarantee: a store that was away, or that a crash cut off, ends up with every change that was
-acknowledged, in their order, each once.
+What it must guarantee: a store that was unavailable, or missed changes in a crash, ends up with every
+acknowledged change, in order and exactly once.
 
 How: before a store that does not share the journal's database is asked to write a change, the journal keeps
 an outbox entry with the change. The entry is acknowledged in the same journal write as the
@@ -37,9 +37,9 @@ ledger entry that says the store holds the change. `redeliver` walks the entries
 store in order:
 
 - An entry younger than `_IN_FLIGHT_MS` that never failed is probably being written by some process now. It
-  is left alone, and so is everything behind it, which may depend on it.
-- A failed delivery is tried again after 1 s, 2 s, 4 s, up to a minute. It holds up the entries behind it.
-- A store that refuses a change, because it has moved on, makes the entry lapse; the ledger says so.
+  is skipped, and so are all later entries, which may depend on it.
+- A failed delivery is tried again after 1 s, 2 s, 4 s, up to a minute. It blocks the entries after it.
+- If a store refuses a change because its state has changed, the entry lapses; the ledger records that.
 - Two processes may deliver the same entry. Stores recognise a change by its id, and only one of the two
   acknowledgements finds the entry (`if_pending`).
 
@@ -48,8 +48,8 @@ journal's database, if there is one (the primary), else the first that answers. 
 outbox entry until it holds the change. A replica with older entries is lagging: it is sent nothing new until
 those are delivered.
 
-What was tried: a fan-out that asks all replicas and logs failures. It loses writes while a replica is away
-and brings forgotten memories back when it returns (decision 18).
+What was tried: a fan-out to all replicas that only logs failures. It loses writes while a replica is
+unavailable, and forgotten memories reappear when the replica returns (decision 18).
 """
 
 import asyncio
@@ -98,20 +98,20 @@ EARLIER = "earlier changes wait for this store"
 
 
 def find_primary(replicas: SupportsReplicas, journal: Journal) -> str | None:
-    """The replica, if any, that commits together with the journal; it never lags, and its word is true."""
+    """Return the authoritative replica, which commits together with the journal and never lags, if any."""
     return next(
         (name for name in replicas.replica_names if journal.backend.shares(replicas.replica(name))), None
     )
 
 
 def delay(entry: OutboxEntry, error: str, context: Context) -> OutboxEntry:
-    """The outbox entry after another failed try; the wait doubles each time."""
+    """Return the outbox entry after another failed try; the wait doubles each time."""
     wait = min(_FIRST_WAIT_MS * 2**entry.tries, _LONGEST_WAIT_MS)
     return replace(entry, tries=entry.tries + 1, due_at=context.clock() + wait, error=error)
 
 
 def mark_entry_late(entry: Entry, stores: Sequence[str], *, is_held: bool) -> Entry:
-    """The ledger entry, naming the stores that still miss the change; `deferred` when no store has it."""
+    """Add to a ledger entry the stores that miss the change; its kind is `deferred` if no store holds it."""
     if entry.kind != "committed" or not stores:
         return entry
     details = {**entry.details, "deferred": list(stores)}
@@ -126,10 +126,10 @@ async def replicate(
     lagging: Collection[str],
     context: Context,
 ) -> CommitResult:
-    """Write the change to every replica; one that fails gets it later, from the outbox.
+    """Write the change to every replica; a replica that fails gets it later from the outbox.
 
-    `ready` is the change with its vectors, `lagging` are the replicas that must get earlier changes first.
-    Raises what the deciding replica refuses; then no replica has the change.
+    `ready` is the change with its vectors, `lagging` names the replicas that must get earlier changes first.
+    Raises the error of the deciding replica if it refuses; then no replica has the change.
     """
     journal = context.require_governance().journal
     primary = find_primary(replicas, journal)
@@ -157,7 +157,7 @@ async def replicate(
 
 
 async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Journal) -> list[OutboxEntry]:
-    """Earlier outbox entries that contain what this change erases, rewritten without it."""
+    """Return earlier outbox entries that contain memories this change erases, rewritten without them."""
     erased_ids = frozenset(change.erase)
     if not erased_ids:
         return []
@@ -172,7 +172,7 @@ async def _rewrite_erased(change: Change, lagging: Collection[str], journal: Jou
 
 
 async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
-    """The change without ids that only proposals have: no memory had them, so one may still get them."""
+    """Drop erased ids that only proposals have: no memory had them, so a memory may still get them."""
     known_ids = await journal.find_registered(change.scope.tenant, change.erase)
     unheard = [id for id in change.erase if id not in known_ids]
     proposed_ids = await journal.find_proposed(change.scope, unheard) if unheard else frozenset()
@@ -182,9 +182,9 @@ async def _without_proposed_ids(change: Change, journal: Journal) -> Change:
 async def _write_followers(
     ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
 ) -> dict[str, str]:
-    """Write to the followers; why each that failed does not hold the change now.
+    """Write to the followers; returns the error of each follower that failed, by name.
 
-    A follower that refuses may only miss an earlier change that is still on its way to it.
+    A refusal counts as a failure, because the follower may still miss an earlier change.
     """
     results = await _write_to(ready, names, replicas, context) if names else []
     return {result.store: result.error.detail for result in results if result.error is not None}
@@ -202,7 +202,7 @@ async def _write_to(
 async def _write_until_accepted(
     ready: Change, names: Sequence[str], replicas: SupportsReplicas, context: Context
 ) -> dict[str, str]:
-    """Write to the replicas until one answers: it decides whether the change is possible, the rest follow."""
+    """Write to replicas until one answers: it accepts or refuses the change, and the others follow."""
     failures: dict[str, str] = {}
     for place, name in enumerate(names):
         (result,) = await _write_to(ready, [name], replicas, context)
@@ -251,18 +251,18 @@ async def _finish(
 
 
 async def keep_redelivering(context: Context) -> NoReturn:
-    """Deliver what falls due, until cancelled."""
+    """Deliver outbox entries as they fall due, until cancelled."""
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
-        with suppress(StoreError):  # the journal did not answer: there is another look
+        with suppress(StoreError):  # the journal did not answer: the next round tries again
             await redeliver(context)
 
 
 async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
-    """Deliver the entries of the outbox, in order; True when none is left.
+    """Deliver the entries of the outbox, in order; True if none is left.
 
-    An entry is delivered once a try has failed or its process has ended, and only when it is due;
-    `all_of_them` delivers the others too. An entry that cannot be delivered holds up those behind it.
+    An entry is delivered when it is due, after a failed try or once it is too old to be in flight;
+    `all_of_them` delivers all entries now. An entry that cannot be delivered blocks the entries after it.
     """
     replicas = context.store
     if not isinstance(replicas, SupportsReplicas):
@@ -280,7 +280,7 @@ async def redeliver(context: Context, *, all_of_them: bool = False) -> bool:
 
 
 async def mark_lagging(replicas: SupportsReplicas, context: Context) -> frozenset[str]:
-    """Mark and name the replicas with outbox entries: later changes wait behind those."""
+    """Mark and return the replicas with pending outbox entries: later changes wait for those."""
     behind = await context.require_governance().journal.find_lagging(context.clock() - _IN_FLIGHT_MS)
     lagging = behind & frozenset(replicas.replica_names)
     replicas.mark_lagging(lagging)
@@ -293,7 +293,7 @@ async def _redeliver_to(name: str, store: Store, context: Context, *, all_of_the
     while entries_due := await journal.list_outbox(name, after=after, limit=_PAGE):
         for entry in entries_due:
             if not (all_of_them or entry.tries or entry.at < in_flight_since):
-                is_blocked = True  # what comes behind it may depend on it
+                is_blocked = True  # later entries may depend on it
                 continue
             if is_blocked or (not all_of_them and entry.due_at > context.clock()):
                 return False
@@ -310,21 +310,21 @@ async def _deliver(pending: OutboxEntry, store: Store, context: Context) -> bool
         await store.write(change)
         entry = entry_of(pending.change, "paid", context)
     except (StoreError, EmbedderFailed) as error:
-        # A store that was not asked did not fail, so the next try does not wait twice as long.
+        # If the request never reached the store, the store did not fail, so the wait does not double.
         if not isinstance(error, StoreError) or error.asked:
             await journal.write(Act(outbox=(delay(pending, error.detail, context),)))
         return False
-    except MemorywireError as refusal:  # the store has moved on: the change is impossible by now
+    except MemorywireError as refusal:  # the state of the store has changed: the change is no longer possible
         entry = replace(entry_of(pending.change, "lapsed", context, why=refusal.code), contents=())
     entry = replace(entry, at=context.clock())
     acknowledged = ((pending.store, pending.change.id),)
-    with suppress(Conflict):  # another process was faster, and wrote it down
+    with suppress(Conflict):  # another process was faster and has recorded it
         await journal.write(Act(entries=(entry,), acknowledged=acknowledged, if_pending=True))
     return True
 
 
 async def write_off(change_id: str, why: str, context: Context, *, store: str | None = None) -> OutboxEntry:
-    """Drop an outbox entry for a person, of that store if several have it; the ledger says who and why."""
+    """Drop an outbox entry (of `store`, if several have it) for a person; the ledger records who and why."""
     journal = context.require_governance().journal
     entries = [entry for entry in await journal.list_outbox(store) if entry.change.id == change_id]
     if not entries:
@@ -346,14 +346,14 @@ Result: TypeAlias = CommitResult | Exception
 
 
 class Write(Struct, frozen=True, gc=False):
-    """A change, and the act that the journal writes down with it."""
+    """A change, and the act that the journal records with it."""
 
     change: Change
     act: Act
 
 
 class Transaction(Struct, frozen=True):
-    """A unit of work over the store and the journal of a context; see the head of this module."""
+    """A unit of work over the store and the journal of a context; see the module docstring."""
 
     context: Context
 
@@ -365,7 +365,7 @@ class Transaction(Struct, frozen=True):
         return result
 
     async def commit(self, writes: Sequence[Write]) -> list[Result]:
-        """The result of each write, in order; a failure concerns its write alone.
+        """Commit the writes and return their results, in order; a failure affects only its own write.
 
         No two of the writes may touch the same memory. Raises when the embedder fails; then nothing is
         written.
@@ -406,9 +406,9 @@ class Transaction(Struct, frozen=True):
         seconds: float,
         names: Sequence[str],
     ) -> list[Result]:
-        """A result for each change, from its commit sequence or its problem; reports the time they took.
+        """Build a result for each change from its commit sequence or its error; reports the duration.
 
-        `names` are those of the store, or of its replicas.
+        `names` are the names of the store or of its replicas.
         """
         context, results = self.context, list[Result]()
         for change, sequence in zip(changes, sequences, strict=True):
@@ -421,7 +421,7 @@ class Transaction(Struct, frozen=True):
         return results
 
     async def _commit_outbox_first(self, write: Write, change: Change) -> CommitResult:
-        """Case 2: an outbox entry, then the store, then the act with the acknowledgement."""
+        """Case 2: write an outbox entry, then the store, then the act with the acknowledgement."""
         context, store = self.context, self.context.store
         journal, name = context.require_governance().journal, store.name
         if change.erase and await self._erases_proposals_only(change):
@@ -444,7 +444,7 @@ class Transaction(Struct, frozen=True):
     async def _commit_to_replicas(
         self, store: SupportsReplicas, write: Write, change: Change
     ) -> CommitResult:
-        """Case 3: one replica decides, the others follow, or are delivered later from the outbox."""
+        """Case 3: one replica decides; the others follow, now or later from the outbox."""
         context = self.context
         if change.erase and await self._erases_proposals_only(change):
             return await self._write_act_only(write)
@@ -452,7 +452,7 @@ class Transaction(Struct, frozen=True):
         return await replicate(write.change, change, write.act, store, lagging, context)
 
     async def _defer(self, entry: OutboxEntry, act: Act, error: str) -> CommitResult:
-        """Leave the change in the outbox, because the store failed; it is delivered later."""
+        """Leave the change in the outbox for later delivery, because the store failed."""
         context = self.context
         entries = tuple(mark_entry_late(one, [entry.store], is_held=False) for one in act.entries)
         act = replace(act, outbox=(delay(entry, error, context),), entries=entries)
@@ -478,7 +478,7 @@ class Transaction(Struct, frozen=True):
 
 
 async def _write_unrecorded(store: Store, changes: Sequence[Change]) -> Sequence[int | Exception]:
-    """The commit sequence or the problem of each change, where there is no journal."""
+    """Write the changes without a journal; returns the commit sequence or the error of each."""
     if len(changes) == 1 or not isinstance(store, SupportsBulkWrite):
         return await gather_results([store.write(change) for change in changes])
     try:
@@ -488,7 +488,7 @@ async def _write_unrecorded(store: Store, changes: Sequence[Change]) -> Sequence
 
 
 async def gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
-    """What each coroutine returns, or the MemorywireError it raises; all of them run at once."""
+    """Run the coroutines concurrently; return the result of each, or the MemorywireError it raises."""
     several = [*works]
     if len(several) == 1:
         return await catch_each(several)
@@ -496,7 +496,7 @@ async def gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Ex
 
 
 async def catch_each(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Exception]:
-    """What each coroutine returns, or the MemorywireError it raises; one after the other."""
+    """Run the coroutines in sequence; return the result of each, or the MemorywireError it raises."""
     results: list[T | Exception] = []
     for work in works:
         try:
@@ -507,7 +507,7 @@ async def catch_each(works: Iterable[Coroutine[Any, Any, T]]) -> list[T | Except
 
 
 async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scope, str], ...]:
-    """The scopes and digests of all that the change erases, to remove proposals with the same words."""
+    """Return scope and digest of every erased version, so that proposals with the same text are removed."""
     if not change.erase:
         return ()
     filter = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
@@ -517,7 +517,7 @@ async def find_retractions(change: Change, context: Context) -> tuple[tuple[Scop
 
 
 async def _read_versions(change: Change, context: Context) -> list[Record]:
-    """Every version of the memories that the change erases, or only the live ones without history."""
+    """Read all versions of the memories the change erases; only live ones if the store has no history."""
     store = context.store
     if not isinstance(store, SupportsHistory):
         return list(await store.get(change.scope, change.erase))

@@ -1,4 +1,4 @@
-"""Undo: a change that takes back another, itself undoable."""
+"""Undo: a change that reverts another change, and can itself be undone."""
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from memorywire.pipeline.plan import Plan
 
 
 async def undo(request: Undo, context: Context) -> Undone:
-    """Bring back what the change ended and end what it began, if nothing has moved since."""
+    """Restore what the change ended and end what it began; raises Conflict if memory changed since."""
     plan = await plan_undo(request, context)
     result = await commit_one(plan, context)
     restored_ids = tuple(put.record.id for put in plan.change.put)
@@ -28,7 +28,7 @@ async def undo(request: Undo, context: Context) -> Undone:
 
 
 async def plan_undo(request: Undo, context: Context) -> Plan:
-    """The change that takes back the one the request names; raises NotFound when there is none."""
+    """Plan the change that undoes the requested one; raises NotFound for an unknown change."""
     request = replace(request, reasoning=context.without_secrets(request.reasoning))
     footprint = await context.historian("undo").footprint(request.scope, request.change_id)
     if footprint is None:
@@ -38,7 +38,7 @@ async def plan_undo(request: Undo, context: Context) -> Plan:
 
 
 async def build_reversal(request: Undo, footprint: Footprint, context: Context) -> Change:
-    """The change that takes the other back; raises Conflict when memory has moved since."""
+    """Build the change that undoes the other; raises Conflict if memory has changed since."""
     now = context.clock()
     new_versions = {version.id: version for version in footprint.began}
     old_versions = {version.id: version for version in footprint.ended}
@@ -64,7 +64,7 @@ async def build_reversal(request: Undo, footprint: Footprint, context: Context) 
 
 
 def _restore(old: Version, replaced_by: Version | None, now: int) -> Put:
-    """A new version that says what the ended one said."""
+    """Return the put of a new version with the content of the ended one."""
     if old.record is None:
         raise Conflict(f"{old.id} was erased since", field="change_id")
     latest = replaced_by or old
@@ -92,7 +92,7 @@ async def _refuse_if_moved(
 
 
 async def _explain_move(request: Undo, id: str, latest: Version, context: Context) -> Conflict:
-    """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
+    """Build the Conflict that names the later change, with a hint if that already undid this one."""
     later = latest.ended_by or latest.began_by
     footprint = await context.historian("undo").footprint(request.scope, later)
     if footprint is not None and footprint.change.undoes == request.change_id:

@@ -1,1 +1,1 @@
-"""What may enter memory, and in which words."""
+"""Policy: decides which requests are allowed, and redacts secrets and personal data."""

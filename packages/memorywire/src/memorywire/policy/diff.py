@@ -1,4 +1,4 @@
-"""What a change would do to memory, field by field: the page a reviewer decides on."""
+"""Field-by-field difference that a change would make to memory, shown to reviewers."""
 
 import json
 import re
@@ -23,9 +23,9 @@ KEPT, GONE, CAME = "=", "-", "+"
 
 # The time grows with the square of the edits; 400 of them in texts of 64 KiB take less than half a second.
 _EDITS_MOST = 400
-_KEPT_LEAST = 0.25  # of the shorter text; below, single words in common are coincidence
+_KEPT_LEAST = 0.25  # of the shorter text; with less in common, shared words are coincidence
 
-# Scripts without spaces are compared by character, all others by what stands between spaces and punctuation.
+# Scripts without spaces are compared by character, all others by words between spaces and punctuation.
 _CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _PUNCTUATION = re.escape("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~")
 _WORD = re.compile(rf"\s+|[^\s{_PUNCTUATION}{_CHARACTERS}]+|.", re.DOTALL)
@@ -33,10 +33,10 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])")
 
 
 def segments(before: str, after: str) -> tuple[Segment, ...]:
-    """What to keep ("="), take away ("-") and add ("+"), in order, so that `before` becomes `after`.
+    """Return what to keep ("="), remove ("-") and add ("+"), in order, to turn `before` into `after`.
 
-    By words; by sentences when too many words changed; and otherwise as one replacement from the first change
-    to the last.
+    Compares by words; by sentences if too many words changed; otherwise returns one replacement from the
+    first change to the last.
     """
     words, sentences = _WORD.findall, _SENTENCE_END.split
     for divide, compare in ((words, _shortest), (sentences, _shortest), (words, _replace_runs)):
@@ -48,7 +48,7 @@ def segments(before: str, after: str) -> tuple[Segment, ...]:
 
 
 def _script(a: Sequence[str], b: Sequence[str], compare: Comparison) -> list[Segment] | None:
-    """The edit script; the common beginning and end are kept, and `compare` handles what is between."""
+    """Return the edit script: keeps the common beginning and end, and uses `compare` for the middle."""
     head = _common(a, b)
     tail = _common(a[head:][::-1], b[head:][::-1])
     middle = compare(a[head : len(a) - tail], b[head : len(b) - tail])
@@ -58,7 +58,7 @@ def _script(a: Sequence[str], b: Sequence[str], compare: Comparison) -> list[Seg
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many words the two begin with alike."""
+    """Return the length of the common prefix in words."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(a), len(b)))
 
@@ -68,7 +68,7 @@ def _replace_runs(a: Sequence[str], b: Sequence[str]) -> list[Segment]:
 
 
 def _shortest(a: Sequence[str], b: Sequence[str]) -> list[Segment] | None:
-    """The shortest edit script by Myers' greedy method, or None when it takes too many edits."""
+    """Return the shortest edit script by Myers' greedy algorithm; None if it needs too many edits."""
     if not a or not b:
         return _replace_runs(a, b)
     reach = {1: 0}
@@ -108,7 +108,7 @@ def _walk_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str])
 
 
 def _join_segments(script: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The script with neighbours of one kind joined; a single space between two changes is not kept apart."""
+    """Join adjacent steps of one kind; white space between two changes becomes part of them."""
     segments: list[Segment] = []
     changes: list[Segment] = []
     for is_same, run in groupby(script, key=lambda step: step[0] == KEPT):
@@ -125,7 +125,7 @@ def _join_segments(script: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def _order_changes(changes: Iterable[Segment]) -> list[Segment]:
-    """The changes with all removals before all additions."""
+    """Return the changes with all removals before all additions."""
     steps = list(changes)
     sides = ((side, "".join(text for mark, text in steps if mark == side)) for side in (GONE, CAME))
     return [(side, text) for side, text in sides if text]
@@ -138,11 +138,11 @@ _BLANK = "\u2800"  # a Braille cell without dots
 _EMOJI = "\ufe0f"  # a variation selector can hide a message, but that of emoji is too common to count
 _LAYOUT = frozenset("\n\t")
 _VISIBLE_WORD = re.compile(r"[^\W\d_]+")
-_ALIKE = ("LATIN", "CYRILLIC", "GREEK")  # alphabets whose letters pass for one another
+_ALIKE = ("LATIN", "CYRILLIC", "GREEK")  # alphabets with letters that look alike
 
 
 def visible(text: str) -> str:
-    """The text with such characters written as ⟦U+202E⟧; different texts stay different."""
+    """Write invisible and look-alike characters as ⟦U+202E⟧; different texts stay different."""
     if text.isascii() and text.isprintable():
         return text
     foreign = _foreign(text)
@@ -153,7 +153,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(value: Json) -> Json:
-    """A JSON value with every text in it, keys too, made visible."""
+    """Return a JSON value with `visible` applied to every text in it, including keys."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -176,7 +176,7 @@ def _unseen(char: str) -> bool:
 
 
 def _foreign(text: str) -> frozenset[int]:
-    """Places of letters from another alphabet than most letters of their word."""
+    """Return the indexes of letters from another alphabet than most letters of their word."""
     offsets: set[int] = set()
     for word in _VISIBLE_WORD.finditer(text):
         if word.group().isascii():
@@ -198,7 +198,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Modified(Struct, frozen=True, kw_only=True):
-    """A field that says something else; where both are texts, `segments` say it word by word."""
+    """A field with a changed value; if both values are texts, `segments` has their differences."""
 
     field: str
     before: Json
@@ -207,7 +207,7 @@ class Modified(Struct, frozen=True, kw_only=True):
 
 
 class Diff(Struct, frozen=True, kw_only=True):
-    """Fields by path (`content`, `metadata.a.b`): those that came, those that went, those that changed."""
+    """Fields by path (`content`, `metadata.a.b`): added, removed and modified ones."""
 
     added: Mapping[str, Json] = field(default_factory=dict)
     removed: Mapping[str, Json] = field(default_factory=dict)
@@ -215,9 +215,7 @@ class Diff(Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Record | None, after: Record | None) -> Diff:
-    """How one version differs from the other; None stands for a missing version. Times of keeping do not
-    count.
-    """
+    """Compare two versions of a record, ignoring storage times; None stands for a missing version."""
     old = {} if before is None else dict(_facts(before))
     new = {} if after is None else dict(_facts(after))
     return Diff(
@@ -226,7 +224,7 @@ def diff(before: Record | None, after: Record | None) -> Diff:
         modified=tuple(
             Modified(field=path, before=old[path], after=value, segments=_compare_texts(old[path], value))
             for path, value in new.items()
-            # Compared as written: true is not 1, at any depth.
+            # Compared as JSON text, because in Python True == 1, at any depth.
             if path in old and json.dumps(old[path], sort_keys=True) != json.dumps(value, sort_keys=True)
         ),
     )
@@ -237,10 +235,10 @@ def _compare_texts(before: Json, after: Json) -> tuple[Segment, ...]:
 
 
 def diff_change(change: Change, before: Mapping[str, Record]) -> dict[str, list[dict[str, Json]]]:
-    """The `{added, removed, modified}` of a governance review, every text in its visible form.
+    """Build the `{added, removed, modified}` of a governance review, with all texts in visible form.
 
-    `before` holds the current versions of what the change touches; what is not in it is new, or is
-    removed without a word of what it said.
+    `before` has the current versions of the memories that the change affects. A memory missing from it is
+    shown as new, or as removed without its content.
     """
     additions: list[dict[str, Json]] = []
     modifications: list[dict[str, Json]] = []
@@ -275,7 +273,7 @@ def _diff_gone(id: str, before: Mapping[str, Record]) -> dict[str, Json]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Json]]:
-    """What a record says, as paths and values; empty values are left out."""
+    """Yield the paths and values of a record's fields; leaves out empty values."""
     yield from _leaves("content", record.content)
     for name in _PLAIN_FIELDS:
         value = getattr(record, name)

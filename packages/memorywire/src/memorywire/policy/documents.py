@@ -1,4 +1,4 @@
-"""A policy as a TOML document, checked when it is read; and back to one."""
+"""Reads policies from TOML documents, with validation, and converts them back."""
 
 import tomllib
 from collections import Counter
@@ -36,7 +36,7 @@ from memorywire.policy.rules import (
 
 
 class Profile(StrEnum):
-    """From the loosest to the tightest."""
+    """The shipped profiles, from the least to the most strict."""
 
     OPEN = "open"
     BALANCED = "balanced"
@@ -44,7 +44,7 @@ class Profile(StrEnum):
 
 
 def profile_text(profile: Profile) -> str:
-    """The TOML of a shipped profile."""
+    """Return the TOML of a shipped profile."""
     return (Path(__file__).parent / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")
 
 
@@ -58,9 +58,9 @@ _KEYS = (
 
 
 def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
-    """The policy a TOML text, or the same as a mapping, describes.
+    """Read a policy from a TOML text or an equivalent mapping; raises InvalidRequest if it is invalid.
 
-    It builds on a shipped profile, `balanced` unless it names another: its rules come first.
+    The policy extends a shipped profile (`balanced` by default): its rules precede those of the profile.
     """
     if not isinstance(document, str):
         return _build_policy(document)
@@ -71,7 +71,7 @@ def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Json]:
-    """The whole policy, in a form that `policy_from_toml` reads back even if the shipped profiles change."""
+    """Return the complete policy as a mapping that `policy_from_toml` reads back without any profile."""
     return {
         "profile": policy.profile,
         "complete": True,
@@ -91,9 +91,9 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
 
 
 def with_rules(base: Policy, *lists: Json) -> Policy:
-    """The policy with lists of rules before those it has, each checked like those of a file.
+    """Return the policy with lists of rules before its own, each list checked like the rules of a file.
 
-    Lists are given by different people, who may use the same names.
+    Two lists may use the same name for a rule, because different people write them.
     """
     rules: tuple[Rule, ...] = ()
     for tables in lists:
@@ -137,22 +137,22 @@ def _build_policy(table: Mapping[str, Json]) -> Policy:
 
 
 def rules_from(tables: Json) -> tuple[Rule, ...]:
-    """The rules of a list of tables; raises InvalidRequest for what is none."""
+    """Read rules from a list of tables; raises InvalidRequest for an invalid list or rule."""
     if not isinstance(tables, list | tuple):
         raise InvalidRequest("rule is not a list of rules", field="rule", fix="write [[rule]] above each")
     return tuple(rule_from(table) for table in tables)
 
 
 def _prepend_rules(tables: Json, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The rules of the tables before the others; refuses one that can never match, and one name for two."""
+    """Prepend the rules of the tables; raises for a rule that can never match, and for duplicate names."""
     own = rules_from(tables)
     for earlier, later in combinations((rule for rule in own if rule.enabled), 2):
-        # An allow speaks of whole changes, a hold of any memory in one: only the same kind surely covers it.
+        # An allow must match all memories of a change, a hold any of them: so an allow may not cover a hold.
         partial = earlier.verdict is Verdict.ALLOW is not later.verdict
         if partial and earlier.when.about_records:
             continue
         if (earlier.verdict is Verdict.REDACT) is not (later.verdict is Verdict.REDACT):
-            continue  # they are asked about different things
+            continue  # redaction and verdicts apply to different things
         if not earlier.learned and implies(later.when, earlier.when):
             raise InvalidRequest(
                 f"rule {later.name} can never match: {earlier.name}, which stands before it, matches first",
@@ -172,9 +172,9 @@ def _levels(table: Json, kinds: type[E], place: str) -> dict[str, E]:
 
 
 def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
-    """The kinds that the document names, and those of the profile.
+    """Return the source kinds that the document names, and those of the profile.
 
-    A document with a `default_trust` of its own says what every other source is, also the profile's kinds.
+    If the document sets `default_trust`, that applies to all other sources, including the profile's kinds.
     """
     own = _list_of(table.get("sources", ()), "sources")
     for kind in own:
@@ -189,7 +189,7 @@ def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
 
 
 def _list_of(words: Json, place: str) -> tuple[str, ...]:
-    """A list of texts that may be empty."""
+    """Read a list of texts, which may be empty."""
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
     return tuple(words)
@@ -216,5 +216,5 @@ def _budgets(table: Json) -> dict[str, Budget]:
 
 
 def _first(own: dict[str, V], base: Iterable[tuple[str, V]]) -> tuple[tuple[str, V], ...]:
-    """Own patterns, then those of the profile."""
+    """Return the document's patterns, then the profile's other patterns."""
     return tuple((own | {pattern: word for pattern, word in base if pattern not in own}).items())

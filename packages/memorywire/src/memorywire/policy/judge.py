@@ -1,4 +1,4 @@
-"""Policy: what is judged, by which rules, and what comes of it. Values in, values out."""
+"""Policy evaluation: cases, rules and judgements. Pure functions on values, without I/O."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,12 +30,11 @@ from memorywire.policy.rules import (
 
 
 class Case(Struct, frozen=True, kw_only=True, gc=False):
-    """What is judged: who asks for what, and what it would do.
+    """The input of a judgement: the caller, the operation, and its effects.
 
-    `records` would be put, `ending` are those that would be ended or erased, as far as they were read.
-    `secrets` are (kind, place), `instructions` are (sign, place), `similar` are ids of live memories.
-    `rejected` says that a person rejected the same words before, `undoes_person` that an agent would take
-    back what a person did.
+    `records` would be put, `ending` would be ended or erased, as far as they were read. `secrets` are
+    (kind, place), `instructions` are (sign, place), `similar` are ids of live memories. `rejected`: a person
+    rejected the same words before. `undoes_person`: an agent would undo a change that a person made.
     """
 
     operation: str
@@ -57,7 +56,7 @@ class Case(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def destructive(self) -> bool:
-        """Whether something that is there now would be gone afterwards."""
+        """Whether the request would end or erase memories."""
         return self.ended + self.erased > 0
 
     @property
@@ -83,9 +82,9 @@ class Case(Struct, frozen=True, kw_only=True, gc=False):
 def matches(rule: Rule, case: Case) -> bool:
     """Whether the rule applies to this case.
 
-    Conditions on memories look at what is written or, when nothing is, at what is taken away. To hold or to
-    refuse, one memory that meets them is enough; to allow, all must meet them. Only a rule that names recall
-    applies to recalls.
+    Conditions on memories test the written memories or, if there are none, the ended ones. A hold or refusal
+    needs one memory that meets them; an allow needs all to meet them. Only a rule that names recall applies
+    to recalls.
     """
     if not speaks_of(rule, case.operation):
         return False
@@ -125,9 +124,9 @@ def _contains_one_of(value: Sequence[str], content: Json) -> bool:
 class Check(NamedTuple):
     """A condition of rules: the fields of a case or a record that it reads, and the test of their values.
 
-    `test` gets the value that the rule gives and the values of `fields`, nothing else. So a condition cannot
-    read a field that it does not declare, and the memo of verdicts, which is keyed by the declared fields,
-    cannot mix up two cases that a rule tells apart.
+    `test` gets the rule's value and the values of `fields`, nothing else. So a condition cannot read a field
+    that it does not declare, and the cache of judgements, which is keyed by the declared fields, cannot
+    confuse two cases that a rule distinguishes.
     """
 
     fields: tuple[str, ...]
@@ -167,15 +166,15 @@ CASE_CHECKS: Mapping[str, Check] = {
 
 
 SOURCE_SHARE = 0.4
-"""The share of an answer that one untrusted source may fill, unless the policy says otherwise."""
+"""The default for the maximum share of an answer that one untrusted source may fill."""
 
-_NAMED = 5  # findings a reason names; all of them are in the receipt
+_NAMED = 5  # findings named in a reason; the receipt has all of them
 _CONTENT = "content"
-_MEMO_SIZE = 1_024  # kinds of cases; a memory rarely sees more than some dozens
+_MEMO_SIZE = 1_024  # cached cases; there are rarely more than some dozens of kinds
 
 
 class SecretAction(StrEnum):
-    """What is done about a secret in a request, from the mildest on."""
+    """What is done about a secret in a request, from the mildest to the strictest."""
 
     REDACT = "redact"
     HOLD = "hold"
@@ -190,15 +189,15 @@ _SECRET_VERDICTS = {
 
 
 class Policy(Struct, frozen=True, kw_only=True, dict=True):
-    """Ordered rules and what surrounds them.
+    """Ordered rules and their settings.
 
-    `trust` maps patterns of sources to levels, `secrets` patterns of scopes to actions: the first that
-    fits decides. `sources` are the kinds of sources that are believed where no pattern fits: the kind is
-    what stands before the colon. A source of any other kind has the `default_trust`. `budgets` maps
-    patterns of `agent:NAME` and `caller:NAME` to what they may recall: all that fit apply. `learned` says
-    whether learned rules take part. A proposal waits for `pending_days`. Bundles that one of the
-    `bundle_keys` signed are believed like one's own. At most `source_share` of the hits of a recall come
-    from one untrusted source. With `four_eyes` the proposer cannot approve the proposal.
+    `trust` maps source patterns to levels, `secrets` scope patterns to actions: the first match decides.
+    `sources` are the kinds of sources (the part before the colon) with standard trust if no pattern matches.
+    A source of any other kind has the `default_trust`. `budgets` maps patterns of `agent:NAME` and
+    `caller:NAME` to recall limits: all matching ones apply. `learned` enables learned rules. A proposal
+    expires after `pending_days`. Bundles signed with one of the `bundle_keys` are trusted like own ones. At
+    most `source_share` of the hits of a recall come from one untrusted source. With `four_eyes` the proposer
+    cannot approve the proposal.
     """
 
     profile: str
@@ -217,20 +216,20 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """The names of the conditions that any enabled rule depends on."""
+        """The names of the conditions that the enabled rules use."""
         whens = [rule.when for rule in self.rules if rule.enabled and rule.verdict is not Verdict.REDACT]
         whens += [when.unless for when in whens if when.unless is not None]
         return frozenset(name for when in whens for name in when.given)
 
     @cached_property
     def about(self) -> Mapping[str, tuple[Rule, ...]]:
-        """By operation, the enabled rules that can speak of it."""
+        """The enabled rules that can apply to each operation."""
         rules = [rule for rule in self.rules if rule.enabled and rule.verdict is not Verdict.REDACT]
         return {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
 
     @cached_property
     def redactions(self) -> tuple[Rule, ...]:
-        """The enabled rules about what a caller may read of a memory."""
+        """The enabled rules that redact memories for callers."""
         return tuple(rule for rule in self.rules if rule.enabled and rule.verdict is Verdict.REDACT)
 
     @cached_property
@@ -240,14 +239,14 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def memo(self) -> "VerdictMemo":
-        """The judgements given so far."""
+        """The cache of judgements."""
         return VerdictMemo(self.asked, any(rule.learned for rule in self.rules if rule.enabled))
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """A verdict, the rule that gave it, whether that was learned, and a reason that repeats no content.
+    """A verdict, the deciding rule, whether that was learned, and a reason without any content.
 
-    What is held waits for so many different `reviewers`.
+    A held request needs the approval of `reviewers` different people.
     """
 
     verdict: Verdict
@@ -263,7 +262,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 class Backtest(Struct, frozen=True, kw_only=True):
-    """What a rule would have done to past cases: which it matches, and whose verdict it changes."""
+    """The effect of a rule on past cases: which it matches, and which verdicts it changes."""
 
     rule: str
     verdict: Verdict
@@ -278,11 +277,11 @@ class Backtest(Struct, frozen=True, kw_only=True):
 
 
 class VerdictMemo:
-    """The judgements a policy gave, by the values of the fields that its conditions read.
+    """Cache of a policy's judgements, by the values of the fields that its conditions read.
 
-    A case is keyed by the fields that the conditions in force declare (see `Check`); two cases that agree in
-    them get the same judgement. Contents are never part of a key: they differ from memory to memory, so a
-    policy that asks about them has no memo.
+    A case is keyed by the fields that the conditions in force declare (see `Check`); two cases with equal
+    fields get the same judgement. Contents are never part of a key, because they differ between memories: a
+    policy with conditions on content is not cached.
     """
 
     def __init__(self, conditions: Iterable[str], has_learned_rules: bool) -> None:
@@ -294,14 +293,14 @@ class VerdictMemo:
         of_records = {field for is_record, check in checks if is_record for field in check.fields}
         of_cases = {field for is_record, check in checks if not is_record for field in check.fields}
         if has_learned_rules:
-            of_cases.add("may_be_automatic")  # a learned rule decides only what passes this limit
+            of_cases.add("may_be_automatic")  # a learned rule may allow only such cases
         self._can_key = _CONTENT not in of_records
         self._case_values = attrgetter("operation", *sorted(of_cases - {"operation"}))
         self._record_values = attrgetter(*sorted(of_records)) if of_records else None
         self._judgements: dict[object, Judgement] = {}
 
     def find(self, case: Case, policy: Policy) -> Judgement:
-        """The judgement on this case, remembered or new."""
+        """Return the judgement on this case, from the cache if possible."""
         if not self._can_key or case.secrets or case.approval_required or case.privacy_intent is not None:
             return _judge(case, policy)
         key: object = self._case_values(case)
@@ -309,7 +308,7 @@ class VerdictMemo:
             key = (key, *map(self._record_values, case.records or case.ending))
         try:
             judgement = self._judgements.get(key)
-        except TypeError:  # a value that has no hash: no key, and so no memo
+        except TypeError:  # an unhashable value: the case cannot be cached
             return _judge(case, policy)
         if judgement is None:
             if len(self._judgements) >= _MEMO_SIZE:
@@ -319,9 +318,9 @@ class VerdictMemo:
 
 
 def judge(case: Case, policy: Policy) -> Judgement:
-    """The first enabled rule that matches decides, else the default, which lets recalls pass.
+    """Judge a case by the first enabled rule that matches, else by the default, which allows recalls.
 
-    What the request itself demands and what is done about secrets can only tighten that.
+    Demands of the request itself and the action on secrets can only make the verdict stricter.
     """
     return policy.memo.find(case, policy)
 
@@ -335,13 +334,13 @@ def _judge(case: Case, policy: Policy) -> Judgement:
         places = ", ".join(f"{kind} in {place}" for kind, place in case.secrets[:_NAMED])
         verdict = _SECRET_VERDICTS[secret_action(case.scope, policy)]
         demands.append(Judgement(verdict=verdict, rule=SECRETS, reason=f"it holds a secret: {places}"))
-    if case.privacy_intent is not None:  # a rule that the request itself brings
+    if case.privacy_intent is not None:  # the request brings its own rule
         verdict = verdict_on_request(case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
         intent = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
         if matches(Rule(name=INTENT, verdict=verdict, when=condition_from(intent, INTENT)), case):
             reason = "the request's privacy_intent asks for it"
             demands.append(Judgement(verdict=verdict, rule=INTENT, reason=reason))
-    # A request that asks for a review, or a secret in it, does not do away with the reviewers of a rule.
+    # If the request or a secret demands a review, the number of reviewers that a rule requires still applies.
     reviewers = max(one.reviewers for one in demands)
     return replace(max(demands, key=lambda one: one.verdict.tightness), reviewers=reviewers)
 
@@ -349,7 +348,7 @@ def _judge(case: Case, policy: Policy) -> Judgement:
 def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
     for rule in policy.about.get(case.operation, policy.rules):
         if _takes_part(rule, case, policy):
-            # The names of the conditions alone: callers need not know what an operator looks for.
+            # Only the names of the conditions: callers need not know the values an operator looks for.
             reason = rule.note or f"it meets {', '.join(condition_to(rule.when))}"
             verdict, who = rule.verdict, rule.reviewers
             return Judgement(
@@ -360,13 +359,13 @@ def _judge_by_rules(case: Case, policy: Policy) -> Judgement:
 
 
 def find_redaction(record: Record, case: Case, policy: Policy) -> Rule | None:
-    """The first rule by which the caller of this case may not read what the memory says."""
+    """Return the first rule that redacts this memory for the caller of the case; None if there is none."""
     about = replace(case, records=(record,))
     return next((rule for rule in policy.redactions if matches(rule, about)), None)
 
 
 def _takes_part(rule: Rule, case: Case, policy: Policy) -> bool:
-    """Whether the rule may decide this case; a learned rule stays within the limits of learning."""
+    """Whether the rule decides this case; a learned rule allows only what `may_be_automatic`."""
     if not rule.enabled or not matches(rule, case):
         return False
     is_in_limits = policy.learned and (rule.verdict is not Verdict.ALLOW or case.may_be_automatic)
@@ -374,9 +373,9 @@ def _takes_part(rule: Rule, case: Case, policy: Policy) -> bool:
 
 
 def trust_of(source: str | None, policy: Policy) -> Trust:
-    """How far a source is believed: the first pattern that fits, else by its kind, else the default.
+    """Return the trust of a source: by the first matching pattern, else by its kind, else the default.
 
-    Raises InvalidRequest for a source that only looks like one of another kind.
+    Raises InvalidRequest for a source whose kind imitates another kind with look-alike letters.
     """
     if source is not None and not source.isascii():
         refuse_lookalike(source, policy.kinds)
@@ -394,10 +393,10 @@ def _grants(
 
 
 def secret_action(scope: Scope, policy: Policy) -> SecretAction:
-    """What is done about secrets in this scope: the first pattern that fits, else they are redacted."""
+    """Return the action on secrets in this scope: of the first matching pattern, else redaction."""
     owner = (scope.tenant, scope.agent, scope.user)
     for pattern, action in policy.secrets:
-        # Compared part by part, so that no slash in a name can deceive.
+        # Compared part by part, so that a slash in a name cannot imitate another scope.
         parts = pattern.split("/") if pattern.count("/") == 2 else ("*", pattern, "*")
         if all(names((part,), name) for part, name in zip(parts, owner, strict=True)):
             return action
@@ -407,7 +406,7 @@ def secret_action(scope: Scope, policy: Policy) -> SecretAction:
 def backtest(
     rule: Rule, cases: Iterable[tuple[str, Case, Verdict]], policy: Policy | None = None
 ) -> Backtest:
-    """What the rule would have done, had it been the first one, to cases given as (id, case, what it was)."""
+    """Evaluate the rule, as if it were the first one, on past cases given as (id, case, actual verdict)."""
     trial = replace(policy or Policy(profile=DEFAULT), rules=(replace(rule, enabled=True),), learned=True)
     total = 0
     matching_ids: list[str] = []

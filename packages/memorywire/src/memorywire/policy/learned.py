@@ -1,4 +1,4 @@
-"""Learned rules: what people decided the same way, often enough, becomes a suggestion with its evidence."""
+"""Learned rules: suggests rules, with evidence, for what people repeatedly decided the same way."""
 
 import hashlib
 from collections import defaultdict
@@ -18,10 +18,10 @@ THRESHOLD = 5
 
 
 class Features(Struct, frozen=True, kw_only=True):
-    """What a decision is remembered by, without any content.
+    """The features of a decided case, without any content.
 
-    A feature that differs between the memories of one case is None. `may_be_automatic` is False for what a
-    person may never leave to a rule.
+    A feature that differs between the memories of one case is None. `may_be_automatic` is False for cases
+    that a learned rule may never allow.
     """
 
     tenant: str
@@ -34,9 +34,9 @@ class Features(Struct, frozen=True, kw_only=True):
 
 
 class Decided(Struct, frozen=True, kw_only=True):
-    """A person's decision on a proposal as it stood; decisions of rules do not count as evidence.
+    """A person's decision on an unchanged proposal; automatic decisions do not count as evidence.
 
-    An approval after an edit is neither a yes nor a no to the pattern, and has no place here.
+    An approval after an edit is neither a yes nor a no to the pattern, and must not be included.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class _Pattern(NamedTuple):
-    """What decisions of one agent have in common; the source "" means none, None means any."""
+    """The common features of decisions for one agent; the source "" means none, None means any."""
 
     tenant: str
     agent: str
@@ -66,12 +66,12 @@ class _Pattern(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """A key to sort and to name by; the more specific pattern comes first."""
+        """The key for sorting and naming; more specific patterns sort first."""
         parts = ("~" if part is None else f"={part}" for part in self[3:])
         return (*self[:3], str(self.count(None)), *parts)
 
     def wider(self) -> Iterator["_Pattern"]:
-        """Every pattern that leaves one part of this one open."""
+        """Yield every pattern that leaves one or more parts of this one open."""
         choices = product({None, self.type}, {None, self.source}, {None, self.tag})
         others = (self._replace(type=type, source=source, tag=tag) for type, source, tag in choices)
         return (other for other in others if other != self)
@@ -91,7 +91,7 @@ class _Tally(Struct):
 
 
 def features(case: Case) -> Features:
-    """The features of a case, to be kept with the decision on it."""
+    """Return the features of a case, to be stored with the decision on it."""
     memories = case.records or case.ending
     types = {record.type for record in memories}
     sources = {fold_case(record.source or "") for record in memories}
@@ -108,12 +108,12 @@ def features(case: Case) -> Features:
 
 
 def features_to(features: Features) -> dict[str, Json]:
-    """The features as JSON, to be kept."""
+    """Return the features as JSON for storage."""
     return asdict(features) | {"tags": sorted(features.tags)}
 
 
 def features_from(data: Mapping[str, Json]) -> Features:
-    """The features that `features_to` wrote down."""
+    """Read features from the JSON of `features_to`."""
     kind = data["type"]
     return Features(
         **{**data, "type": None if kind is None else MemoryType(kind), "tags": frozenset(data["tags"])}
@@ -121,11 +121,11 @@ def features_from(data: Mapping[str, Json]) -> Features:
 
 
 def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Suggestion]:
-    """Rules for patterns decided alike at least `threshold` times and never otherwise, the surest first.
+    """Suggest rules for patterns decided alike at least `threshold` times and never otherwise, surest first.
 
-    To let pass, a pattern must name type and source, and none of its evidence may be procedural, destructive
-    or from an untrusted source; the rule repeats these limits. To refuse, it must name a source or a tag.
-    Of patterns with the same evidence the closest is told, and none that a wider one makes needless.
+    To allow, a pattern must name type and source, and none of its evidence may be procedural, destructive or
+    from an untrusted source; the rule repeats these limits. To refuse, it must name a source or a tag. Of
+    patterns with the same evidence the most specific is suggested, and none that a wider one makes redundant.
     """
     tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
     people = (decision for decision in decisions if not decision.automatic)
@@ -151,7 +151,7 @@ def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Su
 
 
 def _patterns(features: Features) -> Iterator[_Pattern]:
-    """Every pattern the decision is an instance of. A `*` in a name would mean more than was decided."""
+    """Yield every pattern that the decision matches; skips names with `*`, which would match too much."""
     if "*" in f"{features.tenant}{features.agent}":
         return
     types = {None, features.type}

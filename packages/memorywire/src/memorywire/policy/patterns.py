@@ -1,7 +1,7 @@
-"""How the words of a rule are compared with those of a case; `*` stands for any characters.
+"""Matches the patterns of rules against the texts of a case; `*` stands for any characters.
 
-Text is compared as it reads (`fits`), so that no look-alike spelling passes. Names of tenants,
-agents, users and callers are compared as they are (`names`): names that differ in case are different.
+`fits` compares text after folding case, width and invisible characters. `names` compares the names of
+tenants, agents, users and callers exactly: names that differ in case are different.
 """
 
 import re
@@ -13,7 +13,7 @@ from memorywire.model.errors import InvalidRequest
 
 
 def fold_case(text: str) -> str:
-    """One case, one width, single spaces and nothing invisible."""
+    """Fold case and width, collapse spaces, and remove invisible characters."""
     if not text.isascii():
         wide = unicodedata.normalize("NFKC", text)
         text = "".join(char for char in wide if unicodedata.category(char) != "Cf")
@@ -21,13 +21,13 @@ def fold_case(text: str) -> str:
 
 
 def fits(patterns: Iterable[str], text: str | None) -> bool:
-    """Whether the text reads like one of the patterns; None reads as the empty text."""
+    """Whether the folded text matches one of the patterns; None counts as the empty text."""
     words = fold_case(text or "")
     return any(_matches(_parts(pattern), words) for pattern in patterns)
 
 
 def names(patterns: Iterable[str], name: str | None) -> bool:
-    """Whether one of the patterns matches this name exactly; None is the empty name."""
+    """Whether one of the patterns matches this name without folding; None counts as the empty name."""
     return any(_matches(pattern.split("*"), name or "") for pattern in patterns)
 
 
@@ -37,7 +37,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
 
 
 def _matches(parts: Sequence[str], text: str) -> bool:
-    """Whether the text is these parts in this order, with anything between them."""
+    """Whether the text consists of these parts in order, with anything between them."""
     first, *rest = parts
     if not rest:
         return text == first
@@ -54,10 +54,10 @@ def _matches(parts: Sequence[str], text: str) -> bool:
 
 
 _SITE = re.compile(r"[^:]*(?::/*[^/?#]*)?")
-_COLONS = re.compile("[:\u2236\ua789\ufe13\ufe55\uff1a]")  # the colon, and what is drawn like it
-# Letters that are not drawn, and variation selectors.
+_COLONS = re.compile("[:\u2236\ua789\ufe13\ufe55\uff1a]")  # the colon, and characters that look like it
+# Invisible letters and variation selectors.
 _UNDRAWN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_LOOKALIKES = {  # letters that are drawn like those of ASCII, by alphabet
+_LOOKALIKES = {  # letters that look like ASCII letters, by alphabet
     "\u0430\u0432\u0433\u0435\u04bb\u043d\u0456\u0458\u043a\u04cf\u043c\u043e": "abrehhijklmo",  # Cyrillic
     "\u0440\u051b\u0441\u0455\u0442\u0443\u04af\u0445\u0501\u051d\u0475\u043f": "pqcstyyxdwvn",
     "\u03b1\u03b5\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c3\u03c4\u03c5\u03c7": "aenikvopotux",  # Greek
@@ -75,17 +75,17 @@ _AS_ASCII = {
 
 
 def kind_of(source: str) -> str:
-    """The part of a source before the first colon, or all of it: what the source claims to be."""
+    """Return the kind that a source claims: the part before the first colon, or all of it."""
     return _COLONS.split(source, maxsplit=1)[0]
 
 
 @lru_cache(maxsize=1024)
 def refuse_lookalike(source: str, schemes: frozenset[str]) -> None:
-    """Raise InvalidRequest where the kind of a source is written to be read as another one.
+    """Raise InvalidRequest if the kind of a source is spelled to look like another one.
 
-    That is a kind whose letters are ASCII once width, invisible characters and look-alike letters are
-    undone. A word that is wholly of another alphabet may be a word of that language; it is refused only
-    where it reads like one of the `schemes` kinds.
+    That is a kind that becomes ASCII once width, invisible characters and look-alike letters are replaced.
+    A word wholly in another alphabet may be a word of that language; it is refused only if it looks like
+    one of the kinds in `schemes`.
     """
     colon = _COLONS.search(source)
     kind = kind_of(source)
@@ -109,11 +109,11 @@ def refuse_lookalike(source: str, schemes: frozenset[str]) -> None:
 
 
 def kinds_in(patterns: Iterable[str]) -> frozenset[str]:
-    """The kinds that patterns of sources name."""
+    """Return the kinds that patterns of sources name."""
     return frozenset(kind_of(pattern).rstrip("*").casefold() for pattern in patterns) - {""}
 
 
 def source_group(source: str | None) -> str:
-    """Who a source is, without the place inside it: `web:forum.example/a` and `/b` are one forum."""
+    """Return a source without its path: `web:forum.example/a` and `/b` are one source."""
     match = None if source is None else _SITE.match(source)
     return match.group() if match else ""

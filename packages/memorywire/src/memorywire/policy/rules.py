@@ -1,4 +1,4 @@
-"""Rules as data: conditions and a verdict, read from TOML tables or JSON objects in the same words."""
+"""Rules as data: conditions and a verdict, read from TOML tables or JSON objects with the same keys."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -28,11 +28,11 @@ INTENT = "privacy_intent"
 SECRETS = "secrets"
 DEFAULT = "default"
 RESERVED = frozenset({APPROVAL, INTENT, SECRETS, DEFAULT})
-"""What a judgement names when no rule decided, so no rule may be called so."""
+"""Names that judgements use when no rule decided, so no rule may have them."""
 
 
 class Verdict(StrEnum):
-    """What becomes of a request, from the loosest on; `redact` is about what a recall returns."""
+    """The verdict on a request, from the least to the most strict; `redact` applies to recalled memories."""
 
     ALLOW = "allow"
     REDACT = "redact"
@@ -45,7 +45,7 @@ class Verdict(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a rule can speak of: everything that changes memory, and recall."""
+    """The operations that rules can apply to: everything that changes memory, and recall."""
 
     REMEMBER = "remember"
     RECALL = "recall"
@@ -58,9 +58,9 @@ class Operation(StrEnum):
 
 
 class Condition(Struct, frozen=True, kw_only=True, dict=True):
-    """All conditions that are given must hold; a list holds when one of its entries does.
+    """All conditions that are set must hold; a list holds if one of its entries does.
 
-    `unless` (written `not`) must fail. `governance.patterns` says how texts are compared.
+    `unless` (written `not`) must fail. See `policy.patterns` for how texts are compared.
     """
 
     everything: bool | None = None
@@ -89,21 +89,21 @@ class Condition(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def given(self) -> Mapping[str, Any]:
-        """The conditions that are set, by name; every request asks for them."""
+        """The conditions that are set, by name; cached, because every request needs them."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     @cached_property
     def about_records(self) -> bool:
-        """Whether any of the conditions is asked of single memories."""
+        """Whether any of the conditions applies to single memories."""
         inner = set() if self.unless is None else self.unless.given.keys()
         return not ABOUT_RECORDS.isdisjoint(self.given.keys() | inner)
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A verdict on what meets the condition. A learned rule was suggested from people's decisions.
+    """A verdict on cases that meet the condition. A learned rule was suggested from people's decisions.
 
-    What it holds waits for the approval of so many different `reviewers`.
+    A request that the rule holds needs the approval of `reviewers` different people.
     """
 
     name: str
@@ -133,12 +133,12 @@ _POSSIBLE: Mapping[str, frozenset[Operation]] = {
 }
 _COMPLETE: Mapping[str, type[StrEnum]] = {"operation": Operation, "type": MemoryType, "trust": Trust}
 _NAMES = frozenset({"tenant", "agent", "user", "caller"})
-_ALWAYS_THERE = _NAMES | {"source"}  # so that "*" fits always
-_BLANK = frozenset({"source", "user"})  # where "" says that there is none
+_ALWAYS_THERE = _NAMES | {"source"}  # never missing, so "*" always matches
+_BLANK = frozenset({"source", "user"})  # conditions in which "" means that there is none
 
 
 def rule_from(data: Json) -> Rule:
-    """The rule a table or an object describes; raises InvalidRequest for one that cannot be meant."""
+    """Read a rule from a table or an object; raises InvalidRequest if it is invalid or can never match."""
     table = mapping(data, "rule")
     name = _name(table.get("name"), "rule.name")
     here = f"rule.{name}"
@@ -156,7 +156,7 @@ def rule_from(data: Json) -> Rule:
 
 
 def rule_to(rule: Rule) -> dict[str, Json]:
-    """The object that `rule_from` reads back as the same rule."""
+    """Return the object that `rule_from` reads back as the same rule."""
     own: dict[str, Json] = {"name": rule.name, "verdict": str(rule.verdict)}
     plain = {"enabled": True, "note": "", "learned": False, "reviewers": 1}
     own |= {key: getattr(rule, key) for key, usual in plain.items() if getattr(rule, key) != usual}
@@ -183,7 +183,7 @@ def condition_to(when: Condition) -> dict[str, Json]:
 
 
 def _check_rule(rule: Rule, place: str) -> None:
-    """Raise InvalidRequest for a rule that can never match, or that matches everything unannounced."""
+    """Raise InvalidRequest for a rule that can never match, or matches everything without `everything`."""
     conditions = rule.when.given
     if rule.reviewers > 1 and rule.verdict is not Verdict.HOLD:
         detail = f"rule {rule.name} asks for reviewers, and holds nothing for them"
@@ -219,7 +219,7 @@ _REDACTING = ABOUT_RECORDS | {"operation", "tenant", "agent", "user", "caller", 
 
 
 def _check_redaction(rule: Rule, place: str) -> None:
-    """Raise InvalidRequest for a rule that redacts and speaks of more than the memories that are read."""
+    """Raise InvalidRequest for a redacting rule with conditions that do not apply to recalled memories."""
     if rule.when.operation != (Operation.RECALL,):
         detail = f"rule {rule.name} redacts, and only what is recalled can be redacted"
         raise InvalidRequest(detail, field=f"{place}.operation", fix='write operation = ["recall"]')
@@ -230,7 +230,7 @@ def _check_redaction(rule: Rule, place: str) -> None:
 
 
 def verdict_on_request(value: Json, place: str) -> Verdict:
-    """The verdict; raises InvalidRequest for `redact`, which is none on a request."""
+    """Read a verdict on a request; raises InvalidRequest for `redact`, which applies only to memories."""
     verdict = one_of(Verdict, value, place)
     if verdict is Verdict.REDACT:
         raise InvalidRequest(f"{place} cannot be redact", field=place, fix="use one of: allow, hold, refuse")
@@ -238,7 +238,7 @@ def verdict_on_request(value: Json, place: str) -> Verdict:
 
 
 def implies(inner: Condition, outer: Condition) -> bool:
-    """Whether everything that meets `inner` also meets `outer`; False also when that cannot be told."""
+    """Whether everything that meets `inner` also meets `outer`; False also if that is unknown."""
     if Operation.RECALL in inner.operation and Operation.RECALL not in outer.operation:
         return False
     if outer.everything:
@@ -269,7 +269,7 @@ def flag(value: Json, place: str) -> bool:
 
 
 def texts(value: Json, place: str) -> tuple[str, ...]:
-    """A list of patterns, at least one of them; blank ones are refused where they could never match."""
+    """Read a list of at least one pattern; refuses blank ones where they could never match."""
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
     if not value:
@@ -387,8 +387,8 @@ Slices: TypeAlias = tuple[tuple[int, int], ...]
 
 MINUTE_MS = 60_000
 
-# So fine are the windows cut. What was spent leaves with the last moment of its slice: never too early,
-# late by one slice at most.
+# The number of slices per window. Usage expires with the end of its slice: never too early, and at most one
+# slice late.
 _SLICES = 60
 _LIMITS = ("per_minute", "per_day")
 
@@ -407,7 +407,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 def budget_from(data: Json, place: str) -> Budget:
-    """The budget a table describes, such as `per_minute = 100`."""
+    """Read a budget from a table such as `per_minute = 100`."""
     table = mapping(data, place)
     for key in table:
         if key not in _LIMITS:
@@ -423,14 +423,14 @@ def budget_to(budget: Budget) -> dict[str, Json]:
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What was spent lately: (start of a slice of time, how much), oldest first."""
+    """Recent usage as (start of a time slice, amount), oldest first."""
 
     minute: Slices = ()
     day: Slices = ()
 
 
 def spend(budget: Budget, usage: Usage, n: int, now: int) -> Usage:
-    """The usage after spending `n`; raises BudgetExceeded, having spent nothing, when that is too much."""
+    """Return the usage after spending `n`; raises BudgetExceeded, spending nothing, if that is too much."""
     minute, day = _since(usage.minute, MINUTE_MS, now), _since(usage.day, DAY_MS, now)
     shortages = (
         _find_shortage(n, budget.per_minute, minute, MINUTE_MS, now),
@@ -443,10 +443,10 @@ def spend(budget: Budget, usage: Usage, n: int, now: int) -> Usage:
 
 
 def _since(slices: Slices, window: int, now: int) -> Slices:
-    """What was spent within the window that ends now.
+    """Return the usage within the window that ends now.
 
-    After the clock stepped back, what lies ahead counts, so that no step refills a budget. What lies more
-    than a window ahead was written by a wrong clock, and is dropped.
+    If the clock stepped back, usage in the future counts, so that no step refills a budget. Usage more than
+    a window ahead was recorded with a wrong clock, and is dropped.
     """
     width = window // _SLICES
     return tuple(part for part in slices if now - window - width < part[0] <= now + window)
@@ -474,7 +474,7 @@ def _find_shortage(n: int, limit: int | None, slices: Slices, window: int, now: 
             fix="ask for fewer with a smaller k, or have the budget raised",
         )
     totals = accumulate(amount for _, amount in slices)
-    # The first slice whose end frees enough; there is one, because an empty window has room for `n`.
+    # The first slice whose expiry frees enough; one exists, because an empty window has room for `n`.
     start = next(
         start for (start, _), freed in zip(slices, totals, strict=True) if freed >= spent + n - limit
     )

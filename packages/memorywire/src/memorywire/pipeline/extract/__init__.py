@@ -1,4 +1,4 @@
-"""Reading facts out of conversations: by rules, by a model behind an endpoint, or by a store that can."""
+"""Fact extraction from conversations: by rules, by a model endpoint, or by a store that supports it."""
 
 from memorywire.pipeline.extract.registry import DEFAULT_EXTRACTOR, Extractor, open_chat, open_extractor
 

@@ -1,4 +1,4 @@
-"""A model behind an endpoint that speaks OpenAI's chat completions or Anthropic's messages."""
+"""Client for a model endpoint with OpenAI's chat completions or Anthropic's messages API."""
 
 import asyncio
 import json
@@ -19,11 +19,11 @@ _OK = 200
 _NOT_SO = 400
 
 BUSY = frozenset((429, 502, 503, 504, 529))
-"""The statuses of a server with too much to do: the same question may be answered later."""
+"""HTTP statuses of an overloaded server: a retry may succeed."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """How one kind of endpoint is asked, where its words are, and how many tokens it says it took."""
+    """The API of one kind of endpoint: path, headers, request body, and how to read text and token count."""
 
     path: str
     headers: Callable[[str | None], Mapping[str, str]]
@@ -32,7 +32,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     tokens: Callable[[Any], int]
 
     def count_tokens(self, answer: Json) -> int | None:
-        """The tokens, if the answer says how many: not every endpoint counts."""
+        """Return the number of tokens; None if the endpoint does not report it."""
         try:
             return max(0, int(self.tokens(answer)))
         except (ValueError, KeyError, TypeError, OverflowError):
@@ -71,7 +71,7 @@ _DIALECTS = {
 
 
 class ModelBusy(StoreUnavailable):
-    """It may answer after so many `seconds`, if it said how many."""
+    """The model is overloaded; `seconds` is its retry-after time, if it gave one."""
 
     def __init__(self, detail: str, seconds: float | None) -> None:
         super().__init__(detail, fix="try again later")
@@ -79,7 +79,7 @@ class ModelBusy(StoreUnavailable):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What a model said; the `tokens` it took and the `model` that was served, where the endpoint says so."""
+    """The text of a model's answer, with the `tokens` used and the `model` served, if reported."""
 
     words: str
     tokens: int | None = None
@@ -87,14 +87,14 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """The object that a model answered with; `tokens` is what the endpoint says it took, if it says so."""
+    """The JSON object of a model's answer; `tokens` is the number used, if the endpoint reports it."""
 
     object: Mapping[str, Json]
     tokens: int | None = None
 
 
 class Chat:
-    """Asks a model. No redirect is followed, answers are bounded, and no problem repeats the key."""
+    """Queries a model. Follows no redirects, limits the answer's size, keeps the API key out of errors."""
 
     def __init__(self, speaks: Dialect, *, base: str, model: str, api_key: str | None) -> None:
         self.name = model
@@ -105,9 +105,9 @@ class Chat:
         self._steady: Mapping[str, Json] = {"temperature": 0}
 
     async def ask(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
-        """The object in the answer; raises StoreUnavailable when there is none.
+        """Return the JSON object in the answer; raises StoreUnavailable if there is none.
 
-        A code fence around the JSON is ignored.
+        Text around the JSON, such as a code fence, is ignored.
         """
         answer = await self.answer(task, text, most_tokens=most_tokens, seconds=min(seconds, _SECONDS))
         words = answer.words
@@ -120,9 +120,9 @@ class Chat:
         return Said(object=document, tokens=answer.tokens)
 
     async def answer(self, task: str, text: str, *, most_tokens: int, seconds: float = _SECONDS) -> Answer:
-        """Its words; a model that says nothing, or refuses, has answered with none.
+        """Return the model's answer; its text is empty if the model refuses or says nothing.
 
-        Raises StoreUnavailable when it does not answer; of that ModelBusy when it may later.
+        Raises StoreUnavailable if the model does not answer: ModelBusy if a retry may succeed.
         """
         question = self._dialect.question(task, text)
         return self._read(await asyncio.to_thread(self._request, question, most_tokens, seconds))
@@ -148,7 +148,7 @@ class Chat:
                 raise self.build_failure(f"HTTP {status}")
 
     def _yields_to(self, complaint: bytes) -> bool:
-        """Whether something the model complains of was taken back or put in its words, for good."""
+        """Adapt the parameters of all further requests to the error; False if no parameter explains it."""
         if self._limit == "max_tokens" and b"max_completion_tokens" in complaint:
             self._limit = "max_completion_tokens"
             return True

@@ -1,7 +1,7 @@
-"""Tells jests from facts. The rules of the reader see words, and many jests have no word that shows them.
+"""Detects jokes among facts: the rules of the reader match words, and many jokes have no telling word.
 
-A logistic head judges the vector of a sentence. `tools/train_jests.py` trains it, says how, and wrote the
-numbers in `jests.npz`. They are for vectors of MiniLM.
+A logistic head classifies the vector of a sentence. `tools/train_jests.py` documents its training and wrote
+the weights in `jests.npz`. They are for vectors of MiniLM.
 """
 
 from functools import cache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _PEOPLE = frozenset({"user", "human"})
-"""The roles that frameworks use for a person; only the person's own words are evidence about them."""
+"""The roles that frameworks use for a person; facts are read only from turns with these roles."""
 
 
 class BuiltIn:
@@ -31,7 +31,7 @@ class BuiltIn:
         self._embedder = embedder
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        from memorywire.facts.reader import Act, read_turn  # its grammar is loaded when it is first needed
+        from memorywire.facts.reader import Act, read_turn  # loads its grammar, so import it on first use
 
         is_jest = partial(jests.is_jest, reader=find_minilm(self._embedder))
         facts: list[Fact] = []
@@ -43,7 +43,7 @@ class BuiltIn:
             for statement in await asyncio.to_thread(read):
                 is_end = statement.act is Act.RETRACT
                 if is_end:
-                    known.clear()  # what was taken back can be stated again
+                    known.clear()  # a retracted fact can be stated again
                 elif statement.text in known:
                     continue
                 known.add(statement.text)
@@ -52,11 +52,11 @@ class BuiltIn:
 
 
 class Extractor(Protocol):
-    """Finds the facts that a conversation gives away."""
+    """Extracts facts from a conversation."""
 
     @property
     def name(self) -> str:
-        """How the memories it leads to call their source: `extractor:NAME`."""
+        """The name in the source of its memories: `extractor:NAME`."""
         ...
 
     @property
@@ -65,12 +65,12 @@ class Extractor(Protocol):
         ...
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        """The facts, in the order they were said; raises StoreUnavailable when the model does not answer."""
+        """Return the facts in the order they were said; raises StoreUnavailable if the model fails."""
         ...
 
 
 class StoreExtractor:
-    """Satisfies Extractor. The product only says what it would remember; we remember it."""
+    """Satisfies Extractor. The store's product only returns the facts; memorywire remembers them."""
 
     name = "store"
     local = False
@@ -96,9 +96,9 @@ _FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
 def open_extractor(
     name: str, store: Store, embedder: Embedder, *, api_key: str | None = None
 ) -> Extractor | None:
-    """The extractor of that name; None when it is `off`. The model is not called yet.
+    """Return the extractor with this name; None for `off`. Does not call the model.
 
-    `auto` is a store that reads conversations itself, else the built-in rules.
+    `auto` is a store that extracts facts itself, else the built-in rules.
     """
     if name == OFF:
         return None
@@ -107,14 +107,14 @@ def open_extractor(
         return BuiltIn(embedder) if reader is None else StoreExtractor(reader)
     if name == BUILT_IN:
         return BuiltIn(embedder)
-    # Imported here, so that only users of an endpoint pay for the HTTP client.
+    # Imported here, so that only users of an endpoint load the HTTP client.
     from memorywire.pipeline.extract.chat import EndpointExtractor
 
     return EndpointExtractor(open_chat(name, api_key=api_key, field="extractor", fix=_FIX))
 
 
 def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
-    """The model of that address; problems name it in `field`."""
+    """Return a client for the model at this URL; errors name `field`."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
@@ -140,13 +140,13 @@ def open_chat(url: str, *, api_key: str | None, field: str, fix: str = _ENDPOINT
 
 
 def _is_one_word(parts: SplitResult) -> bool:
-    """Whether a request can carry it: an invalid one would fail only at the first call."""
+    """Whether host and path are valid in a request; otherwise only the first call would fail."""
     place = f"{parts.netloc}{parts.path}"
     return place.isprintable() and " " not in place
 
 
 def _ingesting(store: Store) -> Ingester | None:
-    """The store, or the first of several, that reads conversations itself."""
+    """Return the store, or the first of several, that extracts facts itself; None if there is none."""
     each = (
         [store.replica(name) for name in store.replica_names]
         if isinstance(store, SupportsReplicas)

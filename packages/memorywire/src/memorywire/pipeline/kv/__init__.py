@@ -1,11 +1,11 @@
-"""Keys and values, which use the same pipeline, ledger and stores as every other memory."""
+"""Key-value entries, which use the same pipeline, ledger and stores as every other memory."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from memorywire.pipeline.kv.usage import Usage
 
-if TYPE_CHECKING:  # every container counts keys; few interfaces read and write them
+if TYPE_CHECKING:  # imported lazily: every container needs Usage, few interfaces use the rest
     from memorywire.pipeline.kv.keys import Keys
     from memorywire.pipeline.kv.reading import entries, entry, stats
     from memorywire.pipeline.kv.searching import search

@@ -1,4 +1,4 @@
-"""The keys of one owner: where their records are, and how many bytes they hold."""
+"""The keys of one owner: finds their records, and counts the bytes of their values."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ from memorywire.stores.contract import Glimpse, SupportsHistory
 
 T = TypeVar("T")
 
-_RIVAL_SECONDS = 30.0  # another process may move the same key between two looks
+_RIVAL_SECONDS = 30.0  # another process may change the same key between two reads
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
 _jitter = random.uniform
 
@@ -28,7 +28,7 @@ _OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where the record of a key stands: its id, and what the next version must know of the current one."""
+    """The position of a key's record: its id, and what the next version needs from the current one."""
 
     id: str
     base: Base
@@ -39,18 +39,18 @@ class Place(Struct, frozen=True, kw_only=True):
     current: Record | None = None
 
     def alive(self, at: int) -> bool:
-        """Whether the key has a value that has not expired at that moment."""
+        """Whether the key has a value that has not expired at that time."""
         return self.base is Base.LIVE and (self.expires_at is None or at < self.expires_at)
 
     def version(self, at: int) -> int:
-        """The version that is alive at that moment, 0 for none."""
+        """Return the version that is live at that time; 0 if there is none."""
         return self.number - 1 if self.alive(at) else 0
 
 
 class Keys(Struct, frozen=True, kw_only=True, dict=True):
-    """The keys of an owner, with the tools and limits to work on them.
+    """The keys of an owner, with the context and limits for operations on them.
 
-    `area` is a prefix whose keys have a quota of their own; "" stands for the keys outside all areas.
+    `area` is a key prefix with a separate quota; "" means the keys outside all areas.
     """
 
     owner: Owner
@@ -64,9 +64,9 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
         return self.owner.scope
 
     def where(self, prefix: str = "", *, counted: bool = False) -> Where:
-        """Selects the owner's entries whose keys have this prefix, also those that no recall would show.
+        """Select the owner's entries whose keys have this prefix, including those hidden from recalls.
 
-        `counted` leaves out those of other areas, which may hold much more than the keys outside of them.
+        `counted` leaves out other areas, which may hold many more entries than the keys outside of them.
         """
         mine = self.entries(prefix)
         return Where(
@@ -77,14 +77,14 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def entries(self, prefix: str = "") -> Filter:
-        """The filter that tells the entries of this owner from all other memories of the scope."""
+        """Return the filter that selects this owner's entries among all memories of the scope."""
         mine = Compare(("metadata", MARK, "of"), Operator.EQ, self.owner.kind.value)
         if not prefix:
             return mine
         return And((mine, Compare(("metadata", MARK, "key"), Operator.PREFIX, prefix)))
 
     async def every(self, prefix: str = "", *, counted: bool = False) -> AsyncIterator[Record]:
-        """The owner's entries whose keys have this prefix, one for each key; `counted` as in `where`."""
+        """Yield the owner's entries whose keys have this prefix, one per key; `counted` as in `where`."""
         if isinstance(self.context.store, SupportsHistory):
             async for record in self._find_marked(prefix, counted=counted):
                 yield record
@@ -94,15 +94,15 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             yield record
 
     async def _find_marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
-        """The records that really are entries of keys: other metadata may only look like it."""
+        """Yield the matching records that really are entries: metadata of other memories may look alike."""
         async for record in self.context.all_matching(self.where(prefix, counted=counted)):
             if is_entry(record):
                 yield record
 
     async def _by_age(self, prefix: str) -> list[Record]:
-        """The entries, oldest first. Where two records have one key, every process takes the last of them.
+        """Sort the entries so that, of two records with one key, every process takes the last.
 
-        That is the record at the key's usual id, which is looked at first, or else the one that was set last.
+        The last is the record at the key's usual id, which is read first, else the one that was set last.
         """
         records = [record async for record in self._find_marked(prefix)]
         return sorted(records, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
@@ -111,13 +111,13 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
         return record.id == self.owner.address(record.metadata[MARK]["key"])
 
     async def counting(self, records: Sequence[Record]) -> frozenset[str]:
-        """The ids of the records that count: of several with one key, only the one `get` returns."""
+        """Return the ids of the valid records: of several with one key, only the one `get` returns."""
         if isinstance(self.context.store, SupportsHistory) or all(map(self._is_usual, records)):
             return frozenset(record.id for record in records)
         return frozenset([record.id async for record in self.every()])
 
     async def all_of(self, current: Record) -> list[Record]:
-        """All records of a key; there are several only where two processes created it in the same moment."""
+        """Return all records of a key: more than one only if two processes created it at the same time."""
         if isinstance(self.context.store, SupportsHistory):
             return [current]
         key = current.metadata[MARK]["key"]
@@ -125,21 +125,21 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
         return [current, *(one for one in others if one.id != current.id)]
 
     async def sum_bytes(self) -> int:
-        """The bytes of all values of the area that are alive."""
+        """Sum the bytes of all live values of the area."""
         marks = [record.metadata[MARK] async for record in self.every(self.area, counted=True)]
         return sum(mark["bytes"] for mark in marks if mark.get(AREA, "") == self.area)
 
     async def find(self, key: str) -> Place:
-        """Where the key stands, by one read of its usual id. If nothing is there, the key counts as new."""
+        """Find the place of a key by one read of its usual id; without a record, the key counts as new."""
         return await self.look(self.owner.address(key))
 
     async def look(self, id: str) -> Place:
-        """As `find`, for a key whose usual id is known."""
+        """Like `find`, for a known usual id."""
         record = await self.usage.get(self.context.store, self.scope, id)
         return Place(id=id, base=Base.NOTHING) if record is None else place_of_record(record)
 
     async def trace(self, key: str) -> Place:
-        """Where the key stands, with its past: a deleted key goes on counting, an erased one starts anew."""
+        """Find the place of a key by its history: versions continue after a deletion, not an erasure."""
         store, generation = self.context.store, 0
         if not isinstance(store, SupportsHistory):
             return await self._without_a_past(key)
@@ -156,11 +156,11 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
             generation += 1
 
     async def _without_a_past(self, key: str) -> Place:
-        """As `trace`, on a store without history: the record that has this key, or else a fresh id.
+        """Like `trace`, on a store without history: returns the record with this key, or else a fresh id.
 
-        A fresh id is needed because the usual one may have ended. Writers of one process take turns. Two
-        processes that create such a key in the same moment leave two records, of which the one set last
-        counts.
+        A fresh id is needed because the memory at the usual one may have ended. Writers of one process take
+        turns. If two processes create such a key at the same time, there are two records, and the one set
+        last is valid.
         """
         place = await self.find(key)
         if place.current is not None:
@@ -173,15 +173,15 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
     async def take_turn(
         self, key: str, attempt: Callable[[Place], Awaitable[T]], if_version: int | None = None
     ) -> T:
-        """What the attempt gives, at the place where the key stands; again when a rival moved it meanwhile.
+        """Call `attempt` with the key's place, in the turn of the key; retry if another process changed it.
 
-        Raises Conflict when the stored version is another one than the one that must.
+        Raises Conflict if the stored version is not `if_version`, or after `_RIVAL_SECONDS` of conflicts.
         """
         id = self.owner.address(key)
         async with self.usage.turns.turn(id):
             place = await self.look(id)
             if if_version is not None and if_version != place.version(self.context.clock()):
-                place = await self.trace(key)  # there may be more to the key than a single look shows
+                place = await self.trace(key)  # its record may be at another id than the usual one
             clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
             deadline = clock() + _RIVAL_SECONDS
             while True:
@@ -191,7 +191,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
                 except Conflict:
                     if clock() >= deadline:
                         raise
-                await asyncio.sleep(_jitter(0, pause))  # rivals that wait equally long would meet again
+                await asyncio.sleep(_jitter(0, pause))  # writers with equal pauses would collide again
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 place = await self.trace(key)
 
@@ -207,7 +207,7 @@ class Keys(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def place_of_glimpse(glimpse: Glimpse | Seen) -> Place:
-    """Where a key stands, told by a glimpse of its record, or by what this process wrote there last."""
+    """Return the place of a key from a glimpse of its record, or from this process's last write to it."""
     id, version, created_at, expires_at, mark = glimpse
     size = mark if isinstance(mark, int) else _read_size(id, mark)
     return Place(
@@ -224,7 +224,7 @@ def _read_size(id: str, text: str | None) -> int:
 
 
 def place_of_record(record: Record) -> Place:
-    """Where a key stands whose record is given; raises Conflict when the record is not an entry of a key."""
+    """Return the place of a key from its record; raises Conflict if the record is not an entry."""
     if not is_entry(record):
         raise _no_value(record.id)
     return Place(

@@ -1,4 +1,4 @@
-"""Reading keys: one, a page of them, and what they amount to."""
+"""Reads of key-value entries: one, a page, and statistics."""
 
 from memorywire.model.capabilities import Feature, working
 from memorywire.model.errors import EmbedderNotConfigured, VectorUnsupported
@@ -11,7 +11,7 @@ _ENDPOINT = "openai"
 
 
 async def entry(keys: Keys, key: str) -> Entry | None:
-    """The entry as it is now; None when there is none, or it has expired."""
+    """Return the current entry; None if there is none or it has expired."""
     place = await keys.find(key)
     if place.current is None:
         place = await keys.trace(key)
@@ -20,7 +20,7 @@ async def entry(keys: Keys, key: str) -> Entry | None:
 
 
 async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
-    """A page of entries in the order of their keys, those behind `after`."""
+    """Return a page of entries in key order, starting after the key `after`."""
     entries = [entry_of(record) async for record in keys.every(prefix)]
     behind = sorted((one for one in entries if after is None or one.key > after), key=lambda one: one.key)
     page = tuple(behind[:limit])
@@ -29,7 +29,7 @@ async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str 
 
 
 async def stats(keys: Keys) -> Stats:
-    """How many entries there are, what they hold, and of which model their vectors are."""
+    """Return the number of entries, their bytes, and the model of their vectors."""
     features, space = keys.context.store.features, keys.context.embedder.space
     if Feature.VECTOR not in features:
         raise VectorUnsupported("the store keeps no vectors, so it cannot report on them")

@@ -1,4 +1,4 @@
-"""Searching entries: a recall over the owner's keys, ranked by a sum of signals, without repetitions."""
+"""Search in key-value entries: a recall over the owner's keys, ranked by a sum of signals."""
 
 import json
 import math
@@ -25,7 +25,7 @@ _INDEXED = Compare(("metadata", MARK, "embedded"), Operator.EQ, True)
 
 
 async def search(keys: Keys, wanted: Search) -> Searched:
-    """The owner's entries that are nearest to the query, best first."""
+    """Find the owner's entries that match the query best, best first."""
     if Feature.VECTOR not in keys.context.store.features:
         raise VectorUnsupported("the store keeps no vectors", fix="list by prefix, or use a store that does")
     if not 0 < wanted.top_k <= keys.limits.top_k:
@@ -45,7 +45,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
 
 
 class _ByValue(Struct):
-    """Chooses among entries: what they say is in their values, so that keys do not tell two of them apart."""
+    """Chooses among entries by their values alone, so that equal values under two keys are duplicates."""
 
     keys: Keys
     repeats: int = 0
@@ -69,9 +69,9 @@ def _show_value(record: Record) -> Record:
 
 
 def rank_by_sum(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
-    """The candidates by `a*semantic + b*recency_decay + c*source_weight + d*log(1 + access)`, ties by id.
+    """Sort by `a*semantic + b*recency_decay + c*source_weight + d*log(1 + access)`, then relevance and id.
 
-    Each signal is as the ranker of a recall knows it; only here they are added up, and use is not damped.
+    The signals come from the ranker of recalls; only here they are added up, and frequency is not damped.
     """
     ranking = rank(candidates, weights, now)
     by_sum = [replace(candidate, score=_sum(candidate.signals, weights)) for candidate in ranking]

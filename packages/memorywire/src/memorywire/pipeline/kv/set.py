@@ -1,7 +1,7 @@
-"""Setting keys: each set is a planned change, judged and written like any other; one set is a list of one.
+"""Setting keys: each set is a planned change, judged and written like any other.
 
-Sets that arrive in the same moment share a commit. Each of them names the version it expects, so one that
-lost a race is refused, and is tried again alone, in the turn of its key.
+Sets that arrive at the same time share a commit. Each names the version it expects, so a set that lost a
+race is refused, and is retried alone in the turn of its key.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ _FLOAT_BYTES = 4
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """A setting that may be kept, as far as the key's record does not matter.
+    """A validated setting, ready to be planned once the key's record is known.
 
-    `secrets` are the kinds and places of what was replaced in it.
+    `secrets` are the kinds and places of the secrets that were replaced in it.
     """
 
     setting: Setting
@@ -62,18 +62,18 @@ class Ready(Struct, frozen=True, kw_only=True):
 
 
 def content_of(setting: Setting) -> dict[str, Json]:
-    """What the record of a key says."""
+    """Return the content of the record of a key."""
     document = {setting.key: setting.value}
     return document if setting.text is None else {ENTRY_TEXT: setting.text, **document}
 
 
 def text_of(content: Json) -> str | None:
-    """The text that an entry is found by, besides its key and its value."""
+    """Return the text that an entry is found by, besides its key and value; None if it has none."""
     return content.get(ENTRY_TEXT) if isinstance(content, Mapping) else None
 
 
 def measure(keys: Keys, setting: Setting) -> int:
-    """The bytes of the value, when key and value are within their limits."""
+    """Return the bytes of the value; raises if the key or the value exceeds its limit."""
     if not 0 < len(setting.key) <= keys.limits.key_chars or not setting.key.isprintable():
         raise InvalidRequest(
             f"a key must have 1 to {keys.limits.key_chars} printable characters", field="key"
@@ -91,7 +91,7 @@ def measure(keys: Keys, setting: Setting) -> int:
 
 
 class PlannedSet(NamedTuple):
-    """A set that can be committed, and how many bytes more the owner holds then."""
+    """A set that can be committed, and by how many bytes the owner's usage grows."""
 
     ready: Ready
     change: Change
@@ -99,7 +99,7 @@ class PlannedSet(NamedTuple):
 
 
 def plan_set(keys: Keys, ready: Ready, place: Place, now: int, change_id: str) -> PlannedSet:
-    """The change of this id that keeps the setting at its place."""
+    """Plan the change with this id that stores the setting at its place."""
     setting = ready.setting
     goes_on = place.alive(now)
     mark: dict[str, Json] = {
@@ -133,7 +133,7 @@ def plan_set(keys: Keys, ready: Ready, place: Place, now: int, change_id: str) -
 
 
 def build_plan(change: Change, secrets: tuple[tuple[str, str], ...] = ()) -> Plan:
-    """The whole plan of a change that was planned here, with what is asked as a reviewer would read it."""
+    """Build the plan of a change from this module, with an equivalent request for reviewers."""
     (put,) = change.put
     record = put.record
     request = Remember(
@@ -150,7 +150,7 @@ def build_plan(change: Change, secrets: tuple[tuple[str, str], ...] = ()) -> Pla
 
 
 def build_receipt(plan: PlannedSet, result: CommitResult) -> Kept:
-    """The receipt of a set; its warning says why there is no vector."""
+    """Build the receipt of a set; its warning says why there is no vector."""
     ready, record = plan.ready, plan.change.put[0].record
     mark = record.metadata[MARK]
     receipt = Kept(
@@ -176,9 +176,9 @@ def _find_expiry(setting: Setting, before: int | None, now: int) -> int | None:
 
 
 async def keep(keys: Keys, setting: Setting) -> Kept:
-    """Keep one value, together with what else is set at the same moment.
+    """Store one value, in one commit with other values set at the same time.
 
-    Raises before anything is written when it may not be kept.
+    Raises before anything is written if the value may not be stored.
     """
     if setting.embed:
         return await keep_alone(keys, setting)
@@ -186,7 +186,7 @@ async def keep(keys: Keys, setting: Setting) -> Kept:
 
 
 async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Result]:
-    """Keep many values that share commits, each with its own receipt or problem."""
+    """Store many values that share commits; returns the receipt or the error of each."""
     if len(settings) > keys.limits.entries_at_once:
         raise InvalidRequest(
             f"{len(settings)} entries at once, {keys.limits.entries_at_once} are allowed", field="entries"
@@ -204,7 +204,7 @@ async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Result]:
 
 
 async def keep_alone(keys: Keys, setting: Setting) -> Kept:
-    """Keep one value in the turn of its key; raises before anything is written when it may not be kept."""
+    """Store one value in the turn of its key; raises before anything is written if it may not be stored."""
     able = await prepare(keys, setting)
 
     async def attempt(place: Place) -> Kept:
@@ -214,7 +214,7 @@ async def keep_alone(keys: Keys, setting: Setting) -> Kept:
 
 
 async def try_alone(keys: Keys, setting: Setting) -> Kept | MemorywireError:
-    """As `keep_alone`, but returns the problem."""
+    """Like `keep_alone`, but returns the error instead of raising it."""
     try:
         return await keep_alone(keys, setting)
     except MemorywireError as problem:
@@ -232,7 +232,7 @@ async def write(keys: Keys, ready: Ready, place: Place) -> Kept:
 
 
 async def _commit_each(keys: Keys, sets: Sequence[PlannedSet]) -> list[_Outcome]:
-    """Commit sets whose bytes were reserved; the bytes of those that fail are given back."""
+    """Commit sets whose bytes were reserved; releases the bytes of those that fail."""
     results = await commit([build_plan(one.change, one.ready.secrets) for one in sets], keys.context)
     outcomes: list[_Outcome] = []
     for plan, result in zip(sets, results, strict=True):
@@ -242,14 +242,14 @@ async def _commit_each(keys: Keys, sets: Sequence[PlannedSet]) -> list[_Outcome]
 
 
 async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outcome]:
-    """Keep each setting as `keep_alone` would; a problem with one does not touch the others."""
+    """Store each setting as `keep_alone` would; a failure affects only its own setting."""
     ids = [keys.owner.address(setting.key) for setting in settings]
     with keys.usage.turns.hold(ids) as turns:
         apart = sorted({*turns.missed, *(at for at, setting in enumerate(settings) if setting.embed)})
         others = asyncio.gather(*(try_alone(keys, settings[at]) for at in apart)) if apart else None
         group = {ids[at]: settings[at] for at in range(len(ids)) if at not in apart}
         outcomes = await _write_group(keys, group)
-    # A rival moved these, or they have a past: each is tried again in the turn of its key.
+    # These were changed concurrently, or their key has a history: retry each in the turn of its key.
     conflict_ids = [id for id, outcome in outcomes.items() if isinstance(outcome, Conflict)]
     if conflict_ids:
         again = await asyncio.gather(*(try_alone(keys, group[id]) for id in conflict_ids))
@@ -259,7 +259,7 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Outco
 
 
 async def _write_group(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _Outcome]:
-    """Plan and commit these settings in one go: an outcome for each record id; conflicts may be retried."""
+    """Plan and commit these settings together; returns the outcome by record id. Conflicts may be retried."""
     try:
         plans, outcomes = await _plan_each(keys, settings)
         refusals = await keys.usage.reserve_each(keys, [one.growth for one in plans.values()])
@@ -267,7 +267,7 @@ async def _write_group(keys: Keys, settings: Mapping[str, Setting]) -> dict[str,
         return dict.fromkeys(settings, problem)
     outcomes |= {id: no for id, no in zip(plans, refusals, strict=True) if no is not None}
     if len(plans) > 1:
-        await asyncio.sleep(0)  # a step of a large group takes long: other tasks get a turn
+        await asyncio.sleep(0)  # planning a large group takes long: let other tasks run
     sets = {id: one for id, one in plans.items() if id not in outcomes}
     return outcomes | dict(zip(sets, await _commit_each(keys, list(sets.values())), strict=True))
 
@@ -275,7 +275,7 @@ async def _write_group(keys: Keys, settings: Mapping[str, Setting]) -> dict[str,
 async def _plan_each(
     keys: Keys, settings: Mapping[str, Setting]
 ) -> tuple[dict[str, PlannedSet], dict[str, _Outcome]]:
-    """The sets to commit, and the problems of settings that cannot be kept, by record id."""
+    """Plan the settings; returns by record id the sets to commit, and the errors of the others."""
     able = await _prepare_each(keys, settings)
     if len(able) > 1:
         await asyncio.sleep(0)
@@ -292,7 +292,7 @@ async def _plan_each(
 
 
 async def _find_places(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
-    """What stands under these ids; where the store can peek, only what the next version must know."""
+    """Read the records of these ids, or only the fields the next version needs if the store can peek."""
     store = keys.context.store
     if not isinstance(store, SupportsPeek):
         return {record.id: record for record in await store.get(keys.scope, ids)}
@@ -320,7 +320,7 @@ def _plan_at(keys: Keys, one: Ready | MemorywireError, place: Place, now: int, c
 
 
 async def _prepare_each(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
-    """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
+    """Prepare each setting, or return its error; one scan clears all settings without signs of secrets."""
     governance = keys.context.governance
     policy = None if governance is None else await governance.rulebook.policy(keys.scope.tenant)
     items = [(setting, content_of(setting)) for setting in settings.values()]
@@ -344,14 +344,14 @@ async def _prepare_each(keys: Keys, settings: Mapping[str, Setting]) -> dict[str
 def _has_no_secret(
     keys: Keys, redactor: Redactor, items: Sequence[tuple[Setting, Mapping[str, Json]]]
 ) -> bool:
-    """Whether one reading of all these settings finds no sign of a secret."""
+    """Whether one scan of all these settings finds no sign of a secret."""
     sources = (setting.source for setting, _ in items)
     names = (keys.scope.agent, keys.scope.user, *sources)
     return redactor.finds_nothing(names, [content for _, content in items])
 
 
 async def prepare(keys: Keys, setting: Setting) -> Ready:
-    """The setting as it may be kept; raises when it may not."""
+    """Validate, redact and embed the setting; raises if it may not be stored."""
     measure(keys, setting)
     safe_request = redact(_build_request(keys, setting), keys.context)
     clean = _replace_secrets(safe_request, setting) if safe_request.secrets else setting
@@ -375,7 +375,7 @@ def _build_request(keys: Keys, setting: Setting) -> Remember:
 
 
 def _replace_secrets(safe_request: SafeRequest, setting: Setting) -> Setting:
-    """The setting with markers for its secrets, if it asked for that; else raises SecretLeakage."""
+    """Return the setting with markers for its secrets, if it allows that; else raises SecretLeakage."""
     content = safe_request.request.content
     if not setting.redact or not isinstance(content, Mapping) or setting.key not in content:
         kinds = ", ".join(sorted({kind for kind, _ in safe_request.secrets}))
@@ -389,7 +389,7 @@ def _replace_secrets(safe_request: SafeRequest, setting: Setting) -> Setting:
 
 
 async def _embed(keys: Keys, setting: Setting) -> tuple[bytes | None, str | None]:
-    """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
+    """Return the entry's vector, or None and a warning; raises if the configuration can never work."""
     refuse_without_vectors(keys)
     try:
         text = setting.text or ""

@@ -1,4 +1,4 @@
-"""Changing keys that exist: adding to a number, deleting, prolonging, and embedding what has no vector."""
+"""Changes of existing keys: add to a number, delete, extend the time to live, add missing vectors."""
 
 from math import isfinite
 
@@ -21,14 +21,14 @@ from memorywire.pipeline.kv.set import (
 )
 from memorywire.pipeline.plan import Plan
 
-_LEAST_GAIN_MS = 1_000  # each prolonging is a version in the ledger, so that reads must not cause many
+_LEAST_GAIN_MS = 1_000  # each extension is a version in the ledger, so reads must not cause many
 _TTL_MS = "ttl_ms"
-"""In the mark of an entry that was touched: how long it lives from each touch on."""
-_BEYOND = 2**63  # whole numbers have 64 bits, on the wire as in a store
+"""Field in the mark of a touched entry: its time to live, counted from each touch."""
+_BEYOND = 2**63  # integers have 64 bits on the wire and in stores
 
 
 async def add(keys: Keys, key: str, by: float) -> Kept:
-    """Add to the number under the key, which is 0 when there is none; however many do, none is lost."""
+    """Add to the number under the key, 0 if there is none; no concurrent addition is lost."""
 
     async def attempt(place: Place) -> Kept:
         total = _sum(_number(place.current if place.alive(keys.context.clock()) else None), by)
@@ -65,9 +65,9 @@ async def delete(keys: Keys, key: str) -> Deleted:
 
 
 async def touch(keys: Keys, key: str) -> Entry | None:
-    """The entry, with its time to live counted from now; None when there is none.
+    """Restart the entry's time to live and return the entry; None if there is none.
 
-    An entry without an end stays as it is, and so does one whose end would move by less than a second.
+    An entry without expiry is unchanged, and so is one whose expiry would move by less than a second.
     """
 
     async def attempt(place: Place) -> Entry | None:
@@ -87,7 +87,7 @@ async def touch(keys: Keys, key: str) -> Entry | None:
 
 
 def _prolong(current: Record, now: int) -> Record | None:
-    """The next version, which ends later; None if there is nothing to gain."""
+    """Return the next version with a later expiry; None if that would not move enough."""
     if current.expires_at is None:
         return None
     mark = current.metadata[MARK]
@@ -100,7 +100,7 @@ def _prolong(current: Record, now: int) -> Record | None:
 
 
 async def reembed(keys: Keys) -> Reembedded:
-    """See that every entry has a vector, but those that are kept out of searches; none is made twice."""
+    """Embed every entry that has no vector, except those excluded from searches."""
     refuse_without_vectors(keys)
     marks = [(record, record.metadata[MARK]) async for record in keys.every()]
     bare = [one for one, mark in marks if not mark["embedded"] and mark.get("index") != Indexing.NONE]
@@ -127,7 +127,7 @@ def _again(record: Record) -> Setting:
 
 
 def _sum(number: float, by: float) -> float:
-    """The sum, when a value may be it: no set takes a number that is longer."""
+    """Return the sum; raises InvalidRequest if it is too large for a value."""
     total = number + by
     if -_BEYOND <= total < _BEYOND if isinstance(total, int) else isfinite(total):
         return total

@@ -1,4 +1,4 @@
-"""What this process knows of the keys in use: bytes held, writes under way, and which of them go together."""
+"""State of this process for keys in use: bytes held, writes in progress, and the groups they share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Seen: TypeAlias = tuple[str, int, int, int | None, int]
 """A record's id, version, created_at and expires_at, and the bytes of its value; a plain tuple, which the
-garbage collector does not look at."""
+garbage collector can untrack."""
 
 _MOST = 32_768
 
 
 class Known:
-    """The last version committed under each key that was set here: a guess, never the truth.
+    """Cache of the last version this process committed under each key; entries may be stale.
 
-    A write names the version it expects, so a wrong guess is refused, and the caller reads the store. A wrong
-    guess also shows that others write this owner's keys; from then on nothing is guessed for that owner.
+    A write names the version it expects, so a stale guess is refused, and the caller reads the store. A stale
+    guess also shows that others write this owner's keys; from then on the cache is off for that owner.
     """
 
     def __init__(self) -> None:
@@ -37,13 +37,13 @@ class Known:
         self._shared: set[Owner] = set()
 
     def guesses(self, owner: Owner, store: object, ids: Iterable[str]) -> Mapping[str, Seen]:
-        """What is known of these ids in this store; nothing, if others write the owner's keys too."""
+        """Return the cached versions of these ids; empty if others write the owner's keys too."""
         if store is not self._store or owner in self._shared:
             return {}
         return {id: self._seen[id] for id in ids if id in self._seen}
 
     def set(self, store: object, change: Change) -> None:
-        """Note the version that a committed change of a key has written."""
+        """Cache the version that a committed change of a key has written."""
         if store is not self._store or len(self._seen) >= _MOST:
             self._seen.clear()
             self._store = store
@@ -52,11 +52,11 @@ class Known:
         self._seen[record.id] = (record.id, record.version, record.created_at, record.expires_at, size)
 
     def forget(self, id: str) -> bool:
-        """Drop what is known of this id; True when there was something."""
+        """Drop the cached version of this id; True if there was one."""
         return self._seen.pop(id, None) is not None
 
     def wrong(self, owner: Owner, id: str) -> None:
-        """Note that a guess was wrong: nothing is guessed for this owner any more."""
+        """Record a conflict: if a version was cached, stop caching for this owner."""
         if self.forget(id):
             self._shared.add(owner)
 
@@ -101,7 +101,7 @@ class Turn:
 
 
 class Held:
-    """The turns of many keys, taken without waiting; `missed` are the indexes of those that were not free."""
+    """The turns of many keys, taken without waiting; `missed` has the indexes of keys that were not free."""
 
     def __init__(self, turns: "Turns", ids: Sequence[str]) -> None:
         self._turns = turns
@@ -124,13 +124,13 @@ class Held:
 
 
 class Turns:
-    """All turns that are taken in this process, by the id of the key's record."""
+    """All turns taken in this process, by the id of the key's record."""
 
     def __init__(self) -> None:
         self._taken: dict[str, Turn | Held] = {}
 
     def turn(self, id: str) -> Turn:
-        """The queue for one key; entering it waits for everybody who came before."""
+        """Return the queue for one key; entering it waits for all earlier writers."""
         turn = self._taken.get(id)
         if not isinstance(turn, Turn):
             turn = self._taken[id] = Turn(self, id, turn)
@@ -141,14 +141,14 @@ class Turns:
         return Held(self, ids)
 
     def take(self, id: str, holder: Held) -> bool:
-        """Take the turn of a key for this group; False when it is not free."""
+        """Take the turn of a key for this group; False if it is not free."""
         if id in self._taken:
             return False
         self._taken[id] = holder
         return True
 
     def leave(self, id: str, holder: Turn | Held, before: Held | None = None) -> None:
-        """Free the turn of a key; it stays with the group that held it `before`, if that is not done yet."""
+        """Free the turn of a key, or return it to the group that held it `before`, if that is still busy."""
         if self._taken.get(id) is not holder:
             return
         if before is None or before.over.is_set():
@@ -162,7 +162,7 @@ Answer: TypeAlias = "asyncio.Future[Record | None]"
 Write: TypeAlias = "Callable[[Keys, Sequence[Setting]], Awaitable[Sequence[Kept | Exception]]]"
 
 MOST_TOGETHER = 1_024
-"""The most settings in one commit: the more there are, the fewer pages of the file each of them touches."""
+"""The most settings in one commit; in larger commits, each setting writes fewer pages of the file."""
 
 
 class _Joined:
@@ -174,7 +174,7 @@ class _Joined:
         self.answers: list[asyncio.Future[Kept]] = []
 
     def takes(self, keys: "Keys") -> bool:
-        """Whether settings of these keys may join: same caller, same limits, and there is still room."""
+        """Whether settings of these keys may join: equal context, limits and area, and room in the group."""
         mine = self.keys
         same = keys is mine or (
             keys.context == mine.context and keys.limits == mine.limits and keys.area == mine.area
@@ -182,7 +182,7 @@ class _Joined:
         return same and len(self.settings) < MOST_TOGETHER
 
     def answer(self, task: "asyncio.Task[Sequence[Kept | Exception]]") -> None:
-        """Hand every caller that still waits its receipt or its problem, once the write has ended."""
+        """Set the receipt or the error for every caller that still waits; called when the write has ended."""
         if task.cancelled():
             for answer in self.answers:
                 answer.cancel()
@@ -199,10 +199,10 @@ class _Joined:
 
 
 class Usage:
-    """The bytes each owner holds, as far as this process knows, and the writes that are under way.
+    """The bytes each owner holds, as far as this process knows, and the writes in progress.
 
-    Writes of this process are counted at once. Those of other processes are counted anew when a quota seems
-    to be reached, before anything is refused.
+    Writes of this process are counted at once. To include other processes, the bytes are recounted when a
+    quota seems to be reached, before anything is refused.
     """
 
     def __init__(self) -> None:
@@ -216,10 +216,10 @@ class Usage:
         self.known = Known()
 
     def join(self, keys: "Keys", setting: Setting, write: Write) -> "asyncio.Future[Kept]":
-        """A future for the receipt of a setting, which is written together with others of the same moment.
+        """Return a future for the receipt of a setting, which is written together with concurrent settings.
 
-        Where the store commits many changes at once, a setting also waits for the write before it, and shares
-        the next commit with all that came meanwhile. So the busier it is, the less each setting costs.
+        If the store supports bulk writes, a setting also waits for the write in progress, and shares the next
+        commit with all settings that arrive meanwhile. So the cost per setting falls under load.
         """
         loop = asyncio.get_running_loop()
         group = self._joined.get(keys.owner)
@@ -249,7 +249,7 @@ class Usage:
         owner = group.keys.owner
         if self._writing.get(owner) is task:
             del self._writing[owner]
-        if self._joined.get(owner) is group:  # cancelled before it began: no caller may join it any more
+        if self._joined.get(owner) is group:  # cancelled before it began: no caller may join it now
             del self._joined[owner]
 
     def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
@@ -259,7 +259,7 @@ class Usage:
         return task
 
     async def get(self, store: Store, scope: Scope, id: str) -> Record | None:
-        """The record of a key; all keys that are asked for in the same moment are read together."""
+        """Return the record of a key; keys requested at the same time are read together."""
         loop = asyncio.get_running_loop()
         waiting = self._asked.get(scope)
         if waiting is None:
@@ -288,7 +288,7 @@ class Usage:
             raise problem
 
     async def reserve_each(self, keys: "Keys", growths: Sequence[int]) -> list[QuotaExceeded | None]:
-        """As `reserve`, for many values in order: what is too large is refused, the others are counted."""
+        """Like `reserve`, for many values in order; returns a refusal for each value that does not fit."""
         account, most = (keys.owner, keys.area), keys.limits.quota_bytes
         if account not in self._held:
             async with self._counting:
@@ -307,7 +307,7 @@ class Usage:
         return refusals
 
     def settle(self, keys: "Keys", change: Change, growth: int, result: CommitResult | Exception) -> None:
-        """Note what became of a change whose bytes were reserved; what was not kept is given back."""
+        """Record the outcome of a change whose bytes were reserved; releases them if it was not committed."""
         id = change.put[0].record.id
         if isinstance(result, Exception) or result.is_staged:
             self.give_back(keys.owner, keys.area, growth)
@@ -319,7 +319,7 @@ class Usage:
             self.known.set(keys.context.store, change)
 
     def give_back(self, owner: Owner, area: str, growth: int) -> None:
-        """Count these bytes off again: they were not written, or their value was deleted."""
+        """Release these bytes: they were not written, or their value was deleted."""
         if (owner, area) in self._held:
             self._held[owner, area] -= growth
 
@@ -333,5 +333,5 @@ def _build_refusal(total: int, most: int) -> QuotaExceeded:
 
 
 def _list_waiting(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
-    """The futures whose callers still wait."""
+    """Return the futures whose callers still wait."""
     return (answer for some in answers for answer in some if not answer.done())

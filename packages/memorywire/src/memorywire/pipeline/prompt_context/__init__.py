@@ -1,1 +1,1 @@
-"""Builds what an agent reads before it answers: constraints, the person's profile, memories that help."""
+"""Builds the context block for a prompt: constraints, the user's profile, and helpful memories."""

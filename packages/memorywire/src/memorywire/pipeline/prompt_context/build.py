@@ -1,8 +1,8 @@
-"""Gathers what a context block is made of, chooses its lines, and hands it out like a recall.
+"""Gathers the memories for a context block, chooses its lines, and logs it like a recall.
 
-One search finds what is near the prompt. One read, by an index of the store, finds what holds whatever is
-asked: constraints, pinned memories and rules of sessions. Only memories of the user, and those of the agent
-that belong to no user, take part.
+One search finds memories near the prompt. One indexed read finds memories that apply to every prompt:
+constraints, pinned memories and rules of sessions. Only memories of the user, and memories of the agent
+that belong to no user, are used.
 """
 
 import asyncio
@@ -41,20 +41,20 @@ from memorywire.search.token_budget import cost, wording
 from memorywire.stores.contract import SupportsListing, Tracker
 
 POOL = 24
-"""How many candidates a search gives."""
+"""How many candidates the search returns."""
 
 MOST_STANDING = 100
-"""How many constraints, pins and rules are read at most, the oldest first."""
+"""The maximum number of constraints, pins and rules to read, oldest first."""
 
 UNRELATED = 40
-"""The tokens of a block when no memory is likely to help with the prompt."""
+"""The token budget of a block if no memory is likely to help with the prompt."""
 
 _LAYER_KIND = ("metadata", "layer", "kind")
 _LABELLED = Compare(("metadata", "fact", "kind"), Operator.EXISTS, True)
 
 
 async def build_context(request: BuildContext, context: Context) -> ContextBlock:
-    """The block for a prompt, within its budget; empty if nothing in memory bears on it."""
+    """Build the block for a prompt, within its budget; empty if no memory is relevant."""
     task = read_task(request)
     owners = Owners.AGENT if request.scope.user is None else Owners.USER_AND_AGENT
     recall = Recall(
@@ -70,7 +70,7 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
     await check_permission(recall, context)
     where = build_where(request.scope, context.clock())
     reading = asyncio.ensure_future(_find(where, STANDING, context))
-    await asyncio.sleep(0)  # it begins on a thread of the store; a short search runs on this one
+    await asyncio.sleep(0)  # lets the read start on a store thread; a short search runs on this thread
     try:
         result, vector = await _search(task, recall, where, context)
     finally:
@@ -97,7 +97,7 @@ async def build_context(request: BuildContext, context: Context) -> ContextBlock
 
 
 def build_where(scope: Scope, now: int) -> Where:
-    """The memories of the user, if there is one, and those of the agent that belong to no user."""
+    """Select the memories of the user, if there is one, and those of the agent that belong to no user."""
     users = (None,) if scope.user is None else (scope.user, None)
     return Where(
         scope=Scope(agent=scope.agent, tenant=scope.tenant),
@@ -107,9 +107,9 @@ def build_where(scope: Scope, now: int) -> Where:
 
 
 async def _search(task: Task, recall: Recall, where: Where, context: Context) -> tuple[SearchResult, bytes]:
-    """What is near the prompt, and the vector of the prompt, read as a task.
+    """Search for memories near the prompt; returns the result and the prompt's vector as a task.
 
-    The reader of tasks serves the search as well if the store has vectors of its space. If not, the store is
+    The task embedder also serves the search if the store has vectors of the same space. If not, the store is
     searched with a vector of its own embedder.
     """
     reader = find_minilm(context.embedder)
@@ -129,7 +129,7 @@ async def _find(where: Where, condition: Filter, context: Context) -> list[Recor
 
 
 async def _find_recent(request: BuildContext, where: Where, context: Context) -> list[Record]:
-    """The last turns of the session, or of any session, oldest first; none from a store that cannot tell."""
+    """Read the last turns of the session, or of any, oldest first; none if the store cannot list."""
     if not isinstance(context.store, SupportsListing):
         return []
     session = request.session_id
@@ -147,9 +147,9 @@ async def _find_recent(request: BuildContext, where: Where, context: Context) ->
 async def _score(
     task: Task, vector: bytes, hits: Sequence[Record], others: Sequence[Record], context: Context
 ) -> tuple[Task, list[Candidate]]:
-    """Every memory once, with its scores; what the search did not find shares no words with the prompt.
+    """Score every memory once; memories not found by the search count as sharing no words with the prompt.
 
-    The scores also tell whether the prompt is a task at all.
+    Also returns the task, with whether the prompt is a task for which memory matters.
     """
     records = list({record.id: record for record in (*hits, *others)}.values())
     vectors = await find_vectors(records, context)
@@ -165,13 +165,13 @@ async def _score(
 
 
 def _keep_own(records: Sequence[Record], scope: Scope) -> list[Record]:
-    """Without what a store should not have returned: memories of another user, agent or tenant."""
+    """Drop what a store should not have returned: memories of another user, agent or tenant."""
     agent = Scope(agent=scope.agent, tenant=scope.tenant)
     return [one for one in records if agent.covers(one.scope) and one.scope.user in (None, scope.user)]
 
 
 def _choose_budget(request: BuildContext, choices: Sequence[Choice], task: Task) -> int:
-    """All of it, unless memory has probably nothing to do with the prompt, and no line was asked for."""
+    """Return the full budget, or a small one if the prompt seems unrelated and no line was requested."""
     is_asked_for = any(
         one.section in (Section.PROFILE, Section.RECENT) or is_pinned(one.record) for one in choices
     )
@@ -208,7 +208,7 @@ def _build_block(
 
 
 async def _record(block: ContextBlock, recall: Recall, choices: Sequence[Choice], context: Context) -> None:
-    """Log what is handed out, as a recall does, so that `why` can tell it and the budget counts it."""
+    """Log the returned memories like a recall, so that `why` can report them and the budget counts them."""
     lenders = [find_lender(one.record, recall.scope.agent) for one in choices]
     hits = [
         Hit(record=one.record, score=one.score, stores=context.names, lender=lender)

@@ -1,8 +1,8 @@
 """Chooses the lines of a context block: what constrains the answer, and what helps with the task.
 
-A recall asks whether a memory answers a question. Here the question is whether it helps: "is vegetarian"
+A recall returns memories that answer a query. A context block needs memories that help: "is vegetarian"
 does not answer "suggest a dinner", but a good answer depends on it. So the floor of a recall does not
-apply, and the scores are probabilities of helping and of constraining (`score`).
+apply, and the scores are probabilities of helping and of constraining (see `score`).
 """
 
 import re
@@ -20,42 +20,42 @@ from memorywire.pipeline.prompt_context.task import Task
 from memorywire.search.text import terms
 
 HELPS, HELPS_ANYWAY = 0.1, 0.15
-"""The score from which a memory may have a line: for a task, and for a prompt that seems to be none."""
+"""Minimum score of a memory for a line: for a task, and for a prompt that does not seem to be one."""
 
 CERTAIN = 0.3
-"""Lines are added until the chance that none of them helps is down to this; after that only likely ones."""
+"""Lines are added until the probability that none of them helps falls to this; then only likely ones."""
 
 LIKELY = 0.4
-"""The score of a memory that has a line in any case."""
+"""Score from which a memory gets a line regardless of `CERTAIN`."""
 
 MOST = 3
-"""At most so many memories are chosen by their score: what comes after them seldom helps."""
+"""The maximum number of memories chosen by score: lower ones seldom help."""
 
 BEARS, BEARS_ANYWAY = 0.03, 0.25
-"""The score from which a constraint has a line. A missing one does harm, a needless one costs some tokens."""
+"""Minimum score of a constraint for a line, low because a missing one harms more than a needless one."""
 
 WORDED = 0.5
-"""The least chance to be a constraint for a memory whose words say that it is one."""
+"""Minimum probability of being a constraint for a memory whose words say that it is one."""
 
 SURELY_BEARS = 0.3
-"""The score from which a constraint is said to bear on the prompt; below, it may bear."""
+"""Score from which the reason says that a constraint bears on the prompt; below, that it may bear."""
 
 BESIDE_BEST = 0.06
-"""The share of the best constraint's score that every other needs."""
+"""The minimum score of a doubtful constraint, as a fraction of the best constraint's score."""
 
 MOST_CONSTRAINTS, MOST_DOUBTFUL = 12, 6
-"""At most so many lines are of constraints, and of constraints that only may bear."""
+"""The maximum number of constraint lines, and of lines with constraints that only may bear."""
 
 ALWAYS = 0.1
-"""The chance to bear on any prompt from which a constraint is said to hold for every answer. Instructions on
-language, length and form are above it, allergies and rules of work far below."""
+"""Probability of bearing on any prompt from which a constraint holds for every answer. Instructions on
+language, length and form are above it, allergies and work rules far below."""
 
 EVERYWHERE = "holds for every answer"
 
 _ALWAYS_SLOTS = frozenset({"answer_language", "answer_format", "answer_length", "tone", "units", "pronouns"})
 
 _SAME = 0.8
-"""Two lines say the same when they share this much of their terms, and all of their numbers."""
+"""Two lines are duplicates if they share this fraction of their terms, and all of their numbers."""
 
 _PROFILE = (
     Kind.IDENTITY,
@@ -76,18 +76,18 @@ _QUESTION = re.compile(r"\?\s*$")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A memory with its label, and how probable it is that it helps with the task or constrains it."""
+    """A memory with its label, and the probabilities that it helps with the task or constrains it."""
 
     record: Record
     label: Label | None
     score: float
     bearing: float
     always: float
-    is_revised: bool = False  # a newer memory probably tells its new state
+    is_revised: bool = False  # a newer memory probably has its new state
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """A line of the block, before the budget is known."""
+    """A line of the block, before the budget is applied."""
 
     record: Record
     label: Label | None
@@ -111,11 +111,11 @@ def _build_choice(one: Candidate, section: Section, reason: str, *, is_bound: bo
 def build_candidate(
     record: Record, label: Label | None, score: Score, *, is_revised: bool = False
 ) -> Candidate:
-    """The memory as a candidate for a line.
+    """Build a candidate from a memory, its label and its score.
 
-    A label that was given, or that names the slot of a constraint, decides whether the memory is one; else
-    its vector does, unless its words say so. What an untrusted source says never constrains, and no turn of
-    a conversation does.
+    An explicit label, or one with the slot of a constraint, decides whether the memory is a constraint; else
+    its vector does, with a minimum if its words say so. Memories of untrusted sources and turns of
+    conversations are never constraints.
     """
     if record.trust is Trust.UNTRUSTED or record.speaker is not None:
         constraint = 0.0
@@ -137,7 +137,7 @@ def build_candidate(
 
 
 def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[Record]) -> list[Choice]:
-    """The lines in the order in which they claim the budget: each memory once."""
+    """Choose the lines in the order in which they use the budget, each memory once."""
     live = [one for one in drop_retracted(keep_newest(candidates)) if not _is_past(one)]
     lines = _choose_pinned(live)
     lines += _choose_constraints(task, _without(live, lines))
@@ -161,7 +161,7 @@ def choose_lines(task: Task, candidates: Sequence[Candidate], recent: Sequence[R
 
 
 def _is_past(one: Candidate) -> bool:
-    """Whether it is probably an older state; no guess drops what is pinned or worded as a constraint."""
+    """Whether it is probably outdated; never true for pinned memories and labelled constraints."""
     is_constraint = one.label is not None and one.label.kind is Kind.CONSTRAINT
     return one.is_revised and not is_constraint and not is_pinned(one.record)
 
@@ -172,14 +172,14 @@ def _without(candidates: Sequence[Candidate], lines: Sequence[Choice]) -> list[C
 
 
 def _choose_pinned(candidates: Sequence[Candidate]) -> list[Choice]:
-    """All pinned memories, the oldest first: a block then begins alike for every prompt."""
+    """Return all pinned memories, oldest first, so that blocks begin alike for every prompt."""
     pinned = [one for one in candidates if is_pinned(one.record) and one.record.trust is not Trust.UNTRUSTED]
     ordered = sorted(pinned, key=lambda one: (one.record.created_at, one.record.id))
     return [_build_choice(one, Section.CONSTRAINT, "is pinned") for one in ordered]
 
 
 def _choose_constraints(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
-    """The constraints that bear on the task: first those of this prompt, then those of every answer."""
+    """Return the constraints that bear on the task: first those of this prompt, then general ones."""
     lines = [
         replace(
             _build_choice(one, Section.CONSTRAINT, reason, is_bound=reason != EVERYWHERE), score=one.bearing
@@ -198,7 +198,7 @@ _MAY_BEAR = "may bear on the prompt"
 
 
 def _find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
-    """Why a constraint bears on the task; None if it does not, or is not a constraint."""
+    """Return why a constraint bears on the task; None if it does not, or is not a constraint."""
     if not candidate.bearing:
         return None
     label = candidate.label
@@ -215,7 +215,7 @@ def _find_reason_to_bear(candidate: Candidate, task: Task) -> str | None:
 
 
 def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
-    """What is known of the person, if the prompt is about them."""
+    """Return the memories about the user, if the prompt is about them."""
     if not task.is_about_person:
         return []
     about = [one for one in candidates if _is_own(one)]
@@ -224,7 +224,7 @@ def _choose_profile(task: Task, candidates: Sequence[Candidate]) -> list[Choice]
 
 
 def _is_own(candidate: Candidate) -> bool:
-    """Whether the memory is the person's, and not the agent's own."""
+    """Whether the memory belongs to or is about the user, rather than the agent."""
     label = candidate.label
     return candidate.record.scope.user is not None or (label is not None and label.subject == "user")
 
@@ -235,7 +235,7 @@ def _rank_in_profile(candidate: Candidate) -> tuple[int, int, str]:
 
 
 def _choose_rules(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
-    """What sessions left to do and never to do, where it bears on the task."""
+    """Return the rules of earlier sessions (to do, never to do) that bear on the task."""
     rules = [
         (one, _find_reason_to_bear(one, task))
         for one in candidates
@@ -245,7 +245,7 @@ def _choose_rules(task: Task, candidates: Sequence[Candidate]) -> list[Choice]:
 
 
 def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidate]:
-    """The memories that help with the task, best first; more of them where it is less certain which."""
+    """Return the memories that help with the task, best first; more if it is less certain which do."""
     fit = [
         one
         for one in candidates
@@ -264,7 +264,7 @@ def choose_helpful(candidates: Sequence[Candidate], task: Task) -> list[Candidat
 
 
 def _only_asks(record: Record, task: Task) -> bool:
-    """Whether it is a turn that asks, one of the assistant, or the prompt itself, kept a moment ago."""
+    """Whether it is a question, a turn of the assistant, or the prompt itself, stored just before."""
     if record.speaker == "assistant":
         return True
     is_turn = record.conversation is not None or record.speaker is not None
@@ -278,14 +278,14 @@ _TAKES_BACK = re.compile(
     r"|broke up|used to|not .{1,40} after all)\b",
     re.IGNORECASE,
 )
-"""A cheap test before a turn is read for what it takes back."""
+"""A cheap test before a turn is parsed for retractions."""
 
 
 def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Without turns that only take something back, and without the earlier turns that said it.
+    """Drop turns that only retract something, and the earlier turns that stated it.
 
-    The facts themselves have ended; the turns are kept, but must not bring them back. A turn of the
-    assistant, of an untrusted source or of another user takes nothing back.
+    The facts themselves have ended; their turns are still stored, but must not bring them back. A turn of
+    the assistant, of an untrusted source or of another user retracts nothing.
     """
     turns = [one for one in candidates if one.record.speaker not in (None, "assistant")]
     ended: set[str] = set()
@@ -310,9 +310,9 @@ def drop_retracted(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def keep_newest(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Without what a newer memory replaces, or was made from; the order stays.
+    """Drop memories that a newer one replaces or was derived from; the order stays.
 
-    What an untrusted source says hides nothing of another.
+    A memory of an untrusted source never hides a trusted one.
     """
     slots: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     sources: set[str] = set()
@@ -361,7 +361,7 @@ def _is_replaced(older: Candidate, newer: Candidate) -> bool:
 
 
 def drop_repeats(lines: Sequence[Choice]) -> list[Choice]:
-    """Without lines that say nearly the same as an earlier one."""
+    """Drop lines that nearly duplicate an earlier one."""
     distinct: list[tuple[Choice, _Said]] = []
     for line in lines:
         summary = _summarise(line.record)

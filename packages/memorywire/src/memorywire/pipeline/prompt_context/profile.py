@@ -1,4 +1,4 @@
-"""The profile of a person: what labelled memories say, by slot, with their history. Nothing is guessed."""
+"""The profile of a user: the values of labelled memories by slot, with history. Nothing is inferred."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from memorywire.pipeline.redact import drop_redacted, redact_versions
 from memorywire.stores.contract import SupportsHistory
 
 MOST_HISTORY = 50
-"""The earlier values that a slot shows at most."""
+"""The maximum number of earlier values of a slot."""
 
 
 async def read_profile(request: ReadProfile, context: Context) -> Profile:
-    """The slots of the person in the scope; without a user, those of the agent's own memories."""
+    """Read the slots of the user in the scope; without a user, those of the agent's own memories."""
     now = context.clock()
     where = _build_where(request.scope, now)
     groups: dict[tuple[str, str | None, str], list[tuple[Record, Label]]] = {}
@@ -91,7 +91,7 @@ def _build_value(record: Record, label: Label, now: int, agent: str) -> SlotValu
 
 
 async def _read_history(records: Sequence[Record], slot: str, context: Context) -> tuple[PastValue, ...]:
-    """Earlier versions of these memories, and the memories that they replaced; newest first."""
+    """Read earlier versions of these memories and of the memories that they replaced, newest first."""
     if not isinstance(context.store, SupportsHistory):
         return ()
     values: dict[tuple[str, int], PastValue] = {}

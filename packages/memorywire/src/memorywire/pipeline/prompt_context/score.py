@@ -1,9 +1,9 @@
 """Scores memories for a task: does it help, is it a constraint, and does that constraint bear on the prompt?
 
 "Suggest a dinner" and "is vegetarian" share no word and are far apart for a sentence embedder. So the
-prompt is read by an encoder that was trained for tasks, and three logistic heads judge its vector beside
-the vector of a memory. `tools/train_tasks.py` trains both, says how, and wrote the numbers in `heads.npz`.
-They are for vectors of MiniLM. A memory that was embedded by another model is embedded here once more.
+prompt is embedded by an encoder that was trained for tasks, and three logistic heads score its vector with
+the vector of a memory. `tools/train_tasks.py` documents the training of both and wrote `heads.npz`. The
+weights are for vectors of MiniLM; a memory with vectors of another model is embedded again here.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ TRIVIA, RELATED = -0.3, 0.5
 memory; chosen on the development part."""
 
 REVISED = -0.5
-"""The logit from which a newer memory counts as the new state of an older one."""
+"""Logit from which a newer memory counts as the new state of an older one."""
 
 ALIKE = 0.45
-"""The cosine that such memories have at least; those below it are not compared."""
+"""Minimum cosine of such memories; pairs below it are not compared."""
 
 LEAST = 1e-6
-"""The least chance that a logit is taken of."""
+"""Lower bound of a probability before its logit is taken."""
 
 Words: TypeAlias = Mapping[str, int]
 """The index terms of a memory."""
@@ -41,8 +41,8 @@ _HEADS = Path(__file__).with_name("heads.npz")
 
 
 class Score(Struct, frozen=True):
-    """The chances that a memory is useful for the prompt, is a constraint, bears on the prompt if it is
-    one, and bears on any.
+    """The probabilities that a memory is useful for the prompt, is a constraint, bears on the prompt if it
+    is one, and bears on any prompt.
     """
 
     useful: float
@@ -55,7 +55,7 @@ _COLUMNS = ("useful", "constraint", "bears")
 
 
 class _Heads:
-    """The weights of the heads, joined so that one product with the memories serves all of them."""
+    """The weights of all heads, stacked so that one product with the memories serves all of them."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -80,8 +80,8 @@ _load_heads = cache(_Heads)
 def is_related(vector: bytes, scores: Sequence[Score]) -> bool:
     """Whether the prompt is a task for which memory matters; trivia and arithmetic are not.
 
-    Where some memory is useful, a prompt that looks less like a task is one. A prompt that the encoder cannot
-    read, such as one in another script, may be one.
+    If some memory is useful, a prompt needs to look less like a task. A prompt that the encoder cannot read,
+    such as one in another script, counts as a task.
     """
     import numpy as np
 
@@ -95,10 +95,10 @@ def is_related(vector: bytes, scores: Sequence[Score]) -> bool:
 
 
 def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[float]) -> list[Score]:
-    """A score for each memory, from its vector and the share of the prompt's words that are in it.
+    """Score each memory from its vector and its share of the prompt's words.
 
-    `vector` is of the prompt, read as a task. On a prompt that the encoder cannot read, every constraint may
-    bear.
+    `vector` is the task embedding of the prompt. If the encoder cannot read the prompt, every constraint may
+    bear on it.
     """
     if not vectors:
         return []
@@ -119,9 +119,9 @@ def score_memories(vector: bytes, vectors: Sequence[bytes], shares: Sequence[flo
 
 
 def find_revised(records: Sequence[Record], vectors: Sequence[bytes], words: Sequence[Words]) -> set[str]:
-    """The ids of memories of which a newer one of them probably tells the new state.
+    """Return the ids of memories whose new state a newer memory probably has.
 
-    What an untrusted source says revises nothing, nor does a turn of a conversation.
+    Memories of untrusted sources and turns of conversations revise nothing.
     """
     import numpy as np
 
@@ -145,7 +145,7 @@ def find_revised(records: Sequence[Record], vectors: Sequence[bytes], words: Seq
 
 
 def measure_pair(newer: Record, cosine: float, words: Words, newer_words: Words) -> list[float]:
-    """What tells whether the newer memory is the new state of an older one, whose words come first."""
+    """Return the features for whether `newer` is the new state of an older memory with these `words`."""
     return [
         float(cosine),
         len(words.keys() & newer_words.keys()) / max(1, min(len(words), len(newer_words))),
@@ -155,7 +155,7 @@ def measure_pair(newer: Record, cosine: float, words: Words, newer_words: Words)
 
 
 async def find_vectors(records: Sequence[Record], context: Context) -> list[bytes]:
-    """The vectors of the memories in the space of the heads: as they are stored, or made here."""
+    """Return the memories' vectors in the space of the heads: stored ones if possible, else computed."""
     if not records:
         return []
     stored: Sequence[bytes | None] = [None] * len(records)

@@ -10,11 +10,11 @@ from memorywire.model.requests import BuildContext, Message
 from memorywire.search.text import terms
 
 _LONGEST = 1_000
-"""An embedder reads little more. Of a longer prompt the beginning and the end are taken: between them people
-paste what the task is about, not what the task is."""
+"""An embedder reads little more. Of a longer prompt only the beginning and the end are used: the middle is
+usually pasted material, not the task."""
 
 _FEW_TERMS = 4
-"""A prompt with fewer index terms ("And for dessert?") is read together with the words before it."""
+"""A prompt with fewer index terms ("And for dessert?") is read together with the user's previous message."""
 
 _ABOUT_PERSON = re.compile(
     r"\b(?:about (?:me|myself)|(?:know|remember|learned|learnt|stored?) (?:of|about|on) me|who am i|know me"
@@ -27,7 +27,7 @@ _ABOUT_PERSON = re.compile(
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What a prompt asks for. `query` is what memory is searched for, `words` the index terms of it."""
+    """What a prompt asks for: `query` is the text to search memory with, `words` are its index terms."""
 
     query: str
     words: frozenset[str]
@@ -36,7 +36,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
 
 def read_task(request: BuildContext) -> Task:
-    """The task of the request; raises InvalidRequest for messages without words."""
+    """Read the task of the request; raises InvalidRequest for messages without text."""
     text = request.prompt if request.prompt is not None else _find_prompt(request.messages)
     words = frozenset(terms(text))
     if len(words) < _FEW_TERMS:
@@ -51,7 +51,7 @@ def read_task(request: BuildContext) -> Task:
 
 
 def _find_prompt(messages: Sequence[Message]) -> str:
-    """The last words of the user; without any, the last message of any speaker."""
+    """Return the user's last message with text; without one, the last of any speaker."""
     with_words = [message for message in messages if message.content.strip()]
     if not with_words:
         raise InvalidRequest(
