@@ -54,7 +54,7 @@ class CommitResult(Struct, frozen=True, kw_only=True, gc=False):
         return self.status is Status.STAGED
 
     def receipt(self) -> dict[str, Any]:
-        """Return the fields that all receipts share; the status is None if there was nothing to write."""
+        """Return the fields that all receipts share; without a change or a proposal there is no status."""
         holders: list[str] = []
         missing: list[str] = []
         for outcome in self.outcomes:

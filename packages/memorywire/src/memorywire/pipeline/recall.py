@@ -452,7 +452,7 @@ def _count_outcomes(result: SearchResult, hits: Sequence[Hit]) -> tuple[Outcome,
 def _build_hit(
     scored: Scored, chosen: Chosen, result: SearchResult, explanation: dict[str, float] | None, agent: str
 ) -> Hit:
-    """Build a hit; `explanation` has the signals of the query, or is None if none were requested."""
+    """Build a hit; `explanation` has the signals of the query, if the request asks for them."""
     return Hit(
         record=scored.record,
         score=scored.score,

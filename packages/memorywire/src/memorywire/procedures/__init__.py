@@ -1,1 +1,1 @@
-"""Procedural memory: state machines kept as data, checked when written and read from a plain table."""
+"""Procedural memory: state machines stored as data, validated when written."""

@@ -1,4 +1,4 @@
-"""A procedure as a value: its states, the ways between them, and where it stands."""
+"""A procedure as a value: its states, its transitions, and its current state."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,7 +10,7 @@ from memorywire.model.record import Json
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """One way out of one state. Without `dest` it is internal: it happens, and the state stays."""
+    """A transition from one state. Without `dest` it is internal: it does not change the state."""
 
     trigger: str
     source: str
@@ -24,17 +24,17 @@ class Transition(Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The names the caller must know true or false."""
+        """The facts whose truth the caller must state."""
         return (*self.conditions, *self.unless)
 
     @property
     def guard(self) -> str:
-        """What must hold and what must not, in words; empty when nothing is asked."""
+        """The conditions in words; empty if there are none."""
         return ", ".join([*self.conditions, *(f"not {fact}" for fact in self.unless)])
 
 
 class Definition(Struct, frozen=True, kw_only=True):
-    """A state machine whose every name is checked; its transitions stand in the order they are tried."""
+    """A state machine with validated names; its transitions are in the order in which they are tried."""
 
     name: str
     initial: str
@@ -53,11 +53,11 @@ class Definition(Struct, frozen=True, kw_only=True):
 
 
 _SHOWN = 12
-"""How many triggers a problem names."""
+"""The maximum number of triggers named in an error."""
 
 
 def allowed(definition: Definition, facts: Mapping[str, bool]) -> list[str]:
-    """The triggers that would succeed now, in the order of the definition."""
+    """Return the triggers that would succeed now, in the order of the definition."""
     ways = definition.ways()
     _refuse_unknown(ways, facts)
     free = {way.trigger for way in ways if not _failing(way, facts)}
@@ -65,10 +65,10 @@ def allowed(definition: Definition, facts: Mapping[str, bool]) -> list[str]:
 
 
 def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Definition:
-    """The definition after the first transition of this trigger whose conditions hold.
+    """Apply the first transition of this trigger whose conditions hold; returns the new definition.
 
-    Raises InvalidRequest for an unknown trigger or fact, Conflict when the trigger is not for the
-    current state or its conditions do not hold.
+    Raises InvalidRequest for an unknown trigger or a missing fact, Conflict if the trigger does not apply to
+    the current state or its conditions do not hold.
     """
     ways = [way for way in definition.ways() if way.trigger == trigger]
     if trigger not in definition.triggers:
@@ -91,7 +91,7 @@ def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Def
 
 
 def _failing(way: Transition, facts: Mapping[str, bool]) -> list[str]:
-    """The facts that stand in the way, in words."""
+    """Return in words the facts that prevent the transition."""
     reasons = [f"{fact} does not hold" for fact in way.conditions if not facts[fact]]
     return reasons + [f"{fact} holds" for fact in way.unless if facts[fact]]
 

@@ -1,4 +1,4 @@
-"""A procedure as Mermaid text, for a page that draws it."""
+"""Draws a procedure as Mermaid text or as SVG."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -9,14 +9,14 @@ from memorywire.procedures.definition import Definition, Transition
 
 
 def label(way: Transition) -> str:
-    """A transition in words: its trigger, and what must and must not hold."""
+    """Return a transition in words: its trigger and its conditions."""
     guard = f" [{way.guard}]" if way.guard else ""
     return f"{way.trigger}{guard}{' (stays)' if way.dest is None else ''}"
 
 
 def mermaid(definition: Definition) -> str:
-    """A `stateDiagram-v2`: the same text for the same definition."""
-    # States are numbered because a name may be a word of Mermaid's own, such as `end`.
+    """Return a Mermaid `stateDiagram-v2`; deterministic for a definition."""
+    # States get numbered ids because a name may be a keyword of Mermaid, such as `end`.
     ids = {state: f"s{number}" for number, state in enumerate(definition.states)}
     ways = definition.transitions
     lines = [
@@ -50,7 +50,7 @@ _TIP = (
 
 
 class _Box(Struct, frozen=True):
-    """Where a state is drawn: its column, and the corner and the width of its rectangle."""
+    """The position of a state: its column, and the top left corner and width of its rectangle."""
 
     column: int
     x: float
@@ -71,7 +71,7 @@ class _Box(Struct, frozen=True):
 
 
 class _Way(Struct, frozen=True):
-    """A curve, and where the first line of its words stands."""
+    """A curve with its labels; `x` and `y` are the position of the first label."""
 
     path: str
     lines: Sequence[str]
@@ -80,7 +80,7 @@ class _Way(Struct, frozen=True):
 
 
 def svg(definition: Definition) -> str:
-    """A picture that needs nothing else: the same text for the same definition."""
+    """Return a self-contained SVG; deterministic for a definition."""
     labels: dict[tuple[str, str], list[str]] = {}  # one curve for each pair of states
     for transition in definition.transitions:
         labels.setdefault((transition.source, transition.target), []).append(label(transition))
@@ -91,7 +91,7 @@ def svg(definition: Definition) -> str:
         if boxes[dest].column < boxes[source].column or boxes[dest].column > boxes[source].column + 1:
             depth += _LANE + _LINE * (len(lines) - 1)
         ways.append(_way(boxes[source], boxes[dest], lines, depth))
-    width = max(box.right for box in boxes.values()) + 3 * _MARGIN  # room for words beside the last column
+    width = max(box.right for box in boxes.values()) + 3 * _MARGIN  # room for labels right of the last column
     height, first = depth + _MARGIN, boxes[definition.initial]
     rectangles = [
         f'<rect class="state{" current" if state == definition.current else ""}" x="{box.x:.1f}" '
@@ -116,7 +116,7 @@ def svg(definition: Definition) -> str:
 
 
 def _columns(definition: Definition) -> list[list[str]]:
-    """The states by how many steps lead there; in a last column, those nothing leads to."""
+    """Group the states by distance from the initial one; the last column has unreachable states."""
     leads: dict[str, list[str]] = {}
     for way in definition.transitions:
         leads.setdefault(way.source, []).append(way.target)
@@ -133,7 +133,7 @@ def _columns(definition: Definition) -> list[list[str]]:
 def _boxes(
     columns: Sequence[Sequence[str]], labels: Mapping[tuple[str, str], Sequence[str]]
 ) -> dict[str, _Box]:
-    """Columns as wide as their widest state, as far apart as the longest label; each centred."""
+    """Place the states: columns as wide as their widest state, spaced by the longest label, and centred."""
     longest = max((_width(_short(line)) for lines in labels.values() for line in lines), default=0.0)
     loops = max((len(lines) for (source, dest), lines in labels.items() if source == dest), default=0)
     tallest = max(len(column) for column in columns)
@@ -149,7 +149,7 @@ def _boxes(
 
 
 def _way(source: _Box, dest: _Box, lines: Sequence[str], low: float) -> _Way:
-    """To itself above, to the next column straight on, in one column beside it, all else in a lane below."""
+    """Draw loops above, ways to the next column directly, within a column at its side, others below."""
     (ax, ay), (bx, by) = source.centre, dest.centre
     rise = _LINE * (len(lines) - 1)
     if source == dest:
@@ -173,7 +173,7 @@ def _bow(ax: float, ay: float, bx: float, by: float) -> str:
 
 
 def _words(way: _Way) -> Iterator[str]:
-    """The labels of a curve, one under the other; those that are cut are whole in their title."""
+    """Yield the labels of a curve, one below the other; truncated labels have the full text as title."""
     for number, line in enumerate(way.lines):
         short, y = _short(line), way.y + number * _LINE
         wide = _width(short)
@@ -184,7 +184,7 @@ def _words(way: _Way) -> Iterator[str]:
 
 
 def _width(short: str) -> float:
-    """How wide a label is, nearly."""
+    """Return the approximate width of a label."""
     return len(short) * _LETTER * 0.85
 
 

@@ -1,4 +1,4 @@
-"""Definitions read by allow-list: anything not known to be harmless is refused, with its position."""
+"""Parses definitions with an allow-list: refuses everything not known to be harmless, with its position."""
 
 import json
 import math
@@ -25,7 +25,7 @@ def fault(detail: str, place: str, fix: str) -> InvalidRequest:
 
 
 def name(value: Json, place: str) -> str:
-    """A name of a state, a trigger or a procedure; what is refused is not repeated."""
+    """Validate the name of a state, a trigger or a procedure; errors do not repeat the value."""
     if not isinstance(value, str):
         raise fault("a name must be text", place, "give a name between quotes")
     if not _NAME.fullmatch(value):
@@ -35,7 +35,7 @@ def name(value: Json, place: str) -> str:
 
 
 def fact(value: Json, place: str) -> str:
-    """A bare identifier: it is looked up among the caller's facts and nowhere else."""
+    """Validate the name of a fact: an identifier that is looked up only among the caller's facts."""
     if not isinstance(value, str) or not _FACT.fullmatch(value):
         raise fault(
             "a condition is the bare name of a fact: letters of ASCII, digits and `_`, no dots, no calls",
@@ -46,7 +46,7 @@ def fact(value: Json, place: str) -> str:
 
 
 def shown(key: object, place: str) -> str:
-    """The place of a key in an object; of a key that is not fit to be shown, the place of the object."""
+    """Return the path of a key in an object, or the path of the object if the key must not be shown."""
     return f"{place}.{key}" if isinstance(key, str) and _NAME.fullmatch(key) else place
 
 
@@ -57,7 +57,7 @@ def _without_dunder(value: str, place: str) -> str:
 
 
 def json_object(text: str) -> Mapping[str, Json] | None:
-    """The object that a text spells, or None for any other text."""
+    """Parse a text as a JSON object; returns None for any other text."""
     bare = text.strip("\ufeff \t\r\n")
     if not bare.startswith("{"):
         return None
@@ -67,7 +67,7 @@ def json_object(text: str) -> Mapping[str, Json] | None:
         raise fault(f"nested deeper than {_DEPTH_MAX}", "content", "make it flatter") from error
     except json.JSONDecodeError:
         return None
-    except ValueError as error:  # a number with more digits than Python will read
+    except ValueError as error:  # an integer with more digits than Python parses
         raise fault("an integer beyond 64 bits", "content", "write it as text") from error
     return document
 
@@ -81,7 +81,7 @@ def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def plain(metadata: Json, place: str) -> dict[str, Json]:
-    """A JSON object of modest size and depth that does not contain itself."""
+    """Validate metadata: a JSON object of limited size and depth that does not contain itself."""
     if not isinstance(metadata, dict):
         raise fault("metadata must be an object", place, "write {} or leave it out")
     _walk(metadata, place)
@@ -93,7 +93,7 @@ def plain(metadata: Json, place: str) -> dict[str, Json]:
 
 
 def _walk(root: dict[str, Json], place: str) -> None:
-    """Visit every value once per mention; the bounds end a walk that would otherwise never end."""
+    """Validate every value, once per reference; the limits stop a walk that would otherwise not end."""
     pending: list[tuple[Json, str, tuple[int, ...]]] = [(root, place, ())]
     depth = 0
     while pending:
@@ -132,9 +132,9 @@ FACTS_MAX = 32
 
 _KEYS = ("name", "initial", "states", "transitions", "current", "metadata")
 _NEEDED = ("name", "initial", "states", "transitions")
-_TRANSITION = ("trigger", "source", "dest", "conditions", "unless")  # as a list spells them, too
+_TRANSITION = ("trigger", "source", "dest", "conditions", "unless")  # also the order in a list
 _BOUND = frozenset({"state", "trigger", "may_trigger"})
-"""Names that pytransitions gives to attributes of its own."""
+"""Names of attributes that pytransitions defines itself."""
 
 _TAKEN = (
     "`state`, `trigger`, is_STATE, to_STATE, may_TRIGGER and, for a condition, the name of a trigger "
@@ -146,10 +146,10 @@ _MACHINE = frozenset({"states", "transitions", "initial", "current"})
 
 
 def check(content: Json) -> None:
-    """Raise InvalidRequest, naming the place, unless the content is words, notes or a sound definition.
+    """Raise InvalidRequest, with the place, unless the content is text, notes or a valid definition.
 
-    An object is meant as a definition when it names any part that only a machine has; anything else is
-    notes in the shape of an object, which is never run.
+    An object with a key that only a state machine has is a definition; any other object is notes, which are
+    never run.
     """
     document = object_of(content)
     if document is not None and not _MACHINE.isdisjoint(document):
@@ -157,7 +157,7 @@ def check(content: Json) -> None:
 
 
 def parse(content: Json) -> Definition:
-    """The definition a procedural memory's content is, as an object or as a text that spells one."""
+    """Parse the definition in a procedural memory's content, given as an object or as JSON text."""
     document = object_of(content)
     if document is None:
         fix = f"write an object with {', '.join(_NEEDED)}"
@@ -166,12 +166,12 @@ def parse(content: Json) -> Definition:
 
 
 def object_of(content: Json) -> Mapping[str, Json] | None:
-    """The object that a content is or spells; None for words."""
+    """Return the content as an object, parsed if it is JSON text; None for other text."""
     return json_object(content) if isinstance(content, str) else _object(content, "content")
 
 
 class _Row(Struct, frozen=True, kw_only=True):
-    """A transition as it was written: an object, or a list in the order of its keys."""
+    """A transition as written: an object, or a list in the order of `_TRANSITION`."""
 
     place: str
     positional: bool
@@ -197,7 +197,7 @@ def _definition(document: Mapping[str, Json]) -> Definition:
 
 
 def _states(value: Json) -> dict[str, None]:
-    """The names in their order, found by name."""
+    """Validate the states; returns their names in order, as keys for fast lookup."""
     items = _list(value, "content.states", STATES_MAX)
     if not items:
         raise fault("a procedure needs a state", "content.states", "name at least one")
@@ -223,7 +223,7 @@ def _read_transitions(value: Json, states: Mapping[str, None]) -> tuple[Transiti
             if way in transitions:
                 raise fault("the same transition is there twice", row.place, "write it once")
             transitions[way] = None
-    # pytransitions uses some names itself: as triggers and facts they would mean something else there.
+    # pytransitions defines some names itself: triggers and facts with these names would conflict.
     triggers = {way.trigger for way in transitions}
     bound_names = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
     bound_names |= {f"may_{trigger}" for trigger in triggers}
@@ -248,7 +248,7 @@ def _row(item: Json, place: str) -> _Row:
 
 
 def _expand(row: _Row, states: Mapping[str, None], room: int) -> list[Transition]:
-    """One transition for every source, as many as there is room for."""
+    """Expand a row to one transition per source; raises if there are more than `room`."""
     trigger = name(row.parts["trigger"], row.at("trigger"))
     sources = _sources(row, states)
     if len(sources) > room:

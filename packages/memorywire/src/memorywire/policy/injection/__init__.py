@@ -1,7 +1,7 @@
-"""A screen that names signs of text addressed to the model, where a memory should be text about the world.
+"""Screens memories for signs of prompt injection: text addressed to the model instead of about the world.
 
-It only names what it sees; the policy decides what follows. It catches careless or copied attacks and cannot
-stop a determined one: who wrote a memory says more about it than its words.
+It only reports signs; the policy decides what follows. It catches careless or copied attacks and cannot stop
+a determined one: the source of a memory is better evidence than its words.
 """
 
 import base64
@@ -24,10 +24,10 @@ from memorywire.model.record import Json, Record
 
 T = TypeVar("T")
 
-_PARTS = 16  # a group that is not clear as a whole is read again in this many parts
-_WORDLESS = frozenset({int, float, bool, type(None)})  # types whose values hold no words
+_PARTS = 16  # a group that is not clear as a whole is screened again in this many parts
+_WORDLESS = frozenset({int, float, bool, type(None)})  # types whose values contain no words
 
-# Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
+# In addition to Unicode's table: letters that look like Latin ones, digits used instead of letters.
 _LOOKALIKES = str.maketrans(
     "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457", "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast"
 )
@@ -35,7 +35,7 @@ _ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm
 _SEPARATORS = str.maketrans(dict.fromkeys(".*_-"))
 _TAGS = range(0xE0020, 0xE007F)  # invisible doubles of the printable ASCII characters
 
-_STOP = "\x1f"  # where a sentence ends, until every other mark is gone
+_STOP = "\x1f"  # marks the end of a sentence until all other marks are removed
 _SILENT, _MORE_SILENT = "'`\"", "’“”"
 _ENDS, _MORE_ENDS = (". ", "! ", "? ", ": ", "; ", "\r", "\n"), "。！？；—"
 
@@ -47,7 +47,7 @@ _HIDING = (
     "[\u202d\u202e]",
 )
 
-_CONCEAL = "\x1b[8m"  # how a terminal is told to show nothing
+_CONCEAL = "\x1b[8m"  # the terminal escape sequence that hides text
 
 _SPELLED = ("(?:[ .*_-][a-z]){6}",)
 _BASE64 = "[A-Za-z0-9+/_-]{20,}={0,2}"
@@ -57,11 +57,11 @@ _ENTITY = "(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}"
 _ESCAPE = r"(?:\\u00[0-9A-Fa-f]{2}){4}"
 _CODES = (_BASE64, _BYTES, _PERCENT, _ENTITY, _ESCAPE)
 UNREAD = (*_SPELLED, *_CODES)
-"""One of these fits where ASCII text may say more than its words and their `turned` forms."""
+"""One of these matches any ASCII text that may hide text beyond its words and their undone disguises."""
 
 
 def plain(text: str) -> str:
-    """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
+    """Normalise a text: lower case, compatibility forms unified, invisible characters removed."""
     visible = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_invisible()))
     return visible.lower()
 
@@ -82,7 +82,7 @@ def _all_lookalikes() -> dict[int, str]:
 
 
 def words(text: str) -> str:
-    """The words of a plain text between single spaces, sentences between full stops."""
+    """Return the words of a plain text separated by single spaces, and its sentences by full stops."""
     sentences, plain_ascii = text, text.isascii()
     for mark in _SILENT if plain_ascii else (*_SILENT, *_MORE_SILENT):
         sentences = sentences.replace(mark, "")
@@ -92,7 +92,7 @@ def words(text: str) -> str:
 
 
 def glance(text: bytes) -> bytes:
-    """The `words` of a plain ASCII text, followed by its readings with each letter disguise undone."""
+    """Return the `words` of a plain ASCII text, followed by the words with each letter disguise undone."""
     sentences = text.translate(None, _SILENT_BYTES)
     for mark in _ENDS_BYTES:
         sentences = sentences.replace(mark, _STOP_BYTES)
@@ -104,7 +104,7 @@ def glance(text: bytes) -> bytes:
 
 
 class _Wordly(dict[int, str]):
-    """For `str.translate`: letters, marks and digits stay, stops become full stops, the rest spaces."""
+    """Table for `str.translate`: keeps letters, marks and digits, stops become full stops, others spaces."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -117,7 +117,7 @@ _WORDLY = _Wordly()
 
 
 def _table(letters: Mapping[int, int | str | None]) -> bytes:
-    """For `bytes.translate`: what `str.translate` makes of ASCII."""
+    """Build a table for `bytes.translate` with the same effect on ASCII as `str.translate`."""
     return "".join(map(chr, range(128))).translate(letters).encode().ljust(256)
 
 
@@ -127,14 +127,14 @@ _WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALI
 
 
 def disguises(said: str, text: str) -> Iterator[str]:
-    """The words of a text with each letter disguise undone; `text` is the text that `said` comes from."""
+    """Yield the words `said` with each letter disguise undone; `text` is the text they come from."""
     if _compile_each(_SPELLED).find(text):
         yield words(_join_spelling(text))
     yield from undo_disguises(said)
 
 
 def undo_disguises(words: str) -> Iterator[str]:
-    """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
+    """Yield the words with each letter disguise undone: look-alikes, ROT13, reversed spelling."""
     skeleton = words.translate(_LOOKALIKES if words.isascii() else _all_lookalikes())
     if skeleton != words:
         yield skeleton
@@ -143,7 +143,7 @@ def undo_disguises(words: str) -> Iterator[str]:
 
 
 def _join_spelling(text: str) -> str:
-    """The text with words joined that were spelled letter by letter; two spaces or more separate words."""
+    """Join words that are spelled letter by letter; two or more spaces separate words."""
     parts: list[str] = []
     for part in text.translate(_SEPARATORS).split("  "):
         for is_letter, run in groupby(part.split(), key=lambda word: len(word) == 1):
@@ -152,7 +152,7 @@ def _join_spelling(text: str) -> str:
 
 
 def decode_hidden(text: str) -> Iterator[str]:
-    """Texts that are hidden in this one in some encoding."""
+    """Yield texts that are hidden in this one in an encoding."""
     if not text.isascii():
         yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
     fitting = _compile_each(_CODES).find(text)
@@ -172,7 +172,7 @@ def decode_hidden(text: str) -> Iterator[str]:
 
 
 def hides_text(text: str) -> bool:
-    """Whether invisible characters carry a message, or break up or reverse the visible text."""
+    """Whether invisible characters contain a message, or break up or reverse the visible text."""
     if text.isascii():
         return _CONCEAL in text
     without_flags = _re("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f").sub("", text)
@@ -180,7 +180,7 @@ def hides_text(text: str) -> bool:
 
 
 def _legible(data: bytes) -> Iterator[str]:
-    """The bytes as text; nothing if they are not text."""
+    """Yield the bytes as text, if they are mostly printable text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -191,14 +191,14 @@ def _legible(data: bytes) -> Iterator[str]:
 
 @cache
 def _re(pattern: str) -> Any:
-    """A pattern of the engine whose time is linear, loaded when the first text is screened."""
+    """Compile a pattern with re2, whose time is linear; imported when the first text is screened."""
     import re2
 
     return re2.compile(pattern)
 
 
 class _Table(Struct, frozen=True):
-    """All patterns of one kind as a single automaton, so that a text is read once."""
+    """All patterns of one kind as a single automaton, which reads a text once."""
 
     automaton: Any
     signs: tuple[str, ...]
@@ -209,10 +209,10 @@ class _Table(Struct, frozen=True):
 
 @cache
 def _load_table(kind: str) -> _Table:
-    """The patterns of signs.toml: `marks` of a plain text, `phrases` of its words, `reserved` names.
+    """Load patterns of signs.toml: `marks` of a plain text, `phrases` of its words, `reserved` names.
 
-    `anything` are all that a plain ASCII text shows as it stands. Compiling takes long, so each table waits
-    for the first text that needs it.
+    `anything` has all patterns for an undecoded plain ASCII text. Compiling is slow, so each table is
+    compiled for the first text that needs it.
     """
     tables: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "signs.toml").read_text("utf-8"))
     if kind == "anything":
@@ -234,8 +234,8 @@ def _compile_table(signs: Mapping[str, Iterable[str]], form: Callable[[str], str
     import re2
 
     options = re2.Options()
-    # When the memory is full the automaton starts again; it gives up only when a single state does not fit,
-    # and then it cannot be compiled at all.
+    # When the memory is full, the automaton restarts; it fails only if a single state does not fit, and then
+    # it cannot be compiled at all.
     options.max_mem = 64 << 20
     automaton = re2.Set.SearchSet(options)
     pairs = [(sign, pattern) for sign, patterns in signs.items() for pattern in patterns]
@@ -247,29 +247,29 @@ def _compile_table(signs: Mapping[str, Iterable[str]], form: Callable[[str], str
 
 @cache
 def _compile_each(patterns: tuple[str, ...]) -> _Table:
-    """The patterns as one automaton: one reading shows which fit somewhere, and mostly none does."""
+    """Compile the patterns as one automaton: one pass shows which of them match; usually none does."""
     return _compile_table({pattern: (pattern,) for pattern in patterns})
 
 
 ENCODED = "encoded"
 HIDDEN = "hidden_text"
 
-_CODE = 20  # a single word shorter than this says nothing, in no code
+_CODE = 20  # a single shorter word is too short for a sign, even encoded
 
 
 def instructions(text: str) -> tuple[str, ...]:
-    """The names of the signs found in a text, sorted; empty when there are none.
+    """Return the sorted names of the signs found in a text; empty if there are none.
 
-    A disguise (a code, look-alike letters, spelling backwards) is undone once and read again: what shows only
-    then is named together with `encoded`. The time grows with the length of the text and nothing else.
+    Each disguise (an encoding, look-alike letters, reversed spelling) is undone once and the result screened:
+    signs found only then are reported together with `encoded`. The time is linear in the text's length.
     """
     if len(text) < _CODE and text.isalnum():
         return ()
-    valid = text.encode(errors="replace").decode()  # half of a surrogate pair is not a character
+    valid = text.encode(errors="replace").decode()  # replaces lone surrogates
     visible = plain(valid)
     sentence = words(visible)
     signs = _find_signs(visible, sentence)
-    # Each disguise ends as a sentence does, so no phrase goes on in the next.
+    # Each disguise ends like a sentence, so no phrase spans two of them.
     hidden_signs = _load_table("phrases").find("".join(disguises(sentence, visible)))
     for code in map(plain, decode_hidden(valid)):
         hidden_signs |= _find_signs(code, words(code))
@@ -286,15 +286,15 @@ def _find_signs(text: str, words: str) -> set[str]:
 
 
 def _find_reserved(name: str) -> set[str]:
-    """The sign that this is a name under which agents keep their own settings, or nothing."""
+    """Return the sign for a name under which agents store their own settings; empty for other names."""
     return _load_table("reserved").find(name.strip().lower())
 
 
 def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Every sign, with the place it was found in, of a memory given as text by place.
+    """Return every sign with its place, for a memory given as texts by place.
 
-    Outside of the content, field names can be chosen by the author, so they are checked like text; and a name
-    that agents use for their own settings is a sign. Names within a content are given as text already.
+    Outside the content, authors can choose field names, so these are screened like text; a name that agents
+    use for their own settings is a sign, too. Field names within the content are among the texts already.
     """
     findings: list[tuple[str, str]] = []
     for place, text in places.items():
@@ -306,10 +306,10 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether one reading of several texts, joined as lines, shows that none holds a sign or a reserved name.
+    """Whether one pass over several texts, joined as lines, shows that none has a sign or a reserved name.
 
-    This is safe because a line end also ends a sentence, and no sign needs more around it than the beginning
-    of a line. False where letters or bytes could be put together to other words.
+    This is safe because a line end also ends a sentence, and signs need no context but the beginning of a
+    line. False if letters or bytes could combine to other words.
     """
     if not text.isascii() or _CONCEAL in text:
         return False
@@ -318,22 +318,22 @@ def _is_plain(text: str) -> bool:
     return not (marks or _load_table("phrases").automaton.Match(glance(visible)))
 
 
-_is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come again and again
+_is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names recur
 
 
 @lru_cache(maxsize=1024)
 def _find_name_signs(place: str) -> frozenset[str]:
-    """The signs in the name of a place."""
+    """Return the signs in the name of a place."""
     return frozenset((*instructions(place), *_find_reserved(place)))
 
 
 def screen_record(record: Record) -> tuple[tuple[str, str], ...]:
-    """Every sign in a memory, with its place."""
+    """Return every sign in a memory, with its place."""
     return screen_each([record])[0]
 
 
 def screen_each(records: Sequence[Record]) -> list[tuple[tuple[str, str], ...]]:
-    """Every sign in each memory, with its place; one reading clears all that show none."""
+    """Return every sign in each memory, with its place; one pass clears all memories without signs."""
     clear = find_clear(records, has_no_sign)
     if all(clear):
         return [()] * len(records)
@@ -344,9 +344,9 @@ def screen_each(records: Sequence[Record]) -> list[tuple[tuple[str, str], ...]]:
 
 
 def find_clear(items: Sequence[T], is_clear: Callable[[Sequence[T]], bool]) -> list[bool]:
-    """Which items are clear, found in few readings: all at once, else part by part.
+    """Return which items are clear, with few calls of `is_clear`: first all at once, then part by part.
 
-    What is clear among others must be clear alone. False means only that it could not be shown.
+    An item that is clear in a group must be clear alone. False means only that clearness was not shown.
     """
     if is_clear(items):
         return [True] * len(items)
@@ -358,8 +358,8 @@ def find_clear(items: Sequence[T], is_clear: Callable[[Sequence[T]], bool]) -> l
 
 
 def has_no_sign(records: Sequence[Record]) -> bool:
-    """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
-    texts: dict[str, None] = {}  # what many say is read once
+    """Whether one pass over all these memories shows that `screen` finds no sign in any of them."""
+    texts: dict[str, None] = {}  # equal texts are screened once
     places: set[str] = set()
     for record in records:
         for place, text in text_by_place(record).items():
@@ -370,7 +370,7 @@ def has_no_sign(records: Sequence[Record]) -> bool:
 
 
 def text_by_place(record: Record) -> Mapping[str, str]:
-    """Everything a memory says, by place, so that a finding can name where it stands."""
+    """Return all texts of a memory by place, so that a finding can name its place."""
     texts: dict[str, str] = {}
     _add_text(record.content, "content", texts)
     for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
@@ -380,9 +380,9 @@ def text_by_place(record: Record) -> Mapping[str, str]:
 
 
 def _add_text(value: Json, place: str, texts: dict[str, str]) -> None:
-    """Add the texts of a value, and of a structured content the names of its fields, which are words too."""
+    """Add the texts of a value; for structured content also its field names, which are text, too."""
     if isinstance(value, str):
-        if value:  # two ways may lead to a place of one name
+        if value:  # two paths can have the same name
             texts[place] = f"{texts[place]}\n{value}" if place in texts else value
     elif type(value) is dict or isinstance(value, Mapping):  # the first check is the faster one
         for key, inner in value.items():

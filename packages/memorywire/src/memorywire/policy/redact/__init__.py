@@ -1,4 +1,4 @@
-"""Secrets leave a request before it is kept, embedded or written down; findings never show them."""
+"""Removes secrets from a request before it is stored, embedded or logged; findings never contain them."""
 
 from memorywire.policy.redact.redactor import Finding, Redactor, are_innocent, redact_remember, scan_record
 

@@ -1,4 +1,4 @@
-"""The secrets a host registered, found in every form in which they travel, and behind every disguise."""
+"""Finds the secrets that a host registered, in all common encodings and disguises."""
 
 import base64
 import html
@@ -55,7 +55,7 @@ def locate_disguised(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
 
 
 def _decode_escape(escape: str) -> str:
-    """The characters an escape stands for; the escape itself if it stands for none."""
+    """Decode an escape; returns the escape itself if it is invalid."""
     if escape[0] == "&":
         return html.unescape(escape)
     kind = escape[:2].lower()
@@ -84,10 +84,10 @@ _JOINTS = ("", ":", "-", ",", ",0x", "0x", "=")  # between the bytes of a hex du
 
 
 class Known:
-    """Registered values: exact, in any case, reversed, and as base64, base32, hex, URLs or JSON write them.
+    """Registered values: exact, in any case, reversed, and encoded as base64, base32, hex, URL or JSON.
 
-    `find` looks at the text as it stands. `find_disguised` looks at what a reader sees: escapes are decoded,
-    characters that hide are gone, and letters that look alike are one letter.
+    `find` searches the text itself. `find_disguised` searches what a reader sees: with escapes decoded,
+    invisible characters removed, and look-alike letters unified.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -115,7 +115,7 @@ class Known:
         return self._gate is not None
 
     def find(self, text: str) -> Iterator[Span]:
-        """Every place of every value; where one holds another, both are named and the longer one wins."""
+        """Yield every place of every value; if one value contains another, yields both."""
         if self._gate is None or not self._gate.search(text):
             return
         for label, pattern in self._each.items():
@@ -123,7 +123,7 @@ class Known:
                 yield Span(match.start(), match.end(), label, Rank.REGISTERED)
 
     def find_disguised(self, text: str) -> Iterator[Span]:
-        """Every place of every value behind escapes, hidden characters, white space and look-alikes."""
+        """Yield every place of a value behind escapes, hidden characters, white space or look-alikes."""
         if self._gate is None:
             return
         if self._skeletons.search(skeleton(text)):
@@ -137,7 +137,7 @@ class Known:
             for pattern in filter(None, (plain, encodings)):
                 for match in pattern.finditer(skeleton):
                     start, end = places[match.start()][0], places[match.end() - 1][1]
-                    if pattern is encodings:  # the run around it may hold the rest of the secret
+                    if pattern is encodings:  # the surrounding run may contain the rest of the secret
                         start = len(text[:start].rstrip(_RUN_CHARACTERS))
                         end = len(text) - len(text[end:].lstrip(_RUN_CHARACTERS))
                     yield Span(start, end, label, Rank.REGISTERED)
@@ -157,7 +157,7 @@ class Known:
 
 
 def _skeletons(secret: str) -> tuple[set[str], set[str]]:
-    """The skeletons of a secret, and of its encodings; those too short to tell are left out."""
+    """Return the skeletons of a secret, and of its encodings; without those shorter than SHORTEST."""
     data = secret.encode()
     digits = [f"{byte:02x}" for byte in data]
     plain = {secret, secret[::-1], decode_escapes(secret)}
@@ -170,7 +170,7 @@ def _skeletons(secret: str) -> tuple[set[str], set[str]]:
 
 
 def forms(secret: str) -> set[str]:
-    """The spellings of a secret that stand as they are, apart from case."""
+    """Return the spellings of a secret that are searched verbatim, ignoring case."""
     data = secret.encode()
     return {
         secret,
@@ -182,7 +182,7 @@ def forms(secret: str) -> set[str]:
 
 
 def cores(data: bytes, encode: Callable[[bytes], bytes] = base64.b64encode, bits: int = 6) -> set[str]:
-    """What base64 or base32 makes of the bytes in each alignment, whatever stands around them."""
+    """Encode the bytes as base64 or base32 in each alignment; returns the parts independent of neighbours."""
     encodings = set()
     for shift in range(3 if bits == 6 else 5):
         encoding = encode(b"\0" * shift + data).decode()
@@ -192,7 +192,7 @@ def cores(data: bytes, encode: Callable[[bytes], bytes] = base64.b64encode, bits
 
 
 def _either(words: Iterable[str]) -> str:
-    """A pattern for any of the words, the longest first."""
+    """Build a pattern for any of the words, longest first."""
     literals = (
         "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in word)
         for word in sorted(words, key=lambda word: (-len(word), word))
@@ -205,5 +205,5 @@ def _compile(pattern: str) -> Any:
 
     options = re2.Options()
     options.case_sensitive = False
-    options.max_mem = 64 << 20  # registered values may be many, and each has some twenty forms
+    options.max_mem = 64 << 20  # there may be many registered values, each with about twenty forms
     return re2.compile(pattern, options)

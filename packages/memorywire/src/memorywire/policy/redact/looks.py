@@ -1,4 +1,4 @@
-"""How a string looks: random or made of words, a placeholder, an ordinary identifier."""
+"""Classifies strings by their look: random or made of words, a placeholder, an ordinary identifier."""
 
 import base64
 import binascii
@@ -29,11 +29,11 @@ _PARTS = re.compile(r"[^A-Za-z0-9]+")
 _WORDY = 0.45  # English letter pairs: about .7 in words and identifiers, .2 in random strings
 _CLIMBING = 0.3
 _UUID_LENGTH = 36
-_LONG = 100  # so many random letters may well spell a short word
+_LONG = 100  # this many random letters may contain a short word by chance
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it only stands in for a secret: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, our own marker."""
+    """Whether it is a placeholder for a secret: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, a redaction marker."""
     telling = _PLACEHOLDER if len(value) <= _LONG else _BLANKED
     return bool(telling.search(value)) or (len(value) > 8 and len(set(value)) < 4)
 
@@ -43,7 +43,7 @@ def is_hex(value: str) -> bool:
 
 
 def uuid_start(value: str) -> int:
-    """Where the UUID at the end of the value begins; -1 if there is none."""
+    """Return the offset of a UUID at the end of the value; -1 if there is none."""
     start = len(value) - _UUID_LENGTH
     return start if start >= 0 and _UUID.fullmatch(value, start) else -1
 
@@ -53,19 +53,19 @@ def is_uuid(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether upper case, lower case and usually digits are all there, none of them by accident."""
+    """Whether it has both upper and lower case letters, more of each than by accident."""
     upper = sum(map(str.isupper, value))
     lower = sum(map(str.islower, value))
     return min(upper, lower) >= max(2, len(value) // 10)
 
 
 def parts(value: str) -> list[str]:
-    """The runs of letters and digits."""
+    """Split the value into runs of letters and digits."""
     return [part for part in _PARTS.split(value) if part]
 
 
 def is_wordy(value: str) -> bool:
-    """Whether its letters follow each other as in English; too few letters prove nothing."""
+    """Whether its letter pairs are as frequent as in English; False for too few letters."""
     letters = _LONG_HEX.sub(" ", value).lower()
     pairs = [run[at : at + 2] for run in _LETTERS.findall(letters) for at in range(len(run) - 1)]
     return sum(pair in _PAIRS for pair in pairs) > 1 + _WORDY * len(pairs)
@@ -92,7 +92,7 @@ def is_random(value: str, least: int, *, counting: bool = False) -> bool:
 
 
 def _is_counting(core: str) -> bool:
-    """Whether it counts up like `abcd1234`, as only examples do."""
+    """Whether it counts up like `abcd1234`, as in examples."""
     if _COUNTING.search(core):
         return True
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(core))
@@ -119,7 +119,7 @@ def is_password(value: str) -> bool:
 
 
 def is_strong_password(value: str) -> bool:
-    """Whether it is a password even where a word could stand: it has two of digits, marks, both cases."""
+    """Whether it is a password even where a word is possible: it has two of digits, marks, both cases."""
     has_case = any(map(str.isupper, value)) and any(map(str.islower, value))
     if any(map(str.isdigit, value)):
         return (has_case or bool(_MARKS.search(value))) and is_password(value)
@@ -127,12 +127,12 @@ def is_strong_password(value: str) -> bool:
 
 
 def _has_mark(value: str) -> bool:
-    """Inside it: at its ends a mark belongs to the sentence."""
+    """Whether it has a mark inside; a mark at its ends may belong to the sentence."""
     return bool(_MARKS.search(value.strip("*")[1:-1]))
 
 
 def is_key(value: str) -> bool:
-    """Whether it could be a key of any issuer: random, and long enough to be worth guessing."""
+    """Whether it could be a key of any issuer: a UUID, a random string, or a strong password."""
     return is_uuid(value) or is_random(value, 10) or (len(value) >= 8 and is_strong_password(value))
 
 

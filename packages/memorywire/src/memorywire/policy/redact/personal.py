@@ -1,7 +1,7 @@
-"""Personal data, found on request: card and account numbers, national ids, phone numbers, e-mail addresses.
+"""Finds personal data (optional): card and account numbers, national ids, phone numbers, e-mail addresses.
 
-Where a number has check digits, they must be right. A number without them must be written as such numbers
-are, or follow a word that says what it is.
+If a number has check digits, they must be valid. A number without them must be in the usual format, or
+follow a word that names its kind.
 """
 
 import re
@@ -44,7 +44,7 @@ _SHORT_CARD = 13
 
 
 def find_personal(text: str) -> Iterator[Span]:
-    """Every place of personal data in the text."""
+    """Yield every place of personal data in the text."""
     if "@" in text:
         yield from _spans(_EMAIL, text, "email-address", lambda value: True)
     if not any(map(str.isdigit, text)):
@@ -87,7 +87,7 @@ def _is_luhn(digits: list[int]) -> bool:
 
 
 def _is_card(value: str) -> bool:
-    """Whether a card network begins numbers so, and the check digit is right."""
+    """Whether the prefix belongs to a card network, and the check digit is valid."""
     digits = _digits(value)
     start = value.replace(" ", "").replace("-", "")
     issuer = re.match(r"4|5[1-5]|2[2-7]|3[47]|6(?:011|5|4[4-9])|35|30[0-5]|3[689]|62|220", start)
@@ -117,7 +117,7 @@ def _is_national_number(value: str) -> bool:
 
 
 def _is_cpf(value: str) -> bool:
-    """Brazil, persons: two check digits; without its points the number could be anything."""
+    """Brazil, persons: two check digits; only with its points, else the number could be anything."""
     if not re.fullmatch(r"\d{3}\.\d{3}\.\d{3}-\d\d", value):
         return False
     digits = _digits(value)

@@ -1,4 +1,4 @@
-"""The rules that know a secret by its place: behind a header, a flag, a name, or the words for it."""
+"""Rules that recognise a secret by its context: after a header, a flag, a name, or words for it."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def _header(value: str) -> bool:
 
 
 def _choose(value: str) -> bool:
-    """Whether it is a password in an address: there, anything but the word "password" counts."""
+    """Whether it is a password in a URL: there, anything but a word for "password" counts."""
     return value.lower() not in ("password", "passwd", "pass", "pwd")
 
 
@@ -160,7 +160,7 @@ PLACES = (
 _PASSWORD_NAME = re.compile(rf"{_PASSWORDS}|(?:^|[^a-z])(?:pass|pw)$", re.IGNORECASE)
 _SECRET_NAME = re.compile(rf"{_SECRETS}|authorization|bearer", re.IGNORECASE)
 NAMES = rf"(?i)pass|pw|{_PASSWORDS}|{_SECRETS}|authorization|bearer"
-"""Fits every name by which `holds_a_secret` goes."""
+"""Matches every name that `holds_a_secret` recognises."""
 
 _ORDINARY_NAME = re.compile(
     r"count|limit|max|usage|used|budget|type|name|public|next|page|cursor|_at$|expir|tokeni", re.IGNORECASE
@@ -173,7 +173,7 @@ def _anywhere() -> Any:
 
 
 def find_placed(text: str, view: bytes) -> Iterator[Span]:
-    """Every place where a secret is expected and something like one stands; `view` is the text's image."""
+    """Yield every likely secret in a place where one is expected; `view` is the text's `image`."""
     if not _anywhere().search(view):
         return
     lower = text.lower()
@@ -185,12 +185,12 @@ def find_placed(text: str, view: bytes) -> Iterator[Span]:
 
 
 def is_ordinary(name: str) -> bool:
-    """Whether a field of this name is about credentials at most: `max_tokens`, `tokenizer`, `public_key`."""
+    """Whether a field of this name holds no credential: `max_tokens`, `tokenizer`, `public_key`."""
     return bool(_ORDINARY_NAME.search(name))
 
 
 def holds_a_secret(name: str, value: str) -> bool:
-    """Whether the value of a field is a credential, going by what the field is called."""
+    """Whether the value of a field is a credential, judged with the field's name."""
     if is_placeholder(value) or len(value.split()) != 1 or len(value) < 4 or is_ordinary(name):
         return False
     if _PASSWORD_NAME.search(name):
@@ -198,7 +198,7 @@ def holds_a_secret(name: str, value: str) -> bool:
     return bool(_SECRET_NAME.search(name)) and is_key(value)
 
 
-# Words of which compounds are made ("Datenbankpasswort"), and words that stand alone.
+# Words that also occur in compounds ("Datenbankpasswort"), and words that occur alone.
 _ANNOUNCING_WORDS = (
     r"(?:password|passwort|passwd|passphrase|passcode|kennwort|zugangscode|wachtwoord|contraseña|contrasena"
     r"|\b(?:pwd|mot de passe|code secret|senha|palavra-passe|parola|hasło|heslo|şifre|sifre|lösenord"
@@ -222,14 +222,14 @@ IN_ASCII = (
     r"|credential|cred|bearer|zugangsdaten|clave|llave|credencia|cle d'api|jeton|identifiant|chave|chiave"
     r"|sleutel|klucz|anahtar|nyckel|avain|kunci)[^\n]*[0-9!@#$%^&*+=?~|]"
 )
-"""Fits every ASCII text in which this module can find something."""
+"""Matches every ASCII text in which `find_announced` can find a secret."""
 
 _MARKER, _LONGEST_MARKER = "[REDACTED:", 80
 _LONGEST_ADDRESS = 200
 _WINDOW = 96
 _LEAST, _LEAST_KEY = 8, 10
 _TOKEN = re.compile(r"[!-~]{8,}")
-_REST_OF_TOKEN = re.compile(r"[!-~]{0,600}")  # beyond it is data, not a key
+_REST_OF_TOKEN = re.compile(r"[!-~]{0,600}")  # a longer token is data, not a key
 _JOINED = re.compile(r"[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)+")
 _EDGES = "\"'`<>()[]{},;:.*"
 _ASSIGNED = re.compile(r"^[\w.\[\]'\"-]{0,40}?(?:=>|:=|=|:)(?=[^=:/\s])")
@@ -249,7 +249,7 @@ _PLAIN = re.compile(
 
 
 def find_announced(text: str) -> Iterator[Span]:
-    """Every value after a word that announces one, if it looks like a key or, where due, a password."""
+    """Yield every value after a word for a secret that looks like a key or, after such words, a password."""
     words = [(*word.span(), bool(word.group("password"))) for word in _announcing().finditer(text)]
     end = 0
     for (start, stop, announces_password), (following, *_) in pairwise([*words, (len(text),)]):
@@ -271,10 +271,10 @@ def _announcing() -> Any:
 
 
 def _value_after(text: str, start: int, following: int, *, is_password: bool) -> Span | None:
-    """The value between a word and the next one, if it begins in the same line, and near."""
+    """Find the value between a word and the next one, if it begins nearby in the same line."""
     line_end = text.find("\n", start, start + _WINDOW)
     stop = min(following, line_end if line_end >= 0 else start + _WINDOW)
-    rest = _REST_OF_TOKEN.match(text, stop)  # of the token in which the window ends
+    rest = _REST_OF_TOKEN.match(text, stop)  # the rest of the token in which the window ends
     for match in _TOKEN.finditer(text, start, rest.end() if rest else stop):
         is_other = match.start() > stop or _ORDINARY.search(text, start, match.start())
         if is_other or _MARKER in match.group():
@@ -292,13 +292,13 @@ def _is_marker(text: str, at: int) -> bool:
 
 
 def _in_address(text: str, at: int) -> bool:
-    """Whether the place is inside a URL, where other rules look."""
+    """Whether the place is inside a URL, which other rules handle."""
     before = text[max(0, at - _LONGEST_ADDRESS) : at].rsplit(None, 1)
     return bool(before) and "://" in before[-1] and not text[at - 1].isspace()
 
 
 def _bare(token: str, at: int) -> tuple[str, int]:
-    """The token without quotes, punctuation and the name it is assigned to, and its place."""
+    """Return the token without quotes, punctuation and the name it is assigned to; and its offset."""
     name = _ASSIGNED.match(token)
     if name is not None:
         token, at = token[name.end() :], at + name.end()

@@ -1,4 +1,4 @@
-"""The redactor: secrets in a text or in a JSON value become `[REDACTED:label]`."""
+"""The redactor: replaces secrets in a text or a JSON value by `[REDACTED:label]`."""
 
 import base64
 import binascii
@@ -42,10 +42,10 @@ from memorywire.policy.redact.rules import (
 )
 
 _MORE_TWINS = ("ВКМНТвкмнтԁһӏԛԝΒΕΖΗΚΜΝΡΤΥΧ", "BKMHTBKMHTdhlqwBEZHKMNPTYX")
-"""Letters that look like Latin ones, beside those of Unicode's table."""
+"""Letters that look like Latin ones, in addition to those of Unicode's table."""
 
 _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
-_MARKS = "\u0300-\u036f\u20d0-\u20f0"  # strokes and the like, written over a letter
+_MARKS = "\u0300-\u036f\u20d0-\u20f0"  # combining marks, such as strokes
 _ENDS = "\u2028\u2029"
 _WIDE = "\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
 _BEFORE_BREAK, _AFTER_BREAK = " \t\r\\", " \t>|+*\"'`"
@@ -53,14 +53,14 @@ _BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
 
 
 class View(Struct, frozen=True):
-    """A text with gaps taken out; `starts` are the places in it where its pieces begin."""
+    """A text with gaps removed; its pieces begin at `starts`, in the original text at `origins`."""
 
     text: str
     starts: Sequence[int]
     origins: Sequence[int]
 
     def back(self, span: Span) -> Span:
-        """The span in the original text that this span of the view stands for."""
+        """Map a span of the view to the span in the original text."""
         return replace(span, start=self._origin(span.start), end=self._origin(span.end - 1) + 1)
 
     def _origin(self, at: int) -> int:
@@ -69,12 +69,12 @@ class View(Struct, frozen=True):
 
 
 def is_broken(text: str) -> bool:
-    """Whether the text has more than one line, however it says so."""
+    """Whether the text has more than one line, by a line break or an escaped one."""
     return "\n" in text or "\\n" in text
 
 
 def join_breaks(text: str) -> View:
-    """The lines joined, without what stands between their words."""
+    """Join the lines, without line breaks and the white space or quote marks around them."""
     gaps = []
     for match in _BREAK.finditer(text):
         start, end = match.span()
@@ -85,7 +85,7 @@ def join_breaks(text: str) -> View:
 
 
 def unbroken(text: str) -> str:
-    """The text of `joined` alone; finding the way back costs ten times as much."""
+    """Return only the text of `join_breaks`; its map to the original takes ten times as long."""
     lines = text.replace("\\n", "\n").split("\n")
     return "".join([line.rstrip(_BEFORE_BREAK).lstrip(_AFTER_BREAK) for line in lines])
 
@@ -105,7 +105,7 @@ def _cut_out(gaps: Sequence[tuple[int, int]], text: str) -> View:
 
 @cache
 def _invisible() -> re.Pattern[str]:
-    """What hides in a text, by Unicode's own table of characters that a reader does not see."""
+    """Compile a pattern for invisible characters, from Unicode's table of ignorable ones."""
     from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
 
     ranges = "".join(f"{chr(low)}-{chr(high)}" for low, high in DEFAULT_IGNORABLE)
@@ -125,7 +125,7 @@ def _compile_disguised() -> Any:
 
 @cache
 def _faces() -> dict[int, str]:
-    """Characters that look like a Latin one, each with that Latin character."""
+    """Map characters that look like a Latin one to that Latin character."""
     from memorywire.model.unicode_tables import LOOKALIKES
 
     wide = (
@@ -137,17 +137,17 @@ def _faces() -> dict[int, str]:
     return {code: char for code, char in (twins | plain | more).items() if len(char) == 1}
 
 
-_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+_SILENT = frozenset({int, float, bool, type(None)})  # types whose values contain no text
 
 
 def _gather(value: Json, name: str, keys: list[str], texts: list[str]) -> None:
-    """Collect texts, each behind its name; apart from them keys and joined lines, for issuers' forms only."""
+    """Collect texts with their names; separately keys and joined lines, checked for issuers' forms only."""
     if isinstance(value, str):
         text = f"{name}: {value}" if name else value
         texts.append(text)
         if is_broken(text):
             keys.append(unbroken(text))
-    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
+    elif type(value) is dict or isinstance(value, Mapping):  # the second check is slow
         for key, inner in value.items():
             keys.append(key)
             if type(inner) not in _SILENT:
@@ -179,17 +179,17 @@ _MOST_NAMES, _SHORT_NAME = 4096, 256
 
 
 class Finding(Struct, frozen=True):
-    """What kind of secret was found, and where; never the secret."""
+    """The kind and the place of a secret that was found; never the secret itself."""
 
     kind: str
     place: str
 
 
 class Redactor:
-    """Finds the secrets a host registered (label to value) and, with `patterns`, those that show.
+    """Finds the secrets a host registered (label to value) and, with `patterns`, recognisable secrets.
 
-    With `personal`, personal data is found, too: cards, accounts, national ids, phone numbers and e-mail
-    addresses. Redacting what was redacted changes nothing.
+    With `personal`, it also finds personal data: card and account numbers, national ids, phone numbers and
+    e-mail addresses. Redaction is idempotent.
     """
 
     def __init__(
@@ -203,22 +203,22 @@ class Redactor:
         self._has_known = bool(self._known)
         self._personal = personal
         self._patterns = patterns
-        # Names of agents and users come again and again.
+        # Names of agents and users recur, so the results are cached.
         self._clean_names: set[str] = set()
         self._innocent_names: set[str] = set()
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
-        """Whether a glance shows that these names and values hold no secret; False says nothing.
+        """Whether a fast scan shows that these names and values have no secret; False is inconclusive.
 
-        All texts are read as lines of one. No rule looks further around a secret than to the ends of its
-        line, so whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised.
+        All texts are scanned as lines of one text. No rule looks beyond the line of a secret, so a pattern
+        that matches in a text also matches in these lines. Non-ASCII text may be disguised.
         """
         if not self._patterns or self._has_known or self._personal:
             return False
         keys, texts = [*filterfalse(self._innocent_names.__contains__, filter(None, names))], list[str]()
         new = len(keys)
         for value in values:
-            if value:  # most of what a request can say it does not
+            if value:  # most fields of a request are empty
                 _gather(value, "", keys, texts)
         words, identifiers = "\n".join(texts), "\n".join(dict.fromkeys(keys))
         if not (words.isascii() and identifiers.isascii()) or _compile_any(_TELLING).Match(words.encode()):
@@ -230,11 +230,11 @@ class Redactor:
         return True
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """The text without its secrets, and the kinds that were found."""
+        """Redact a text; returns it with the kinds of secrets found."""
         return _without(text, self._find_spans(text))
 
     def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """As `text`, for a name or an id, which may be random: only certain secrets are taken out."""
+        """Like `text`, for a name or an id, which may be random: redacts only certain secrets."""
         if text in self._clean_names:
             return text, ()
         visible = legible(text)
@@ -244,7 +244,7 @@ class Redactor:
         return clean, kinds
 
     def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
-        """The value without its secrets at any depth, in values and in keys."""
+        """Redact a JSON value at any depth, in values and keys; returns it with the findings."""
         findings: list[Finding] = []
         clean = self._clean(value, place, "", findings)
         return clean, tuple(dict.fromkeys(findings))
@@ -265,13 +265,13 @@ class Redactor:
             return [self._clean(inner, f"{place}[{at}]", name, findings) for at, inner in enumerate(value)]
         if isinstance(value, bool) or value is None:
             return value
-        # A registered secret of digits only may arrive as a number.
+        # A registered secret of digits may be sent as a number.
         clean, kinds = _without(str(value), list(self._known.find(str(value))))
         findings += [Finding(kind, place) for kind in kinds]
         return clean if kinds else value
 
     def _field(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
-        """Redact a value that is read together with its name, which tells as much as a sentence would."""
+        """Redact a value with its field name as context, which is as informative as a sentence."""
         if not name or is_ordinary(name):
             return self.text(value)
         lead = len(name) + 2
@@ -285,13 +285,13 @@ class Redactor:
         return _without(value, spans)
 
     def _find_spans(self, text: str) -> list[Span]:
-        """All spans in the text as it stands, and with its disguises undone."""
+        """Find all spans in the text itself, and in its forms with disguises undone."""
         text = legible(text)
         spans = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
         if self._personal:
             spans += find_personal(text)
         if not text.isascii() and _compile_disguised().search(text):
-            # Without invisible characters, in one width and one script.
+            # Remove invisible characters, and unify widths and look-alike scripts.
             gaps = [match.span() for match in _invisible().finditer(text)]
             view = _cut_out(gaps, text.translate(_faces()))
             spans += map(view.back, (*self._certain(view.text), *self._likely(view.text)))
@@ -301,13 +301,13 @@ class Redactor:
         return spans
 
     def _certain(self, text: str) -> Iterator[Span]:
-        """Spans of registered secrets, and of forms that only one issuer makes."""
+        """Yield spans of registered secrets, and of formats that only one issuer uses."""
         yield from self._known.find(text)
         if self._patterns:
             yield from find_issued(text, image(text))
 
     def _likely(self, text: str) -> Iterator[Span]:
-        """Spans that a place or a shape gives away."""
+        """Yield spans that look like secrets by their context or shape."""
         if not self._patterns:
             return
         view = image(text)
@@ -318,7 +318,7 @@ class Redactor:
 
 
 def _learn(names: Iterable[str], vocabulary: set[str]) -> None:
-    """Remember short names in which nothing was found."""
+    """Cache short names in which nothing was found."""
     for name in names:
         if len(name) <= _SHORT_NAME:
             if len(vocabulary) >= _MOST_NAMES:
@@ -327,7 +327,7 @@ def _learn(names: Iterable[str], vocabulary: set[str]) -> None:
 
 
 def _only_across(spans: Iterable[Span], inner: Iterable[Span], length: int) -> list[Span]:
-    """The spans of joined lines that no line shows by itself; registered secrets count in any case."""
+    """Return the spans of joined lines that no single line has; registered secrets are always included."""
     whole = bytearray(length)
     for span in inner:
         if span.rank >= Rank.ISSUER:
@@ -336,7 +336,7 @@ def _only_across(spans: Iterable[Span], inner: Iterable[Span], length: int) -> l
 
 
 def _find_encoded(text: str, view: bytes) -> Iterator[Span]:
-    """Runs of base64 that hold a text in which a secret shows."""
+    """Yield runs of base64 whose decoded text contains a secret."""
     for match in compile_pattern(_ENCODED).finditer(view):
         body = match.group().rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
         try:
@@ -350,7 +350,7 @@ def _find_encoded(text: str, view: bytes) -> Iterator[Span]:
 
 
 def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
-    """The text with a marker for each span; overlapping spans become one, with the highest-ranked name."""
+    """Replace each span by a marker; overlapping spans become one, with the highest-ranked label."""
     disjoint: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if disjoint and span.overlaps(disjoint[-1]):
@@ -366,14 +366,14 @@ def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
 
 
 def _free(key: str, mapping: Mapping[str, Json]) -> str:
-    """The key, numbered if another key reads the same after redaction."""
+    """Return the key, with a number if another key is equal after redaction."""
     if key not in mapping:
         return key
     return next(name for number in range(2, len(mapping) + 3) if (name := f"{key} {number}") not in mapping)
 
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
-    """The request without its secrets, and what was found; a secret in an id is refused."""
+    """Redact a request; returns it with the findings. Raises SecretLeakage for a secret in an id."""
     if are_innocent((request,), redactor):
         return request, ()
     lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
@@ -396,7 +396,7 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
 
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
-    """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
+    """Whether one scan shows that `redact_remember` would find nothing in these; False is inconclusive."""
     names: list[str | None] = []
     texts: list[Json] = []
     for one in requests:
@@ -407,7 +407,7 @@ def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
 
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
-    """What a record that is already kept holds, ids included."""
+    """Find the secrets in a stored record, including its ids."""
     _, findings = _redact_fields(record, redactor)
     names = {"id": record.id, "agent_id": record.scope.agent, "user_id": record.scope.user}
     for place, name in names.items():
@@ -416,13 +416,13 @@ def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
 
 
 def _redact_fields(subject: Remember | Record, redactor: Redactor) -> tuple[dict[str, Any], list[Finding]]:
-    """The texts of a request or a record without their secrets, by field, and what was found."""
+    """Redact the text fields of a request or a record; returns them by name, with the findings."""
     clean: dict[str, Any] = {}
     findings: list[Finding] = []
     for field in ("content", "metadata", "tags"):
         clean[field], more = redactor.json(getattr(subject, field), field)
         findings += more
-    clean["tags"] = tuple(dict.fromkeys(clean["tags"]))  # two may read the same now
+    clean["tags"] = tuple(dict.fromkeys(clean["tags"]))  # redaction can make two tags equal
     for field in ("source", "session_id"):
         if (name := getattr(subject, field)) is not None:
             clean[field], kinds = redactor.identifier(name)

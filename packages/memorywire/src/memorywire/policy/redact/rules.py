@@ -1,4 +1,4 @@
-"""The rules that know a secret by its own form, written from what its issuer publishes about it."""
+"""Rules that recognise a secret by its format, based on the documentation of its issuer."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -13,7 +13,7 @@ from memorywire.policy.redact.looks import is_hex, is_mixed, is_placeholder, is_
 
 
 class Rank(IntEnum):
-    """Which name wins where several rules found the same span: the surer the rule, the higher."""
+    """The certainty of a rule: if several rules find the same span, the label of the highest rank is used."""
 
     SHAPE = 0
     CONTEXT = 1
@@ -22,7 +22,7 @@ class Rank(IntEnum):
 
 
 class Span(Struct, frozen=True):
-    """Where a secret stands, and under which name."""
+    """The place and the label of a secret."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ Check = Callable[[str], bool]
 class Rule(Struct, frozen=True):
     """A pattern for the linear-time engine; its first group, if any, is the secret.
 
-    `near` are words of which the text holds one, in lower case, wherever the pattern fits.
+    `near`: a text that matches the pattern contains one of these words, in lower case.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Rule(Struct, frozen=True):
     near: tuple[str, ...] = ("",)
 
     def judge(self, place: tuple[int, int], text: str, rank: Rank) -> Iterator[Span]:
-        """The place without the punctuation behind it, if a secret stands there."""
+        """Yield the span at this place, without trailing punctuation, if it is a secret."""
         start, end = place
         value = text[start:end].rstrip(_PUNCTUATION)
         if self.accepts(value) and not is_placeholder(value):
@@ -56,36 +56,36 @@ class Rule(Struct, frozen=True):
 
 
 def legible(text: str) -> str:
-    """The text with lone surrogates replaced, which no encoding can hold."""
+    """Replace lone surrogates, which cannot be encoded."""
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def image(text: str) -> bytes:
-    """The text with one byte a character: what is not Latin-1 reads as `?`."""
+    """Encode the text with one byte per character; characters outside Latin-1 become `?`."""
     return text.encode("latin-1", "replace")
 
 
 @cache
 def compile_pattern(pattern: str) -> Any:
-    """A pattern of the linear-time engine over bytes; the engine is loaded when first needed."""
+    """Compile a pattern for bytes with the linear-time engine, which is imported on first use."""
     import re2
 
     return re2.compile(pattern.encode("latin-1"))
 
 
 def either(rules: tuple[Rule, ...]) -> Any:
-    """All the rules as one pattern, without groups, so that a text is read once for all of them."""
+    """Compile all the rules as one pattern, so that a text is scanned once for all of them."""
     import re2
 
     options = re2.Options()
-    # With the usual 8 MB so many rules do not fit into the engine's table, and it falls back to a slow walk.
+    # With the default of 8 MB this many rules exceed the engine's table, and it falls back to a slow search.
     options.max_mem = 40 << 20
     return re2.compile("|".join(f"(?:{rule.pattern})" for rule in rules).encode("latin-1"), options)
 
 
 _PUNCTUATION = ".,;:)"  # of the sentence around it
 _HALVES = re.compile("[\ud800-\udfff]")
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{32}")  # else the text is about keys
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{32}")  # without it, the text is only about keys
 _SAFE = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
@@ -161,7 +161,7 @@ def _compile_issued() -> Any:
 
 
 def find_issued(text: str, view: bytes) -> Iterator[Span]:
-    """Every place of a secret with a form of its own; `view` is the text's image, so that places agree."""
+    """Yield every secret with an issuer's format; `view` is the text's `image`, so that offsets agree."""
     for match in _compile_issued().finditer(view):
         rule = next(rule for rule in ISSUERS if compile_pattern(rule.pattern).fullmatch(match.group()))
         yield from rule.judge(match.span(), text, Rank.ISSUER)
@@ -171,9 +171,9 @@ KIND = "key-like"
 
 _LEAST = 15
 _BEFORE, _AFTER, _ADDRESS = 72, 32, 400
-_LONGEST = 600  # beyond it is data, not a key
+_LONGEST = 600  # a longer token is data, not a key
 _LONGEST_BARE = 200
-_LONG_ID = 40  # ids of things are shorter than keys
+_LONG_ID = 40  # ids of objects are shorter than keys
 
 _TELLING = (
     r"(?i)(?:api|app|access|auth|secret|private|signing|encryption|master|admin|service|deploy|license)"
@@ -192,7 +192,7 @@ _SECRET_PARTS = frozenset(
     "pass priv private admin bearer cred creds svc bot webhook cli".split()
 )
 _ISSUED_PARTS = frozenset({"sk", "rk"})
-"""Beginnings that only keys have: after them even a rest of counting digits is one."""
+"""Prefixes that only keys have: even counting digits after them form a key."""
 
 _KEY_PARTS = frozenset("sk pat key apikey token secret access refresh".split())  # before a UUID
 _OBJECT_PARTS = frozenset(
@@ -214,18 +214,18 @@ _FILE = re.compile(
 )
 
 ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
-"""Fits every candidate, whatever may be base64, and what issuers make, except for blocks of keys."""
+"""Matches every candidate, possible base64, and every issuer's format, except for key blocks."""
 
 
 class _Surroundings:
-    """The telling words of a text, found once, when the first candidate asks."""
+    """The indicative words of a text, found once, for the first candidate."""
 
     def __init__(self, view: bytes) -> None:
         self._telling = [match.span() for match in compile_pattern(_TELLING).finditer(view)]
         self._ordinary = [match.span() for match in compile_pattern(_ORDINARY).finditer(view)]
 
     def tell(self, start: int, end: int) -> int:
-        """1 when the words nearby speak of a credential, -1 when they name something ordinary, else 0."""
+        """Return 1 if nearby words refer to a credential, -1 if they refer to something ordinary, else 0."""
         credential, ordinary = _before(self._telling, start), _before(self._ordinary, start)
         if max(credential, ordinary) >= start - _BEFORE:
             return 1 if credential > ordinary else -1
@@ -233,7 +233,7 @@ class _Surroundings:
 
 
 def _before(words: Sequence[tuple[int, int]], at: int) -> int:
-    """Where the last word that ends before the place does so."""
+    """Return the end of the last word that ends before the place."""
     position = bisect_right(words, at, key=lambda word: word[1])
     return words[position - 1][1] if position else -_BEFORE - 1
 
@@ -244,7 +244,7 @@ def _after(words: Sequence[tuple[int, int]], at: int) -> bool:
 
 
 def find_shapes(text: str, view: bytes) -> Iterator[Span]:
-    """Every place in `text` that looks like a key of some issuer; `view` is the text's image."""
+    """Yield every place in `text` that looks like a key of some issuer; `view` is the text's `image`."""
     surroundings: _Surroundings | None = None
     for match in compile_pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}").finditer(view):
         start, end = match.span()
@@ -259,7 +259,7 @@ def find_shapes(text: str, view: bytes) -> Iterator[Span]:
 
 
 def _looks(token: str) -> tuple[bool, bool]:
-    """Whether it could be a key where words nearby say so, and whether it is one even without them."""
+    """Return whether the token is a key if nearby words indicate one, and whether it is one without them."""
     if not _could_be(token):
         return False, False
     start = uuid_start(token)
@@ -284,7 +284,7 @@ def _could_be(token: str) -> bool:
 
 
 def _in_data(token: str, before: str) -> bool:
-    """Whether it is part of an address or of embedded data, where rules for places look."""
+    """Whether it is part of a URL or of embedded data, which the rules in `places` handle."""
     word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
     return (
         "://" in word or "www." in word or word.endswith("base64,") or (token.count("/") > 2 and "." in token)
@@ -292,7 +292,7 @@ def _in_data(token: str, before: str) -> bool:
 
 
 def _is_object(token: str) -> bool:
-    """Whether its first part says that it is a digest or an id."""
+    """Whether its first part is the name of a digest or the prefix of an id."""
     first, *rest = parts(token)
     return first.lower() in _DIGEST_PARTS or (
         first.lower() in _OBJECT_PARTS and len("".join(rest)) < _LONG_ID
@@ -300,7 +300,7 @@ def _is_object(token: str) -> bool:
 
 
 def _has_prefix(token: str) -> bool:
-    """Whether short names stand before a random rest, as in `abc_live_...`."""
+    """Whether it has short names before a random rest, as in `abc_live_...`."""
     pieces = parts(token)
     names = [piece.lower() for piece in pieces[:-1] if len(piece) <= 12]
     if not names or len(pieces[0]) > 12:
