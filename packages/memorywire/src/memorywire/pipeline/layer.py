@@ -420,7 +420,7 @@ class Reader:
         return await self._read_facts(event, turn_ids, tally, context)
 
     async def _keep_turns(self, event: Event, tally: Tally, context: Context) -> list[str | None]:
-        """Store the turns; return for each its id, or None if no live memory has it to derive facts from."""
+        """Store the turns; return their ids, None for those without a live memory; empty without `infer`."""
         conversation = event.conversation or Conversation(turns=())
         ids = await keep_turns(event, conversation, tally, context)
         if not conversation.infer:

@@ -147,7 +147,7 @@ def _prepend_rules(tables: Json, rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Prepend the rules of the tables; raises for a rule that can never match, and for duplicate names."""
     own = rules_from(tables)
     for earlier, later in combinations((rule for rule in own if rule.enabled), 2):
-        # An allow must match all memories of a change, a hold any of them: so an allow may not cover a hold.
+        # An allow needs all memories of a change to match, a hold any: an allow does not always cover a hold.
         partial = earlier.verdict is Verdict.ALLOW is not later.verdict
         if partial and earlier.when.about_records:
             continue
