@@ -1,8 +1,8 @@
 """Memories in Chroma: `chroma:///folder`, or `chroma://` in memory.
 
-One collection holds everybody's entries, each with its agent and user to filter by; the vectors are ours, so
-Chroma's own embedder, which would have to be downloaded, is never asked. The files of its index are written
-with data of the process memory, text among it, so nothing in a folder is erased for certain.
+One collection holds the entries of all agents; searches filter by agent and user. memorywire supplies the
+vectors, so Chroma's own embedder, which would be downloaded, is never used. Chroma writes process memory,
+including text, into its index files, so a folder does not support a hard delete.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _SILENCE = {"ANONYMIZED_TELEMETRY": "False", "CHROMA_OTEL_COLLECTION_ENDPOINT": 
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url)
     product = Chroma(need("chromadb", store=NAME, extra=NAME, silence=_SILENCE), space)
     await answered(product, product.open(None if place.path is None else place.path / "chroma"))
@@ -45,7 +45,7 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
 
 
 class Chroma:
-    """A collection, on a thread of its own."""
+    """A Chroma collection, used from one dedicated thread."""
 
     name = NAME
 
@@ -82,7 +82,7 @@ class Chroma:
         return [entry.key for entry in entries]
 
     def _keep(self, entries: Sequence[Entry]) -> None:
-        # Not `add`: that silently ignores what it has already.
+        # `add` silently ignores existing ids.
         self._entries.upsert(
             ids=[entry.key for entry in entries],
             embeddings=[direction(entry.vector, self._dimension) for entry in entries],
@@ -118,7 +118,7 @@ class Chroma:
 
 
 def _metadata(entry: Entry) -> dict[str, str]:
-    """One string for the record: Chroma's own values know no null and no object."""
+    """Return the metadata with the record as one string: Chroma's values allow neither null nor objects."""
     scope = entry.record.scope
     return {"agent": agent_label(scope), "user": user_label(scope), _PAYLOAD: entry.payload}
 

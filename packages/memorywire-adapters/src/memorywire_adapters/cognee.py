@@ -1,7 +1,7 @@
 """Memories as documents in Cognee, the open source package: `cognee:///folder`.
 
-Every user of an agent has a dataset of its own. The documents are cut, indexed and put into Cognee's graph
-by its own pipeline, but with our vectors and without a language model.
+Each user of an agent has a separate dataset. Cognee's pipeline splits and indexes the documents and adds them
+to its graph, but with memorywire's vectors and without a language model.
 """
 
 import asyncio
@@ -38,25 +38,25 @@ NAME = "cognee"
 
 _PAYLOAD = "memorywire"
 _PIPELINE = "memorywire"
-_WHOLE = 1_000_000_000  # so many tokens, and a document is one piece
+_WHOLE = 1_000_000_000  # a chunk size in tokens so large that a document stays one chunk
 _NOWHERE = "http://127.0.0.1:9/v1"
 _ACCESS_CONTROL = "ENABLE_BACKEND_ACCESS_CONTROL"
 _FOLDER = "SYSTEM_ROOT_DIRECTORY"
-# Its vector and its graph database mark what is deleted and leave the bytes in their files.
+# Its vector and graph databases only mark deleted data; the bytes stay in their files.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
-# The vectors of the texts that are being kept or asked for; Cognee gets them when it wants to embed.
+# The vectors of the texts being stored or searched; `_Dictated` returns them when Cognee embeds.
 _told: ContextVar[Mapping[str, list[float]]] = ContextVar("told")
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url)
     if place.path is None:
         raise InvalidRequest("the URL does not name a folder", field="store", fix="write cognee:///folder")
     _refuse_what_leaks(place.path)
     place.path.mkdir(parents=True, exist_ok=True)
-    # On a thread: Cognee takes seconds to load.
+    # In a thread, because importing Cognee takes seconds.
     product = await asyncio.to_thread(Cognee, place.path, space)
     return await VendorStore.opened(product, space, books=place.path / "memorywire.db", lacks=_LACKS)
 
@@ -77,7 +77,7 @@ def _refuse_what_leaks(folder: Path) -> None:
 
 
 class Cognee:
-    """Cognee's own functions; a document has our key as its id."""
+    """Calls Cognee's functions; each document has our key as its id."""
 
     name = NAME
 
@@ -97,7 +97,7 @@ class Cognee:
         embeddings = ".infrastructure.databases.vector.embeddings"
         answer = self._module(f"{embeddings}.EmbeddingEngine").EmbeddingResult
         making = self._module(f"{embeddings}.get_embedding_engine")
-        # What the package calls by this name is the function of the same name.
+        # The package exports a function with the same name as its module.
         maker = sys.modules[f"{NAME}{embeddings}.get_embedding_engine"] if callable(making) else making
         engine = _Dictated(self._dimension, answer)
         maker.__dict__["create_embedding_engine"] = lambda *_: engine
@@ -109,7 +109,7 @@ class Cognee:
             mine = list(some)
             _tell((entry.text, direction(entry.vector, self._dimension)) for entry in mine)
             documents = [
-                # Literal: a memory that is an address or a path would be fetched and read.
+                # `literal_text`, because Cognee would fetch and read a memory that is a URL or a path.
                 item(
                     data=entry.text,
                     data_id=UUID(entry.key),
@@ -150,7 +150,7 @@ class Cognee:
             try:
                 await self._cognee.forget(data_id=UUID(ref.key), dataset=_dataset(ref.scope))
             except self._missing:
-                continue  # with its dataset
+                continue  # its dataset was deleted
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         data = self._module(".modules.data.models").Data
@@ -163,7 +163,7 @@ class Cognee:
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         if not query.text.strip():
-            return []  # Cognee searches for words only
+            return []  # Cognee searches by text only
         datasets = await self._datasets(query.where.scope)
         if not datasets:
             return []
@@ -174,7 +174,7 @@ class Cognee:
         return [seen for one in results for seen in _build_entries(one["search_result"])]
 
     async def _datasets(self, scope: Scope) -> list[str]:
-        """The dataset of the user, or those of all the agent's users, as far as they are there."""
+        """Return the existing dataset of the user, or those of all users of the agent."""
         names = [str(one.name) for one in await self._cognee.datasets.list_datasets()]
         if scope.user is not None:
             return [name for name in names if name == _dataset(scope)]
@@ -185,11 +185,11 @@ class Cognee:
         return {"ok": True, "cognee": str(self._cognee.__version__), "datasets": len(datasets)}
 
     async def close(self) -> None:
-        """Cognee's databases belong to the process, and close with it."""
+        """Do nothing: Cognee's databases belong to the process and close with it."""
 
 
 class _Dictated:
-    """An embedding engine with prepared answers: the vectors were made before Cognee was asked."""
+    """An embedding engine that returns vectors computed before Cognee was called."""
 
     model = provider = "memorywire"
     max_completion_tokens = _WHOLE
@@ -210,15 +210,15 @@ class _Dictated:
         return 100
 
     async def input_limit(self) -> None:
-        """There is none."""
+        """Do nothing: there is no limit."""
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
 
 def _settings(folder: Path, space: Space) -> dict[str, str]:
-    """What Cognee reads from the environment as it is imported."""
-    # litellm brings the tokenizers along that would be fetched from the network otherwise.
+    """Return the environment variables that Cognee reads when it is imported."""
+    # litellm ships the tokenizers, which would otherwise be downloaded.
     tokenizers = find_spec("litellm")
     brought = Path(str(tokenizers and tokenizers.origin)).parent / "litellm_core_utils" / "tokenizers"
     unused = {"PROVIDER": "openai", "ENDPOINT": _NOWHERE, "API_KEY": "none"}
@@ -228,7 +228,7 @@ def _settings(folder: Path, space: Space) -> dict[str, str]:
         **{f"EMBEDDING_{name}": value for name, value in unused.items()},
         "EMBEDDING_MODEL": "text-embedding-3-small",
         "EMBEDDING_DIMENSIONS": str(space.dimension),
-        # Every dataset has databases of its own, and each of them would have a process of its own.
+        # Each dataset has separate databases, and each of them would start a subprocess.
         "GRAPH_DATABASE_SUBPROCESS_ENABLED": "false",
         "VECTOR_DB_SUBPROCESS_ENABLED": "false",
         "TELEMETRY_DISABLED": "1",
@@ -250,11 +250,11 @@ def _tell(vectors: Iterable[tuple[str, list[float]]]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Cognee joins the pieces of a text with white space of its own."""
+    """Normalise white space, because Cognee changes it when it joins the chunks of a text."""
     return " ".join(text.split())
 
 
 def _build_entries(hits: Sequence[Mapping[str, Json]]) -> list[Seen]:
-    """What is ours of these: others may keep documents in the same dataset."""
+    """Return the entries of memorywire; others may keep documents in the same dataset."""
     ours = [(hit["document_id"], json.loads(hit["external_metadata"] or "{}")) for hit in hits]
     return [Seen(key=key, payload=metadata[_PAYLOAD]) for key, metadata in ours if _PAYLOAD in metadata]

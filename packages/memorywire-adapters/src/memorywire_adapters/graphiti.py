@@ -1,7 +1,7 @@
-"""Memories as facts in Graphiti's graph, kept by Kuzu: `graphiti:///folder`, `graphiti://` in memory.
+"""Memories as facts in Graphiti's graph on Kuzu: `graphiti:///folder`, `graphiti://` in memory.
 
-A memory is an edge from its user to its agent, in the agent's group. With `?llm=URL&model=NAME` Graphiti may
-also read conversations; the key of that service is in OPENAI_API_KEY.
+A memory is an edge from its user to its agent, in the agent's group. With `?llm=URL&model=NAME` Graphiti can
+also extract facts from conversations; OPENAI_API_KEY holds the key of that service.
 """
 
 import asyncio
@@ -41,25 +41,25 @@ NAME = "graphiti"
 _PAYLOAD = "memorywire"
 _IN_MEMORY = ":memory:"
 _NODES = uuid.UUID("6d656d6f-7279-5769-8265-000000000002")
-_EVERY_COSINE = -2.0  # by default Graphiti leaves out what is less similar than 0.6
+_EVERY_COSINE = -2.0  # by default Graphiti drops hits with a cosine below 0.6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Kuzu marks what is deleted and leaves the bytes in its file.
+# Kuzu only marks deleted data; the bytes stay in its file.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
 
 async def open_store(url: str, *, space: Space) -> ExtractingStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url, options=frozenset({"llm", "model"}))
     if place.path is not None:
         place.path.mkdir(parents=True, exist_ok=True)
-    # On a thread: Graphiti takes seconds to load.
+    # In a thread, because importing Graphiti takes seconds.
     product = await asyncio.to_thread(Graphiti, place, space)
     books = None if place.path is None else place.path / "memorywire.db"
     return await ExtractingStore.opened(product, space, books=books, lacks=_LACKS)
 
 
 class Graphiti:
-    """Graphiti's own edges and nodes, with our keys and our vectors; no language model takes part."""
+    """Stores Graphiti edges and nodes with our keys and vectors, without a language model."""
 
     name = NAME
 
@@ -72,7 +72,7 @@ class Graphiti:
         self._search = self._module("search.search_utils").edge_similarity_search
         self._everything = self._module("search.search_filters").SearchFilters()
         self.errors: tuple[type[Exception], ...] = (
-            RuntimeError,  # all that Kuzu raises
+            RuntimeError,  # the only exception type that Kuzu raises
             self._module("errors").GraphitiError,
             need("openai", store=NAME, extra=NAME).OpenAIError,
         )
@@ -85,7 +85,7 @@ class Graphiti:
         return need(f"graphiti_core.{name}", store=NAME, extra=NAME, silence=silence)
 
     def _graph(self, path: str) -> Any:
-        """A Kuzu graph, with the indexes that this release of Graphiti does not create."""
+        """Open a Kuzu graph and create the indexes that this release of Graphiti does not create."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             driver = self._module("driver.kuzu_driver").KuzuDriver(path)
@@ -119,13 +119,13 @@ class Graphiti:
             fact_embedding=direction(entry.vector, self._dimension),
             valid_at=_instant(record.moment),
             invalid_at=None if record.expires_at is None else _instant(record.expires_at),
-            # One string: floats of their own would be rounded by some of the graphs behind Graphiti.
+            # One string, because some of the graph databases behind Graphiti would round separate floats.
             attributes={_PAYLOAD: entry.payload},
         )
         await edge.save(self._driver)
 
     async def _node(self, group: str, name: str) -> str:
-        """The user or the agent as a node of the agent's group, there once."""
+        """Return the id of the node for the user or agent in the agent's group, creating it if necessary."""
         id = _node_id(group, name)
         if id not in self._known:
             still = direction(None, self._dimension)
@@ -141,7 +141,7 @@ class Graphiti:
         return _build_entries(await self._edges.get_by_uuids(self._driver, [ref.key for ref in refs]))
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        # The user is the source of its edges: a filter by property would be left aside without a word.
+        # Filter by the source node, which is the user: Graphiti silently ignores a filter by property.
         scope = query.where.scope
         group = agent_label(scope)
         user = None if scope.user is None else _node_id(group, user_label(scope))
@@ -152,7 +152,7 @@ class Graphiti:
         return _build_entries(results)
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """What Graphiti finds in these messages, using a temporary graph, so that nothing is kept."""
+        """Return the facts that Graphiti extracts; it uses a temporary graph, so nothing is stored."""
         if "llm" not in self._options:
             raise CapabilityUnsupported(
                 "Graphiti has no language model to read conversations",
@@ -186,7 +186,7 @@ class Graphiti:
         return self._module("llm_client.openai_generic_client").OpenAIGenericClient(config=config)
 
     def _still(self, module: str, kind: str) -> Any:
-        """A part of Graphiti that finds every text alike, so that nothing is left out because of it."""
+        """Return an embedder or reranker that scores all texts equally, so that it filters nothing out."""
         vector = direction(None, self._dimension)
 
         async def create(_: Any, input_data: Any) -> list[float]:
@@ -218,7 +218,7 @@ class Graphiti:
 
 
 def _claim_folder(folder: Path) -> apsw.Connection:
-    """A lock on the graph: Kuzu keeps other processes out, but not a second reader in this one."""
+    """Lock the folder: Kuzu locks out other processes, but not a second store in this process."""
     claim = apsw.Connection(str(folder / "graph.lock"))
     try:
         claim.execute("BEGIN EXCLUSIVE")
@@ -228,7 +228,7 @@ def _claim_folder(folder: Path) -> apsw.Connection:
 
 
 def _close(driver: Any) -> None:
-    """Close the database; its own `close` leaves that to the collector, and the file stays locked."""
+    """Also close the database: Graphiti's `close` leaves that to the collector; the file stays locked."""
     driver.client.close()
     driver.db.close()
 
@@ -238,7 +238,7 @@ def _node_id(group: str, name: str) -> str:
 
 
 def _instant(moment: int) -> datetime | None:
-    """Epoch milliseconds as a time, if the calendar has it; the exact number is in the payload."""
+    """Convert epoch milliseconds; None if out of range for datetime. The payload has the exact number."""
     try:
         return _EPOCH + timedelta(milliseconds=moment)
     except OverflowError:
@@ -246,7 +246,7 @@ def _instant(moment: int) -> datetime | None:
 
 
 def _build_entries(edges: Sequence[Any]) -> list[Seen]:
-    """The entries among these edges that are ours: others may keep facts in the same graph."""
+    """Return the entries of memorywire; others may keep facts in the same graph."""
     return [
         Seen(key=edge.uuid, payload=edge.attributes[_PAYLOAD])
         for edge in edges

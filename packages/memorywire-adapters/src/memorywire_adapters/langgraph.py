@@ -1,7 +1,7 @@
-"""Memories in a LangGraph store: `langgraph://` in memory, or the PostgresStore your graphs use.
+"""Memories in a LangGraph store: `langgraph://` in memory, or the PostgresStore that your graphs use.
 
-`langgraph:///books.db?postgres=DSN`, the DSN percent-encoded, keeps entries in that database and the books
-in the file. Entries lie in the namespace `memorywire`, below it by agent and user, under keys of ours.
+`langgraph:///sidecar.db?postgres=DSN`, the DSN percent-encoded, stores entries in that database and the rest
+in the file. Entries are in the namespace `memorywire`, by agent and user, under keys that memorywire makes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ _need = partial(need, store=NAME, extra=NAME, silence=_SILENCE)
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store at this URL; its vectors are of `space`."""
+    """Open the store at this URL. Its vectors belong to `space`."""
     place = locate(url, options=frozenset({"postgres"}))
     if (place.path is None) != ("postgres" not in place.options):
         raise InvalidRequest(
@@ -51,7 +51,7 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
 
 
 class LangGraph:
-    """A BaseStore, on a thread of its own; the vectors it indexes are ours."""
+    """A LangGraph BaseStore, used from one dedicated thread; it indexes our vectors."""
 
     name = NAME
 
@@ -68,7 +68,7 @@ class LangGraph:
         await self._thread.do(lambda: self._open(place.options.get("postgres")))
 
     def _open(self, dsn: str | None) -> None:
-        # Flat: its approximate index looks for the nearest of everybody before it looks at the namespace.
+        # Flat, because the approximate index finds the nearest of all agents before it filters by namespace.
         flat = {"ann_index_config": {"kind": "flat"}}
         index = {"dims": self._dimension, "embed": self._embed, "fields": [_TEXT], **flat}
         if dsn is None:
@@ -84,7 +84,7 @@ class LangGraph:
         self._store.setup()
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """The store asks for a vector of the text; it was made before the store was asked."""
+        """Return the vector computed before the store was called, whatever the text."""
         return [direction(self._vector, self._dimension) for _ in texts]
 
     async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
@@ -111,7 +111,7 @@ class LangGraph:
         scope = query.where.scope
         within = _namespace(scope) if scope.user is not None else _namespace(scope)[:-1]
         self._vector = query.vector
-        # Without words it would list, not rank.
+        # With an empty query the store would list entries instead of ranking them.
         return _build_entries(self._store.search(within, query=query.text.strip() or "?", limit=limit))
 
     async def health(self) -> Mapping[str, Json]:
@@ -125,7 +125,7 @@ class LangGraph:
 
 
 def _namespace(scope: Scope) -> tuple[str, ...]:
-    """Labels: a namespace takes no dot, no empty part, and not every word."""
+    """Return the namespace, made of labels: a namespace allows no dot, empty part or reserved word."""
     return (_ROOT, agent_label(scope), user_label(scope))
 
 

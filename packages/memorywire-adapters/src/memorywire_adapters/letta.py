@@ -1,8 +1,8 @@
 """Memories as passages in the archives of a Letta server: `letta://HOST:PORT/folder`.
 
-Every user of an agent has an archive of its own: Letta takes the nearest passages of an archive first, and
-looks at their tags afterwards. The folder holds the books; without one they end with the process. `?tls=1`
-speaks HTTPS, and the key of the server is in LETTA_API_KEY. Letta embeds the words itself, with its model
+Each user of an agent has a separate archive, because Letta takes the nearest passages of an archive before it
+filters by tags. The folder holds the sidecar, which without a folder lasts as long as the process. `?tls=1`
+uses HTTPS; LETTA_API_KEY holds the server's key. Letta embeds the text itself, with its model
 `?embedding=HANDLE`, or through `?endpoint=URL&model=NAME&dimension=N`.
 """
 
@@ -36,13 +36,13 @@ _OPTIONS = frozenset({"tls", "embedding", "endpoint", "model", "dimension"})
 _PAYLOAD = "memorywire"
 _KEY = "memorywire_key"
 _AT_ONCE = 50
-_MOST = 100  # that one answer of Letta's holds
+_MOST = 100  # the most passages in one response of Letta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = 1_000_000
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store on this server; vectors of `space` lie beside the ones Letta makes."""
+    """Open the store on this server. It keeps vectors of `space` in addition to those that Letta makes."""
     place = locate(url, options=_OPTIONS)
     if not place.host:
         raise InvalidRequest(
@@ -50,20 +50,20 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
         )
     if place.path is not None:
         place.path.mkdir(parents=True, exist_ok=True)
-    # On a thread: its client takes a second to load.
+    # In a thread, because importing the client takes a second.
     module = await asyncio.to_thread(need, "letta_client", store=NAME, extra=NAME)
     books = None if place.path is None else place.path / "memorywire.db"
     return await VendorStore.opened(Letta(module, place), space, books=books)
 
 
 class Letta:
-    """Letta's own client. No passage can be asked for by its id: its handle also says when it is dated."""
+    """Uses Letta's client. Letta cannot fetch a passage by id, so a handle has the id and the date."""
 
     name = NAME
 
     def __init__(self, module: Any, place: Place) -> None:
         scheme = "https" if place.options.get("tls") == "1" else "http"
-        # No retries of its own: a passage that was made twice would have two ids.
+        # No retries: a passage created twice would have two ids.
         self._client = module.AsyncLetta(base_url=f"{scheme}://{place.host}", max_retries=0)
         self._missing = module.NotFoundError
         self.errors: tuple[type[Exception], ...] = (module.APIError,)
@@ -82,7 +82,7 @@ class Letta:
         return [handles[entry.key] for entry in entries]
 
     async def _archive(self, name: str) -> str:
-        """The archive of that name, made if it is not there yet."""
+        """Return the id of the archive with this name, creating it if it does not exist."""
         if name not in self._archives:
             id = await self._find_archive(name)
             if id is None:
@@ -105,13 +105,13 @@ class Letta:
                         await self._client.archives.passages.delete(id, archive_id=archive)
 
     async def _ids(self, archive: str, ref: Ref) -> list[str]:
-        """By its key if its Letta id is unknown."""
+        """Return the Letta id from the handle; without a handle, search for passages with the key."""
         if ref.handle is not None:
             return [ref.handle.partition("@")[0]]
         return [one.id async for one in self._since(archive, _EPOCH) if one.metadata.get(_KEY) == ref.key]
 
     async def _since(self, archive: str, moment: datetime) -> AsyncIterator[Any]:
-        """The passages dated at this moment or later, oldest first."""
+        """Yield the passages dated at this moment or later, oldest first."""
         last: set[str] = set()
         while results := await self._page(archive, moment):
             for one in results:
@@ -119,7 +119,7 @@ class Letta:
                     yield one
             if len(results) < _MOST or results[-1].created_at == moment:
                 return
-            # A page begins with those of the last moment: more of them may not have fitted.
+            # The next page repeats the last moment, because some of its passages may not have fitted.
             moment = results[-1].created_at
             last = {one.id for one in results if one.created_at == moment}
 
@@ -139,7 +139,7 @@ class Letta:
         return results
 
     async def _fetch(self, archive: str, refs: Sequence[Ref]) -> list[Seen]:
-        """Each answer begins at a passage that is still wanted, and brings the next ones along."""
+        """Fetch pages, each from the date of a passage still missing; a page may contain several of them."""
         request = {ref.key: _parse_date(str(ref.handle)) for ref in refs}
         results: dict[str, Seen] = {}
         for key, moment in sorted(request.items(), key=lambda item: item[1]):
@@ -150,7 +150,7 @@ class Letta:
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         if not query.text.strip():
-            return []  # without words Letta has nothing to compare
+            return []  # without text Letta has nothing to embed
         results: list[Seen] = []
         for archive in await self._archives_of(query.where.scope):
             hits = await self._client.passages.search(
@@ -160,7 +160,7 @@ class Letta:
         return results
 
     async def _archives_of(self, scope: Scope) -> list[str]:
-        """The archive of the user, or those of all the agent's users."""
+        """Return the archive of the user, or those of all users of the agent."""
         if scope.user is not None:
             known = await self._find_archive(_archive_name(scope))
             return [] if known is None else [known]
@@ -176,7 +176,7 @@ class Letta:
 
 
 def _build_embedding_config(options: Mapping[str, str]) -> dict[str, Json]:
-    """What Letta embeds the passages of a new archive with; by default what the server says."""
+    """Return the embedding options for a new archive; empty for the server's default."""
     if "endpoint" in options:
         return {
             "embedding_config": {
@@ -205,7 +205,7 @@ def _passage(entry: Entry) -> dict[str, Json]:
 
 
 def _stamp(entry: Entry) -> datetime:
-    """When it was first kept, give or take a second: Letta shows no more than a hundred of one moment."""
+    """Return the creation time plus up to a second by key: Letta returns at most 100 of one moment."""
     spread = int.from_bytes(hashlib.blake2b(entry.key.encode(), digest_size=8).digest()) % _SECOND
     try:
         return _EPOCH + timedelta(milliseconds=entry.record.created_at, microseconds=spread)
@@ -222,6 +222,6 @@ def _parse_date(handle: str) -> datetime:
 
 
 def _build_entries(passages: Sequence[Any]) -> list[Seen]:
-    """What is ours of these: others may keep passages in the same archive."""
+    """Return the entries of memorywire; others may keep passages in the same archive."""
     ours = [one.metadata or {} for one in passages]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]

@@ -1,7 +1,7 @@
 """Memories in mem0, the open source package: `mem0:///folder` with its local Qdrant, `mem0://` in memory.
 
-`?config=FILE` names a JSON file with a mem0 configuration of one's own, whose vector store and language model
-are used; the vectors are always ours. mem0 mints its own ids, so the books remember them.
+`?config=FILE` names a JSON file with your own mem0 configuration, whose vector store and language model are
+used; the vectors are always ours. mem0 generates the ids of its entries, so the sidecar stores them.
 """
 
 import hashlib
@@ -38,11 +38,11 @@ from memorywire_adapters.qdrant import overwrite_what_is_deleted
 NAME = "mem0"
 
 _COLLECTION = "memorywire"
-# Under names of our own: mem0 takes a dozen plain ones (`data`, `id`, `created_at`, ...) for itself.
+# Prefixed, because mem0 uses a dozen plain names itself (`data`, `id`, `created_at`, ...).
 _PAYLOAD = "memorywire"
 _KEY = "memorywire_key"
 _EVERYTHING = 1_000_000
-# An address without a server: mem0 builds its model clients whether they are used or not.
+# An address without a server: mem0 builds its model clients even if they are not used.
 _NOWHERE = {"openai_base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
 _UNSAFE = {
     "faiss": "it looks at the nearest of all users before it looks at whose they are",
@@ -50,13 +50,13 @@ _UNSAFE = {
 }
 _ITERATIVE = "hnsw.iterative_scan"
 _ITERATIVE_OPTION = f"?options=-c%20{_ITERATIVE}%3Dstrict_order"
-# What mem0 writes down beside its vectors.
+# mem0 also keeps texts in SQLite tables, apart from its vectors.
 _FORGET_MEMORY = "DELETE FROM history WHERE memory_id = ?"
 _FORGET_MESSAGES = "DELETE FROM messages WHERE session_scope = ?"
 
 
 async def open_store(url: str, *, space: Space) -> ExtractingStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url, options=frozenset({"config"}))
     home = Path(tempfile.gettempdir(), "memorywire-mem0") if place.path is None else place.path / "mem0"
     silence = {"MEM0_TELEMETRY": "False", "MEM0_DIR": os.environ.get("MEM0_DIR", str(home))}
@@ -68,10 +68,10 @@ async def open_store(url: str, *, space: Space) -> ExtractingStore:
 
 
 def configuration(place: Place, space: Space) -> dict[str, Json]:
-    """What mem0 is configured with; InvalidRequest for a vector store that would lose memories of a scope."""
+    """Return mem0's configuration. Raises InvalidRequest if its vector store loses memories in a scope."""
     own = _read(place.options["config"]) if "config" in place.options else {}
     _refuse_lossy(own.get("vector_store", {}))
-    # Its history holds every word it ever kept; here the journal keeps what may be kept.
+    # mem0's history keeps every text it ever stored; memorywire has its own journal.
     return {"vector_store": _local(place, space), "llm": _llm(), "history_db_path": ":memory:", **own}
 
 
@@ -109,7 +109,7 @@ def _llm() -> dict[str, Json]:
 
 
 class _Dictated:
-    """An embedder with prepared answers: the vector was made before mem0 was asked."""
+    """An embedder that returns a vector computed before mem0 was called."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -123,7 +123,7 @@ class _Dictated:
 
 
 class Mem0:
-    """mem0's Memory, on a thread of its own."""
+    """mem0's Memory, used from one dedicated thread."""
 
     name = NAME
 
@@ -136,12 +136,12 @@ class Mem0:
         self._memory: Any = None
 
     async def open(self, configuration: Mapping[str, Json]) -> bool:
-        """Start it; says whether what is deleted is gone from its files too."""
+        """Open mem0; return whether deleted data is also overwritten in its files."""
         return await self._thread.do(lambda: self._open(dict(configuration)))
 
     def _open(self, configuration: dict[str, Json]) -> bool:
         embedder = {"provider": "openai", "config": {"model": "none", **_NOWHERE}}
-        # It says what it lacks for a keyword search of its own, which is not asked for.
+        # mem0 logs warnings about its keyword search, which is not used here.
         logging.getLogger(NAME).setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -174,7 +174,7 @@ class Mem0:
             self._unwrite(_FORGET_MEMORY, handle)
 
     def _handles(self, ref: Ref) -> list[str]:
-        """By its key if its mem0 id is unknown."""
+        """Return the mem0 id from the handle; without a handle, search for entries with the key."""
         if ref.handle is not None:
             return [ref.handle]
         filters = {"agent_id": agent_label(ref.scope), _KEY: ref.key}
@@ -198,7 +198,7 @@ class Mem0:
         if scope.user is not None:
             filters["user_id"] = user_label(scope)
         self._embedder.vector = query.vector
-        # Its own threshold would drop hits, and it refuses an empty query.
+        # mem0's default threshold would drop hits, and it refuses an empty query.
         said = query.text.strip() or "?"
         results = self._memory.search(said, top_k=limit, filters=filters, threshold=0.0, show_expired=True)
         return _build_entries(results["results"])
@@ -207,7 +207,7 @@ class Mem0:
         return await self._thread.do(lambda: self._extract(scope, messages))
 
     def _extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """In a run of its own, which is thrown away: what mem0 found is not remembered yet."""
+        """Extract facts in a temporary mem0 run and delete it, because the facts are not yet accepted."""
         said = json.dumps([agent_label(scope), user_label(scope), *messages])
         run = f"ingest-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
         self._embedder.vector = None
@@ -236,6 +236,6 @@ class Mem0:
 
 
 def _build_entries(found: Iterable[Mapping[str, Any] | None]) -> list[Seen]:
-    """What is ours among what mem0 gives back: others may keep memories in the same place."""
+    """Return the entries of memorywire; others may keep memories in the same collection."""
     ours = [one.get("metadata") or {} for one in found if one is not None]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]

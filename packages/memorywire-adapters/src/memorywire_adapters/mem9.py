@@ -1,8 +1,8 @@
 """Memories in a Mem9 server, over its HTTP API: `mem9://HOST:PORT/folder?preview=1`.
 
-A preview: written from the server's published source, and not examined against a running one. Every user of
-an agent is an agent of its own there, because Mem9 drops the session when it searches. The folder holds the
-books; without one they end with the process. `&tls=1` speaks HTTPS; the key is in MEM9_API_KEY.
+A preview: written from the server's published source, not tested against a running server. Each user of an
+agent is a separate agent in Mem9, because Mem9 ignores the session in searches. The folder holds the sidecar,
+which without a folder lasts as long as the process. `&tls=1` uses HTTPS; MEM9_API_KEY holds the key.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ NAME = "mem9"
 _MEMORIES = "/v1alpha2/mem9s/memories"
 _PAYLOAD = "memorywire"
 _KEY = "memorywire_key"
-_PINNED = "pinned"  # kept to the letter and at once; everything else is rewritten by a language model
+_PINNED = "pinned"  # stored at once and unchanged; a language model rewrites all other types
 _MOST = 200
 _PATIENCE = 30.0
 _MOST_BYTES = 64 * 1024 * 1024
-# What is deleted there is marked, and stays in the database.
+# The server only marks deleted data; it stays in its database.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store on this server; vectors of `space` lie beside the ones Mem9 makes."""
+    """Open the store on this server. It keeps vectors of `space` in addition to those that Mem9 makes."""
     place = locate(url, options=frozenset({PREVIEW, "tls"}))
     refuse_unless_asked_for(place, NAME)
     if not place.host:
@@ -59,7 +59,7 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
 
 
 class Mem9:
-    """Pinned memories, by the ids Mem9 gives them."""
+    """Stores entries as pinned memories, under the ids that Mem9 generates."""
 
     name = NAME
     errors: tuple[type[Exception], ...] = (http.HttpError, ValueError, KeyError)
@@ -78,7 +78,7 @@ class Mem9:
                 await self._ask("DELETE", f"/{id}")
 
     async def _ids(self, ref: Ref) -> list[str]:
-        """By its key if its Mem9 id is unknown."""
+        """Return the ids of all memories in Mem9 that have the key of `ref`."""
         results: list[str] = []
         page, offset = await self._list(ref.scope, 0), 0
         while page:
@@ -102,7 +102,7 @@ class Mem9:
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
         scope = query.where.scope
         if scope.user is None or not query.text.strip():
-            return []  # of all the users of an agent, only the books know
+            return []  # the caller then reads all entries in the sidecar
         results = await self._list(scope, 0, q=query.text, limit=str(min(limit, _MOST)))
         return list(_build_entries(results))
 
@@ -111,13 +111,13 @@ class Mem9:
         return {"ok": True}
 
     async def close(self) -> None:
-        """No connection is kept."""
+        """Do nothing: there is no open connection."""
 
     async def _ask(self, method: str, path: str, *, document: Json = None) -> Json:
         return await asyncio.to_thread(self._exchange, method, path, document)
 
     def _exchange(self, method: str, path: str, document: Json) -> Json:
-        """The answer as JSON, empty for what is not there."""
+        """Send a request and return the response as JSON; an empty object for status 404."""
         headers = {"Content-Type": "application/json", "X-API-Key": os.environ.get("MEM9_API_KEY", "")}
         body = None if document is None else json.dumps(document).encode()
         url = f"{self._origin}{_MEMORIES}{path}"
@@ -135,7 +135,7 @@ def _agent(scope: Scope) -> str:
 
 def _document(entry: Entry) -> dict[str, Json]:
     return {
-        "content": entry.text.strip() or "-",  # it refuses nothing but white space
+        "content": entry.text.strip() or "-",  # Mem9 refuses content of only white space
         "memory_type": _PINNED,
         "agent_id": _agent(entry.record.scope),
         "tags": [entry.record.type.value, *entry.record.tags],
@@ -144,7 +144,7 @@ def _document(entry: Entry) -> dict[str, Json]:
 
 
 def _build_entries(memories: Sequence[Mapping[str, Json]]) -> Iterator[Seen]:
-    """What is ours of these: others may keep memories in the same place. Its content may be rewritten."""
+    """Yield the entries of memorywire; others may keep memories in the same place."""
     for one in memories:
         metadata = one.get("metadata") or {}
         if _KEY in metadata:

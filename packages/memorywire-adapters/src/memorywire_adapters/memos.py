@@ -1,7 +1,7 @@
-"""Memories in MemTensor's MemOS, as its general text memory keeps them: `memos:///folder`.
+"""Memories in MemTensor's MemOS, in its general text memory: `memos:///folder`.
 
-`memos://HOST:PORT/folder` keeps them in a Qdrant server; the folder then holds the books alone. With
-`?llm=URL&model=NAME` MemOS may also read conversations; the key of that service is in OPENAI_API_KEY.
+`memos://HOST:PORT/folder` keeps them in a Qdrant server; the folder then holds only the sidecar. With
+`?llm=URL&model=NAME` MemOS can also extract facts from conversations; OPENAI_API_KEY is that service's key.
 """
 
 import logging
@@ -37,12 +37,12 @@ NAME = "memos"
 _COLLECTION = "memorywire"
 _PAYLOAD = "memorywire"
 _AT_ONCE = 100
-# An address without a server: MemOS builds a model and an embedder whether they are used or not.
+# An address without a server: MemOS builds a model and an embedder even if they are not used.
 _NOWHERE = "http://127.0.0.1:9/v1"
 
 
 async def open_store(url: str, *, space: Space) -> ExtractingStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url, options=frozenset({"llm", "model"}))
     if place.path is None:
         raise InvalidRequest("the URL does not name a folder", field="store", fix="write memos:///folder")
@@ -54,7 +54,7 @@ async def open_store(url: str, *, space: Space) -> ExtractingStore:
 
 
 class MemOS:
-    """Its GeneralTextMemory, on a thread of its own: one collection, the scope in every search of it."""
+    """MemOS's GeneralTextMemory, used from one thread: one collection, every search filtered by scope."""
 
     name = NAME
 
@@ -67,7 +67,7 @@ class MemOS:
         self._memory: Any = None
 
     async def open(self) -> bool:
-        """Start it; says whether what is deleted is gone from its files too."""
+        """Open MemOS; return whether deleted data is also overwritten in its files."""
         return await self._thread.do(self._open)
 
     def _open(self) -> bool:
@@ -76,12 +76,12 @@ class MemOS:
         self._items = _load("memos.memories.textual.item", self._folder)
         refusal = _load("qdrant_client.http.exceptions", self._folder).ApiException
         self.errors = (OSError, refusal, _load("openai", self._folder).OpenAIError)
-        # It warns of what a local Qdrant cannot do, which is not asked of it.
+        # MemOS warns about features that a local Qdrant lacks, which are not used here.
         logging.getLogger(NAME).setLevel(logging.ERROR)
         made = configs.MemoryConfigFactory(backend="general_text", config=self._configuration())
         try:
             self._memory = memories.MemoryFactory.from_config(made)
-        except RuntimeError as error:  # as the local Qdrant says that its folder is taken
+        except RuntimeError as error:  # the local Qdrant raises this if its folder is locked
             raise StoreBusy(
                 "another process has this folder open",
                 field="store",
@@ -114,14 +114,14 @@ class MemOS:
         await self._do(lambda memory: memory.vector_db.add(items))
 
     def _item(self, entry: Entry) -> dict[str, Json]:
-        """What MemOS itself would have made of it, with our vector and our payload."""
+        """Return the item that MemOS itself would store, with our vector and payload."""
         record = entry.record
         metadata = {
             "user_id": user_label(record.scope),
             "agent_id": agent_label(record.scope),
             "session_id": record.session_id,
             "type": record.type.value,
-            "confidence": 100 * record.confidence,  # MemOS counts to a hundred
+            "confidence": 100 * record.confidence,  # MemOS uses 0 to 100
             "tags": list(record.tags),
             "version": record.version,
             _PAYLOAD: entry.payload,
@@ -142,7 +142,7 @@ class MemOS:
         )
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        # Not memory.search, which has no filter: it would return entries of other users.
+        # `memory.search` has no filter and would return entries of other users.
         scope = query.where.scope
         mine = {"metadata.agent_id": agent_label(scope)}
         if scope.user is not None:
@@ -180,11 +180,11 @@ class MemOS:
 
 
 def _build_entries(items: Sequence[Any]) -> list[Seen]:
-    """What is ours of these: others may keep memories in the same collection."""
+    """Return the entries of memorywire; others may keep memories in the same collection."""
     ours = [(item.id, item.payload["metadata"]) for item in items]
     return [Seen(key=key, payload=metadata[_PAYLOAD]) for key, metadata in ours if _PAYLOAD in metadata]
 
 
 def _load(module: str, folder: Path) -> ModuleType:
-    """A module of MemOS, or of what it brings along."""
+    """Import a module of MemOS or of its dependencies."""
     return need_quietly(module, store=NAME, extra=NAME, silence={"MEMOS_BASE_PATH": str(folder)})

@@ -1,10 +1,10 @@
-"""What products that sit on a local Qdrant have in common."""
+"""Shared code of products that use a local Qdrant."""
 
 from typing import Any
 
 
 def overwrite_what_is_deleted(client: Any) -> bool:
-    """Let the files of a local Qdrant forget what leaves them; False for a server's."""
+    """Make a local Qdrant overwrite deleted data in its files; return False for a Qdrant server."""
     collections = getattr(getattr(client, "_client", None), "collections", None)
     if not isinstance(collections, dict):
         return False

@@ -1,7 +1,7 @@
 """Memories in a SQLite file with sqlite-vec: `sqlite-vec:///file.db`; `sqlite-vec://` in memory.
 
-Vectors lie in an ordinary table and are compared by the extension's distance function inside the scope: its
-virtual table would give a chunk of vectors to every agent, and leave erased ones in their chunk.
+Vectors are in an ordinary table, and the extension's distance function compares those in the scope. Its
+virtual table would allocate a chunk of vectors per agent, and leave erased vectors in the chunk.
 """
 
 import json
@@ -49,7 +49,7 @@ LIMIT :limit
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, creating it if it does not exist. Its vectors belong to `space`."""
     place = locate(url)
     need("sqlite_vec", store=NAME, extra=NAME)
     product = SqliteVec(place)
@@ -58,7 +58,7 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
 
 
 class SqliteVec:
-    """The entries, in the file of the books or in memory."""
+    """The entries, in the file of the sidecar or in memory."""
 
     name = NAME
     errors: tuple[type[Exception], ...] = (apsw.Error,)
@@ -103,7 +103,7 @@ class SqliteVec:
         await self._thread.do(lambda: self._write(_DROP, [_keys(refs)]))
 
     async def scrub(self) -> None:
-        """Move the log into the file and truncate it: both still hold what was deleted."""
+        """Copy the log into the file and truncate it, because it still contains deleted data."""
         await self._thread.do(lambda: self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:

@@ -1,8 +1,8 @@
 """Memories as facts in Zep's service: `zep:///folder?preview=1`, or `zep://HOST/folder?preview=1`.
 
-A preview: written from the published client, zep-cloud 4, and not examined against the service. Every user of
-an agent has a graph of its own. The folder holds the books; without one they end with the process. The key of
-the service is in ZEP_API_KEY; `&tls=0` speaks plain HTTP to a host of one's own.
+A preview: written for the published client, zep-cloud 4, not tested against the service. Each user of an
+agent has a separate graph. The folder holds the sidecar, which without a folder lasts as long as the process.
+ZEP_API_KEY holds the key of the service; `&tls=0` uses plain HTTP, for a host of your own.
 """
 
 import asyncio
@@ -39,24 +39,24 @@ _MOST = 100
 _PAUSE = 0.5
 _UNFINISHED = frozenset({"pending", "processing"})
 _REQUESTS = uuid.UUID("6d656d6f-7279-5769-8265-000000000003")
-# A fact leaves its graph; the episode that was made of it is the service's.
+# A deleted fact leaves its graph, but the service keeps the episode made from it.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
-    """The store in the service; vectors of `space` lie beside the ones Zep makes."""
+    """Open the store in the service. It keeps vectors of `space` in addition to those that Zep makes."""
     place = locate(url, options=frozenset({PREVIEW, "tls"}))
     refuse_unless_asked_for(place, NAME)
     if place.path is not None:
         place.path.mkdir(parents=True, exist_ok=True)
-    # On a thread: its client takes a second to load.
+    # In a thread, because importing the client takes a second.
     module = await asyncio.to_thread(need, "zep_cloud", store=NAME, extra=NAME)
     books = None if place.path is None else place.path / "memorywire.db"
     return await VendorStore.opened(Zep(module, place), space, books=books, lacks=_LACKS)
 
 
 class Zep:
-    """Zep's own client: an edge is a memory, with our key and our record among its attributes."""
+    """Uses Zep's client: each memory is an edge, with our key and record as attributes."""
 
     name = NAME
 
@@ -97,7 +97,7 @@ class Zep:
         )
 
     async def _wait_for_task(self, task: Any) -> None:
-        """Zep accepts first and works afterwards: what is kept can be read when its task is over."""
+        """Wait for a task: Zep accepts a write first, and its data can be read when the task ends."""
         while task.status in _UNFINISHED:
             await asyncio.sleep(_PAUSE)
             task = await self._client.task.get(task.uuid_)
@@ -123,7 +123,7 @@ class Zep:
                         await self._wait_for_task(gone.task)
 
     async def _edges(self, graph: str, key: str) -> list[str]:
-        """By its key if its Zep id is unknown."""
+        """Return the ids of all edges in the graph that have this key."""
         every = await self._client.graph.edge.list(graph, page_size=_MOST)
         return [str(edge.uuid_) async for edge in every if (edge.attributes or {}).get(_KEY) == key]
 
@@ -140,7 +140,7 @@ class Zep:
         scope = query.where.scope
         graph = None if scope.user is None else await self._graph(_name(scope))
         if graph is None or not query.text.strip():
-            return []  # of all the users of an agent, only the books know
+            return []  # the caller then reads all entries in the sidecar
         page = await self._client.graph.search_edges(graph, query=query.text, page_size=min(limit, _MOST))
         return _build_entries(page.items or [])
 
@@ -149,7 +149,7 @@ class Zep:
         return {"ok": True}
 
     async def close(self) -> None:
-        """Nothing to close: the client keeps nothing open."""
+        """Do nothing: the client has no open connection."""
 
 
 def _name(scope: Scope) -> str:
@@ -157,6 +157,6 @@ def _name(scope: Scope) -> str:
 
 
 def _build_entries(edges: Sequence[Any]) -> list[Seen]:
-    """What is ours of these: others may keep facts in the same graph."""
+    """Return the entries of memorywire; others may keep facts in the same graph."""
     ours = [edge.attributes or {} for edge in edges]
     return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]

@@ -82,7 +82,7 @@ class BackgroundWork:
             await self.run_for_all(self.runs, self._dream)
 
     async def run_for_all(self, status: WorkStatus, work: Callable[[Scope, Context], Awaitable[int]]) -> None:
-        """Do the work for every agent. An agent whose store fails is retried in the next status."""
+        """Do the work for every agent. An agent whose store fails is retried in the next run."""
         status.problem = None
         scopes: list[Scope] = []
         try:
@@ -97,7 +97,7 @@ class BackgroundWork:
         status.ended_at, status.agents = self._context.clock(), len(scopes)
 
     async def _promote(self, scope: Scope, context: Context) -> int:
-        """Promote once; an agent whose memory did not change is looked at again only when it has aged."""
+        """Promote once. If nothing changed, an agent is looked at again only after an hour."""
         now = context.clock()
         changes = []
         if isinstance(context.store, SupportsHistory):

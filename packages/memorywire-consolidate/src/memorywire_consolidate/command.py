@@ -1,6 +1,6 @@
-"""`memorywire dream`: consolidate memory by changes that can be read and undone.
+"""`memorywire dream`: consolidates memory by changes that can be inspected and undone.
 
-Typed options come before the table `[dream]` of the settings file.
+Command line options override the table `[dream]` of the settings file.
 """
 
 import re
@@ -65,7 +65,7 @@ run_options = add_options(
 
 
 def override_settings(settings: "ConsolidationSettings", values: dict[str, Any]) -> "ConsolidationSettings":
-    """Return the settings of a run; typed options come first."""
+    """Return the settings with the command line options applied."""
     from memorywire.app.settings import by_kind
 
     def select(**names: str) -> dict[str, Any]:
@@ -338,7 +338,7 @@ def _render_run(answer: Answer, cli: CliContext) -> Iterator[str]:
 
 
 def _render_model(answer: Answer) -> Iterator[str]:
-    """Yield what the model was asked, or why none was."""
+    """Yield the model's usage, or why no model was asked."""
     if answer["state"] == "off":
         yield f"summaries and procedures: off, {answer['why']}"
         return

@@ -89,8 +89,8 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
 def can_agree(one: Slots, other: Slots) -> bool:
     """Return whether the statements agree in what a vector overlooks.
 
-    That is: owner, numbers, order of names, denials, opposites, being over, who does what to whom, subject,
-    value, or a single little word.
+    That is: owner, numbers, order of names, denials, opposites, words for something ended, who does what to
+    whom, subject, value, or a single function word.
     """
     names = one.names | other.names
     return (
@@ -110,7 +110,7 @@ def can_agree(one: Slots, other: Slots) -> bool:
 
 
 def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether only the subject or only the value differs: equal for more than half, then different."""
+    """Return whether only the subject or only the value differs (after more than half of equal words)."""
     shorter = min(len(one), len(other))
     if shorter > 1 and one[0] != other[0] and one[1:] == other[1:]:
         return True
@@ -119,11 +119,11 @@ def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bo
 
 
 def _order_agrees(one: Slots, other: Slots) -> bool:
-    """Return whether the word order agrees. Of equal words only a beginning may move to the end."""
+    """Return whether the word order agrees. For the same words, only a rotation counts as agreement."""
     if one.said == other.said or one.words != other.words:
         return True
     is_rotation = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
-    return is_rotation and len(one.said) > 3  # of subject, verb and object it would be another subject
+    return is_rotation and len(one.said) > 3  # with three words a rotation would change the subject
 
 
 def list_numbers(slots: Slots) -> list[str]:
@@ -140,7 +140,7 @@ def _select(terms: Sequence[str], words: frozenset[str], *, sort: bool = True) -
 
 
 def are_opposed(one: Slots, other: Slots) -> bool:
-    """Return whether one has the opposite of a word of the other."""
+    """Return whether one statement has the opposite of a word in the other."""
     mine, yours = (set(map(_stem, a.words - b.words)) for a, b in ((one, other), (other, one)))
     return any(not yours.isdisjoint(load_opposites().get(word, ())) for word in mine)
 
@@ -165,10 +165,10 @@ def _as_floats(vector: bytes) -> NDArray[np.float32]:
 
 
 class Thresholds(Struct, frozen=True):
-    """The least score of two equal statements, for each way to differ; a way without one is never equal.
+    """The lowest score of two equal statements, for each kind of change; kinds without one are never equal.
 
-    From `related` on, two memories are about one thing. The labelled statements have at most `longest` words:
-    in longer ones a single word counts less in the vector, so a person decides.
+    Two memories with a cosine of at least `related` have the same topic. The labelled statements have at most
+    `longest` words: in longer ones a single word affects the vector less, so a person decides.
     """
 
     least: Mapping[Change, float]
@@ -200,7 +200,7 @@ async def fit_thresholds(embedder: Embedder) -> Thresholds:
     alike = sorted(cosine(vectors[pair["first"]], vectors[pair["second"]]) for pair in pairs)
     return Thresholds(
         {change: score for change, score in thresholds.items() if score is not None},
-        related=alike[len(alike) // 20],  # the cosine that 19 in 20 pairs about one thing reach
+        related=alike[len(alike) // 20],  # the cosine that 19 in 20 pairs on one topic reach
         longest=max(len(slots.said) for _, slots in statements.values()),
     )
 

@@ -31,7 +31,7 @@ from memorywire_consolidate.likeness import (
 )
 from memorywire_consolidate.steps import Wording
 
-# Attributes that have one value at a time, and ways to say so.
+# Attributes that have one value at a time, and phrases that state them.
 _SINGLE = {
     "place": "lives in|lives at|resides in|has moved to|moved to|relocated to|is based in|is located in|"
     "is hosted on|is hosted by|was migrated to|migrated to|home is in",
@@ -43,7 +43,7 @@ _SINGLE = {
 }
 _WAYS = {way: name for name, ways in _SINGLE.items() for way in ways.split("|")}
 _BEING = "is|are|will be|should be|must be|may be"
-# Verbs whose new object pushes the old one out, unlike those that can have many (likes, owns, knows).
+# Verbs whose new object replaces the old one, unlike those that allow several (likes, owns, knows).
 _VERBS = (
     "answer|arrive|begin|charge|close|cost|depart|deploy|end|expire|go|goes|happen|has|have|keep|last|leave|limit|live|"
     "meet|need|open|pay|prefer|require|return|rotate|run|send|ship|sit|start|store|take|use|want"
@@ -92,7 +92,7 @@ def parse_frame(record: Record) -> Frame | None:
 
 
 def compare_frames(one: Frame, other: Frame) -> Contrast:
-    """Return whether the two contradict each other; one that only adds to the other does not."""
+    """Return whether the two contradict each other. A statement that only adds to the other does not."""
     mine, yours = (set(a.value.said) - set(b.value.said) for a, b in ((one, other), (other, one)))
     if not mine or not yours:
         return Contrast.NONE
@@ -186,12 +186,12 @@ def _merge_steps(
 
 
 def merge_key(record: Record) -> tuple[object, ...]:
-    """Return a key that must be equal: only memories of one scope, type, trust and standing are merged."""
+    """Return the merge key: only memories with equal scope, type, trust and standing are merged."""
     return record.scope, record.type, record.trust, record.standing
 
 
 def _keep_order(record: Record) -> tuple[int, int, float, str]:
-    """Return the sort key by which a memory is kept: expires last, newest, most confident."""
+    """Return the sort key of the survivor: expires last, newest, most confident."""
     lasting = 1 << 62 if record.expires_at is None else record.expires_at
     return -lasting, -record.moment, -record.confidence, record.id
 
@@ -199,11 +199,11 @@ def _keep_order(record: Record) -> tuple[int, int, float, str]:
 _DENIALS = frozenset("no not never".split())
 _ANY_MORE = frozenset("any more anymore longer".split())
 _SURER = 0.15
-"""How much more confident the older one must be for a person to decide."""
+"""If the older memory is more confident by more than this, a person decides."""
 
 
 def find_conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
-    """Yield a step for each contradiction; of several, each against the newest."""
+    """Yield a step for each contradiction; of several memories, each is compared with the newest."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
     ended_ids: set[str] = set()
     for older, later, contrast in sorted(_find_contradictions(facts), key=_sort_key):
@@ -298,7 +298,7 @@ def find_excess(records: Sequence[Record], retention: Retention) -> Iterator[Ste
 
 
 def _is_kept(record: Record, retention: Retention) -> bool:
-    """Whether no pass archives it: a pinned memory, or one that reads as a rule and is not untrusted."""
+    """Return whether the record is never archived: it is pinned, or reads as a rule and is not untrusted."""
     if retention.pinned(record):
         return True
     return record.trust is not Trust.UNTRUSTED and match_rule(record.words) is not None
@@ -310,7 +310,7 @@ def find_last_use(record: Record) -> int:
 
 
 def _value_key(record: Record, retention: Retention) -> tuple[float, int, str]:
-    """Return a sort key: confidence that halves per half-life without use, counted from the epoch."""
+    """Return a sort key: log2 of the confidence, halved per half-life without use, counted from the epoch."""
     half_lives = find_last_use(record) / (retention.half_life_days * DAY_MS)
     sureness = max(record.confidence, 1e-6)
     return half_lives + math.log2(sureness), find_last_use(record), record.id

@@ -1,4 +1,4 @@
-"""Probes: questions that are asked of a copy of memory before and after a run, to compare recall."""
+"""Probes: queries run on a copy of memory before and after a run, to compare recall."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """One consolidation run.
 
-Passes propose steps, each step is tried on a draft and judged by the policy, the result is rehearsed on a
+Passes propose steps, each step is applied to a draft and judged by the policy, the result is tested on a
 copy, and all steps are committed as one change.
 """
 
@@ -129,7 +129,7 @@ class _Run:
         return await self._finish(result, records, vectors)
 
     async def ask_model(self) -> ModelReport:
-        """Ask the model for summaries and procedures, or report why none is asked."""
+        """Ask the model for summaries and procedures, or report why it is not asked."""
         model = self.options.model
         if model is None:
             return ModelReport()
@@ -200,7 +200,7 @@ class _Run:
         return late or touched_count + len(step.ids) > self.options.limits.allowed(len(self.draft.first))
 
     async def _judge(self, step: Step, plan: Plan) -> Judgement:
-        """Return the verdict of the policy; a step that is not sure is held at least."""
+        """Return the verdict of the policy; a step that is not sure is at least held."""
         held = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
         if self.context.governance is None:
             return held if not step.sure else replace(held, verdict=Verdict.ALLOW)
@@ -209,7 +209,7 @@ class _Run:
         return held if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
     async def _finish(self, result: RunResult, records: Sequence[Record], vectors: Vectors) -> RunResult:
-        """Rehearse on a copy, commit all steps as one change, then propose the held steps."""
+        """Test the result on a copy, commit all steps as one change, then propose the held steps."""
         counts = Counter(step.name.value for step in result.steps)
         reason = "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())
         change = self.draft.change(self.context.mint(), self.scope, reason)

@@ -1,6 +1,6 @@
-"""What sessions leave: rules and facts read from a log.
+"""Reads rules and facts from session logs.
 
-All of it goes through remember, so it is judged, recorded and undone like any other change.
+Each is stored by `remember`, so it is judged, recorded and undone like any other change.
 """
 
 import json
@@ -85,7 +85,7 @@ async def read_session(
 
 
 def _is_instruction(fact: Fact) -> bool:
-    """Whether a fact is an instruction to the agent: those are rules of the session already."""
+    """Return whether a fact is an instruction to the agent; `find_rules` already extracts those."""
     label = label_text(fact.text)
     return label is not None and label.kind is Kind.CONSTRAINT and label.subject is None
 

@@ -1,8 +1,8 @@
-"""Short-term memory: what is worth keeping becomes a semantic memory, and what is cold is archived.
+"""Short-term memory: valuable memories become semantic memories, cold ones are archived.
 
-Short-term are the memories with the tag `short-term`, each session of a user by itself, and, with a window,
-of every agent and user the newest so many. Recency, salience and confidence score them. What is done are
-remembers and archivings like any other: judged, recorded, and undone. A second round writes nothing.
+Short-term memories are those with the tag `short-term`, grouped by session, and, with a window of N, the
+newest N of each agent and user. Recency, salience and confidence score them. Changes are ordinary remembers
+and archivings: judged, recorded, and undoable. A second round writes nothing.
 """
 
 import heapq
@@ -36,7 +36,7 @@ from memorywire_consolidate.runs import Decisions, load_decisions
 SHORT_TERM = "short-term"
 _HOUR_MS = DAY_MS // 24
 _EVENTS = frozenset({MemoryType.EPISODIC, MemoryType.EMOTIONAL})
-"""The types that a window looks at: a fact or a procedure is long-term from the start."""
+"""The types that a window includes: facts and procedures are long-term from the start."""
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -58,10 +58,10 @@ class Window(Struct, frozen=True, kw_only=True):
 
 
 SESSION = Window(half_life_ms=_HOUR_MS, age_ms=6 * _HOUR_MS, most=50)
-"""For notes with the tag: a session is over in hours."""
+"""For notes with the tag: a session ends within hours."""
 
 NEWEST = Window(half_life_ms=DAY_MS, cold=0.35, rest_ms=DAY_MS)
-"""For the newest memories of a user: cold is what was neither used for a day nor mentioned again."""
+"""For the newest memories of a user: cold means neither used for a day nor mentioned again."""
 
 
 async def promote(
@@ -110,7 +110,7 @@ async def _load_windows(
     groups = [(session, notes) for notes in sessions.values()]
     if settings.window:
         newest: dict[Scope, list[tuple[int, str, Record]]] = {}
-        # Archived ones count too: what is archived must not draw older memories into the window.
+        # Count archived ones too: an archived memory must not draw older ones into the window.
         async for record in context.all_matching(where):
             if is_changeable(record) and not record.derived_from:
                 heap = newest.setdefault(record.scope, [])
@@ -157,7 +157,7 @@ def _measure_salience(words: frozenset[str], mentions: Counter[str]) -> float:
 
 
 class _Round:
-    """One round over the short-term memories, and what became of them."""
+    """One round over the short-term memories, and its results."""
 
     def __init__(self, context: Context, decisions: Decisions, retention: Retention, dry_run: bool) -> None:
         self._context = context
@@ -180,7 +180,7 @@ class _Round:
         )
 
     async def promote(self, record: Record) -> None:
-        """Make a memory long-term: a fact loses its tag; of anything else a fact is made."""
+        """Make a memory long-term: a fact loses its tag; any other type gets a new fact derived from it."""
         if record.trust is Trust.UNTRUSTED or await self._is_settled(record):
             return
         request, context = _ask_to_keep(record), self._context
@@ -198,7 +198,7 @@ class _Round:
             if request.id is None:
                 await commit_one(plan_archive(record, context), context)
         except (Conflict, NotFound, Refused):
-            return  # it changed meanwhile, or a person rejected it
+            return  # it changed in the meantime, or a person rejected it
         self._promoted.append(Promoted(id=record.id, into=receipt.id))
 
     async def evict(self, record: Record) -> None:
@@ -215,7 +215,7 @@ class _Round:
         (self._staged if is_staged else self._archived).append(record.id)
 
     async def _is_settled(self, record: Record) -> bool:
-        """Return whether it is pinned, a person has to decide about it, or one has already."""
+        """Return whether it is pinned, awaits a decision of a person, or was decided by one."""
         if self._retention.pinned(record) or record.id in self._decisions.waiting:
             return True
         if self._decisions.is_rejected(frozenset({record.id})):
@@ -250,6 +250,6 @@ def _ask_to_keep(record: Record) -> Remember:
         id=None,
         if_version=None,
         derived_from=(record.id,),
-        # One promotion for each memory: a second round finds the receipt of the first.
+        # One promotion per memory: a second round gets the receipt of the first.
         idempotency_key=f"promote:{record.id}",
     )

@@ -20,18 +20,18 @@ OPERATIONS: Mapping[Pass, str] = {
     Pass.RETENTION: "expire",
     Pass.CAP: "expire",
 }
-"""The operation that the policy judges the steps of each pass as."""
+"""The operation as which the policy judges the steps of each pass."""
 
 
 Wording: TypeAlias = tuple[Record, Record]
-"""A record, and the memory that stands for it now: itself, or the memory it was merged into."""
+"""A record, and the memory that represents it now: itself, or the memory it was merged into."""
 
 _MERGES = frozenset({Pass.EXACT, Pass.NEAR, Pass.SEMANTIC})
 _ARCHIVES = frozenset({Pass.RETENTION, Pass.CAP})
 
 
 class Draft:
-    """Memory as it would be: records by id, the steps so far, and the records that wait for a person.
+    """Memory after the steps so far: records by id, the steps, and the records that await a person.
 
     `earlier` are records that earlier runs merged, each with the id of the memory it was merged into.
     """
@@ -54,12 +54,12 @@ class Draft:
 
     @property
     def free(self) -> list[Record]:
-        """The memories that may still be touched, as they would be by now."""
+        """The memories that steps may still change, in their drafted state."""
         return [record for id, record in self._live.items() if id not in self._frozen]
 
     @property
     def wordings(self) -> list[Wording]:
-        """Every statement there was, with the memory that stands for it now, if that may be touched."""
+        """All statements, each with the memory that represents it now, if that memory may still change."""
         free = {record.id: record for record in self.free}
         versions = [*self.earlier, *((record, record.id) for record in self.first.values())]
         vectors = ((record, free.get(self._now(id))) for record, id in versions)
@@ -86,7 +86,7 @@ class Draft:
             self._ends[end.id] = replace(end, version=self.first[end.id].version)
 
     def plan(self, step: Step, change_id: str) -> Plan:
-        """The step alone, as the plan of the request by which a person could have asked for it."""
+        """Return the plan of the equivalent single request for this step."""
         losers = [self._live[id] for id in step.ids]
         scope = losers[0].scope
         change = Change(
@@ -125,6 +125,6 @@ class Draft:
         )
 
     def _put(self, record: Record) -> Put:
-        """The record as the version that follows the stored one."""
+        """Return the put of the record as the version after the stored one."""
         before = self.first[record.id].version
         return Put(record=replace(record, version=before + 1), base=Base.LIVE, like=before)

@@ -169,7 +169,7 @@ async def ask_model(
 
 
 async def estimate_model(groups: Sequence[Group], context: Context, model: ModelSettings) -> ModelReport:
-    """Return what a run would ask about and spend at most, without asking."""
+    """Return the groups that a run would ask about and the tokens at most, without asking."""
     new = [group for group in groups if not await _is_known(group, context)]
     tokens = sum(_estimate_tokens(group) for group in new)
     return ModelReport(model=model.chat.name, left=len(new), tokens=tokens, cost=model.spending.costs(tokens))
@@ -202,7 +202,7 @@ class _ModelPass(Struct):
         if proposal is not None:
             self.report.proposed.append((proposal, group))
             return
-        # The ledger records that there was no result, so that these memories are asked about once.
+        # Record the missing result in the ledger, so that the model is asked about these memories only once.
         governance = self.context.require_governance()
         entry = Entry(
             at=self.context.clock(),

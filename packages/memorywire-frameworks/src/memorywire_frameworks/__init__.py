@@ -1,1 +1,1 @@
-"""Adapters to frameworks that agents are written in; each module needs its framework."""
+"""Adapters to agent frameworks; each module requires its framework."""

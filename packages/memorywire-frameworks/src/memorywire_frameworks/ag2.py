@@ -19,10 +19,10 @@ from memorywire_frameworks.calling import (
 
 
 def memory_plugin(memory: AnyMemory, *, budget: int = CONTEXT_TOKENS) -> Plugin:
-    """The tools remember, recall and forget, with instructions when to use them.
+    """Return a plugin with the tools remember, recall and forget, and instructions when to use them.
 
-    Before each call of the model, the prompt gets the memories that a good answer depends on, within `budget`
-    tokens; with 0 it does not.
+    Before each model call, the memories relevant to a good answer are added to the prompt, within `budget`
+    tokens; none with a budget of 0.
     """
     caller = Caller(memory)
 

@@ -18,15 +18,15 @@ from memorywire_frameworks.calling import (
 
 
 def memory_machine(memory: AnyMemory, **options: Any) -> LearningMachine:
-    """The `learning` of an agent with this memory; `options` are those of `MemorywireLearning`."""
+    """Return the `learning` of an agent with this memory; `options` are those of `MemorywireLearning`."""
     return LearningMachine(custom_stores={"memorywire": MemorywireLearning(memory, **options)})
 
 
 class MemorywireLearning:
-    """A `LearningStore`: the memories that a good answer depends on, and the tools remember, recall, forget.
+    """A `LearningStore`: recalls the memories a good answer needs, and has tools: remember, recall, forget.
 
-    The user of a run is the user of the memories, unless the memory has a user of its own. `Agent.run` needs
-    a `memorywire.sync.Memory`, `Agent.arun` takes either. Nothing is kept but what the agent remembers.
+    The user of a run is the user of the memories, unless the memory has a user itself. `Agent.run` needs a
+    `memorywire.sync.Memory`, `Agent.arun` takes either. Only what the agent remembers is stored.
     """
 
     learning_type = "memorywire"
@@ -39,7 +39,7 @@ class MemorywireLearning:
         self._budget = budget
 
     def recall(self, message: str | None = None, user_id: str | None = None, **context: Any) -> str | None:
-        """The block for this message; None without one."""
+        """Return the block of memories for this message, or None."""
         inner = (
             Caller(asynchronous(self._memory)) if isinstance(self._memory, BlockingMemory) else self._caller
         )
@@ -48,7 +48,7 @@ class MemorywireLearning:
     async def arecall(
         self, message: str | None = None, user_id: str | None = None, **context: Any
     ) -> str | None:
-        """As `recall`."""
+        """Like `recall`, on an event loop."""
         return await self._build(self._caller, message, user_id) or None
 
     async def _build(self, caller: Caller, message: str | None, user_id: str | None) -> str:
@@ -56,15 +56,15 @@ class MemorywireLearning:
         return await build_context(caller, messages, self._budget, self._choose_user(user_id))
 
     def build_context(self, data: Any) -> str:
-        """The block as it is."""
+        """Return the block unchanged."""
         return str(data or "")
 
     def instructions(self) -> str:
-        """When to use the tools."""
+        """Return the instructions when to use the tools."""
         return INSTRUCTIONS
 
     def get_tools(self, user_id: str | None = None, **context: Any) -> list[Callable[..., Any]]:
-        """The tools of a run without an event loop."""
+        """Return the tools of a run without an event loop."""
         tools = MemoryTools(self._memory, self._choose_user(user_id))
         if not isinstance(self._memory, BlockingMemory):
             return tools.all
@@ -72,7 +72,7 @@ class MemorywireLearning:
         return [_blocking(self._caller, tool) for tool in inner.all]
 
     async def aget_tools(self, user_id: str | None = None, **context: Any) -> list[Callable[..., Any]]:
-        """The tools of a run on an event loop."""
+        """Return the tools of a run on an event loop."""
         return MemoryTools(self._memory, self._choose_user(user_id)).all
 
     def process(self, messages: Sequence[Any], **context: Any) -> None:
@@ -86,7 +86,7 @@ class MemorywireLearning:
 
 
 def _blocking(caller: Caller, tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool for callers without an event loop, with its own signature."""
+    """Wrap a tool for callers without an event loop, with the same signature."""
     from functools import wraps
 
     @wraps(tool)

@@ -1,8 +1,8 @@
-"""The files of Anthropic's memory tool, kept by memorywire.
+"""Stores the files of Anthropic's memory tool as memorywire key-value entries.
 
-`MemoryFiles(memory)` goes among the tools of an async runner, `BlockingMemoryFiles(memory)` among those of a
+Pass `MemoryFiles(memory)` in the tools of an async runner, `BlockingMemoryFiles(memory)` in those of a
 blocking one. A file is an entry of the agent's keys, named by its path: every edit is a version that can be
-read and taken back. A folder is there as long as it has files.
+read and undone. A folder exists as long as it contains files.
 """
 
 import posixpath
@@ -49,7 +49,7 @@ def _blocking(name: str) -> Any:
 
 
 class MemoryFiles(BetaAsyncAbstractMemoryTool):
-    """What a model reads and writes under /memories; the model is told why a command is refused."""
+    """The files under /memories for a model; an error tells the model why a command is refused."""
 
     def __init__(self, memory: AnyMemory, *, limits: Limits = ADAPTER_LIMITS, **options: Any) -> None:
         super().__init__(**options)
@@ -68,7 +68,7 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
 
 
 class BlockingMemoryFiles(BetaAbstractMemoryTool):
-    """As `MemoryFiles`, for runners without an event loop; the memory is a `memorywire.sync.Memory`."""
+    """Like `MemoryFiles`, for runners without an event loop; the memory is a `memorywire.sync.Memory`."""
 
     def __init__(self, memory: BlockingMemory, *, limits: Limits = ADAPTER_LIMITS, **options: Any) -> None:
         if not isinstance(memory, BlockingMemory):
@@ -99,7 +99,7 @@ async def memory_system(
     system: str = "",
     budget: int = CONTEXT_TOKENS,
 ) -> str:
-    """The `system` of a request: yours, then the memories that a good answer to the messages depends on."""
+    """Return `system`, followed by the memories relevant to a good answer to the messages."""
     return join_texts(system, await build_context(Caller(memory), messages, budget))
 
 
@@ -110,12 +110,12 @@ def blocking_memory_system(
     system: str = "",
     budget: int = CONTEXT_TOKENS,
 ) -> str:
-    """As `memory_system`, for callers without an event loop."""
+    """Like `memory_system`, for callers without an event loop."""
     return Caller(memory).wait(memory_system(asynchronous(memory), messages, system=system, budget=budget))
 
 
 class _Files:
-    """The commands, with the answers of the SDK's own file tool."""
+    """The commands, with the same responses as the SDK's own file tool."""
 
     def __init__(self, caller: Caller, limits: Limits) -> None:
         self._caller = caller
@@ -220,7 +220,7 @@ class _Files:
         raise _missing(path, " Please provide a valid path.")
 
     async def _all(self, path: str) -> list[Entry]:
-        """The file, or the files of the folder."""
+        """Return the file, or the files of the folder."""
         entry = await self._get(_path(path))
         entries = [entry] if entry is not None else await self._below(_path(path))
         if not entries:
@@ -253,7 +253,7 @@ class _Files:
 
 
 async def _explain_errors(work: Coroutine[Any, Any, str]) -> str:
-    """What the command answers; a problem is told to the model, with what to do about it."""
+    """Return the response of a command; errors become ToolError, with the fix, for the model."""
     try:
         return await work
     except MemorywireError as problem:
@@ -267,7 +267,7 @@ def _refuse_held(receipt: Kept | Deleted) -> None:
 
 
 def _path(path: str) -> str:
-    """The path without dots, doubled slashes and a slash at its end, when it stays under the root."""
+    """Return the normalised path. Raises ToolError if it is not under the root."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     plain = posixpath.normpath(path)
@@ -288,7 +288,7 @@ def _number_lines(lines: Sequence[str], span: Sequence[int] | None) -> list[str]
 
 
 def _folder(path: str, files: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """The folder and what is below it, each with its size."""
+    """Yield the folder and its entries, each with its size."""
     sizes: dict[str, int] = {}
     for file, size in files:
         parts = file.removeprefix(f"{path}/").split("/")

@@ -20,10 +20,10 @@ from memorywire_frameworks.calling import (
 
 
 class MemorywireMemory(Memory):
-    """Puts the memories that a good answer depends on before the model, as a system message.
+    """Adds the memories relevant to a good answer to the model's context, as a system message.
 
-    `tools` are remember, recall and forget, for `AssistantAgent(tools=...)`. The memory is not closed with
-    the agent, and an agent cannot clear it.
+    `tools` are remember, recall and forget, for `AssistantAgent(tools=...)`. Closing the agent does not close
+    the memory, and an agent cannot clear it.
     """
 
     component_provider_override = "memorywire_frameworks.autogen.MemorywireMemory"
@@ -34,7 +34,7 @@ class MemorywireMemory(Memory):
         self.tools = MemoryTools(memory).all
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Add the block to the messages, unless it is there."""
+        """Add the block of memories to the messages, unless it is there."""
         messages = await model_context.get_messages()
         roles = ((UserMessage, "user"), (AssistantMessage, "assistant"))
         talk = [
@@ -56,7 +56,7 @@ class MemorywireMemory(Memory):
         cancellation_token: CancellationToken | None = None,
         **kwargs: Any,
     ) -> MemoryQueryResult:
-        """What answers the query, best first; `kwargs` are options of `Memory.recall`."""
+        """Return the memories that answer the query, best first; `kwargs` are options of `Memory.recall`."""
         words = query if isinstance(query, str) else str(query.content)
         recalled = await self._caller.run(self._caller.memory.recall(words, **kwargs))
         results = [_content(hit.text, id=hit.id, score=hit.score) for hit in recalled.hits]
@@ -71,13 +71,13 @@ class MemorywireMemory(Memory):
         await self._caller.run(self._caller.memory.remember(value, metadata=content.metadata or {}))
 
     async def clear(self) -> None:
-        """Refuse: forgetting is asked for by id or by filter, and can be undone."""
+        """Raise CapabilityUnsupported: memories are forgotten by id or filter, so that it can be undone."""
         raise CapabilityUnsupported(
             "an agent cannot clear its memory", fix="forget by a filter: memorywire forget --help"
         )
 
     async def close(self) -> None:
-        """Do nothing: whoever opened the memory closes it."""
+        """Do nothing: the caller that opened the memory closes it."""
 
     def _to_config(self) -> BaseModel:
         raise CapabilityUnsupported("a memory that is open has no configuration", fix="build it in code")

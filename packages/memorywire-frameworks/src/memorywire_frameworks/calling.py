@@ -1,4 +1,4 @@
-"""Runs the calls of an adapter where its memory lives, whichever event loop or thread the framework uses."""
+"""Runs an adapter's calls on the event loop of its memory, whatever loop or thread the framework uses."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -19,39 +19,39 @@ AnyMemory: TypeAlias = Memory | BlockingMemory
 _KIB, _MIB = 1024, 1024 * 1024
 
 ADAPTER_LIMITS = Limits(value_bytes=16 * _MIB, quota_bytes=1024 * _MIB, top_k=1_000)
-"""Frameworks keep whole documents and conversations, so the limits of keys are too narrow for them."""
+"""Frameworks store whole documents and conversations, so the default limits of keys are too low."""
 
 INDEXED_BYTES = 64 * _KIB
-"""Larger values are kept out of searches: the index would fill with the letters of images and dumps."""
+"""Larger values are not indexed: images and dumps would fill the index with useless terms."""
 
 
 class Caller:
-    """The memory of an adapter. A memory that is bound to another loop that runs is called there."""
+    """The memory of an adapter. Calls to a memory bound to another running loop are sent to that loop."""
 
     def __init__(self, memory: AnyMemory) -> None:
         self._blocking = memory if isinstance(memory, BlockingMemory) else None
         self.memory: Memory = asynchronous(memory) if isinstance(memory, BlockingMemory) else memory
 
     async def run(self, work: Coroutine[Any, Any, A]) -> A:
-        """What the coroutine gives, which uses `memory`."""
+        """Run a coroutine that uses `memory`, and return its result."""
         if self._blocking is not None:
             return await asyncio.wrap_future(send(self._blocking, work))
         return await run_bound(self.memory, work)
 
     def wait(self, work: Coroutine[Any, Any, A]) -> A:
-        """What the coroutine gives, for callers without an event loop; the memory is a blocking one."""
+        """Run a coroutine and return its result, for callers without an event loop and a blocking memory."""
         if self._blocking is None:
             raise InvalidRequest("this needs a memorywire.sync.Memory", field="memory")
         return run(self._blocking, work)
 
     def keys(self, prefix: str, limits: Limits) -> KeyValue:
-        """The keys with this prefix, with limits of their own; a memory of one user has those of the user."""
+        """Return the keys with this prefix and these limits: those of the memory's user if it has one."""
         memory = self.memory
         keys = memory.kv if memory.user_id is None else memory.kv.of("user", memory.user_id)
         return keys.area(prefix, limits)
 
     def prefix(self, prefix: str) -> str:
-        """The prefix of an adapter's keys. Agents share the keys of a user, so there it names the agent."""
+        """Return an adapter's key prefix. Agents share the keys of a user, so there it names the agent."""
         return prefix if self.memory.user_id is None else f"{self.memory.agent_id}:{prefix}"
 
 
@@ -65,7 +65,7 @@ INSTRUCTIONS = (
 
 
 class MemoryTools:
-    """What the model can call. A problem is an answer: a retry that fails again would end the run."""
+    """The tools of the model. They return errors as answers, because a failed retry would end the run."""
 
     def __init__(self, memory: AnyMemory, user_id: str | None = None) -> None:
         """With a `user_id`, the memories are that user's."""
@@ -120,15 +120,15 @@ class MemoryTools:
 
 
 CONTEXT_TOKENS = 512
-"""What an adapter puts before a model costs at most so many tokens, unless it is told otherwise."""
+"""The default limit, in tokens, of the memories that an adapter adds to a prompt."""
 
 
 async def build_context(
     caller: Caller, messages: Sequence[Mapping[str, Any]], budget: int, user_id: str | None = None
 ) -> str:
-    """The memories that a good answer to these messages depends on, as a block of text; empty without any.
+    """Return the memories relevant to a good answer to these messages as a block of text, or "".
 
-    A problem is part of the text: a memory that cannot be read must not end the run of an agent.
+    An error becomes part of the text: an unreadable memory must not end the run of an agent.
     """
     options: ScopeOption = {} if user_id is None else {"user_id": user_id}
     words = [{**one, "content": read_text(one.get("content"))} for one in messages]
@@ -141,7 +141,7 @@ async def build_context(
 
 
 def read_text(content: Any) -> str:
-    """The text of a message whose content may be in parts, of which some may be images or calls."""
+    """Return the text of a message; of content in parts only the text parts, no images or calls."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list | tuple) else ()
@@ -155,7 +155,7 @@ def _read_part(part: Any) -> str:
 
 
 def join_texts(*texts: str | None) -> str:
-    """The texts that say something, each a paragraph."""
+    """Join the texts that are not empty, each a paragraph."""
     return "\n\n".join(text for text in texts if text)
 
 
@@ -163,7 +163,7 @@ _PAGE = 1_000
 
 
 async def entries_of(keys: KeyValue, prefix: str) -> list[Entry]:
-    """All entries with this prefix, in the order of their keys."""
+    """Return all entries with this prefix, in the order of their keys."""
     entries: list[Entry] = []
     after: str | None = None
     while True:

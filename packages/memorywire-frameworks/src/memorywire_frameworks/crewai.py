@@ -17,12 +17,11 @@ _MOST = 100
 
 
 class MemorywireMemory(Memory):
-    """A crew's memory without a model and without an embedder of its own.
+    """A crew's memory that needs neither a model nor an embedder of CrewAI.
 
-    Before each task CrewAI recalls: first come the memories that a good answer depends on, within `budget`
-    tokens, then what matches best. The tools of a crew search and save. Results of tasks are kept only with
-    an `llm=`, which extracts facts from them. Scopes and categories are kept as tags, and recalls are not
-    narrowed by them.
+    CrewAI recalls before each task: first the memories relevant to a good answer, within `budget` tokens,
+    then the best matches. The tools of a crew search and save. Task results are stored only with an `llm=`,
+    which extracts facts from them. Scopes and categories are stored as tags, and do not restrict recalls.
     """
 
     budget: int = CONTEXT_TOKENS
@@ -45,7 +44,7 @@ class MemorywireMemory(Memory):
         agent_role: str | None = None,
         root_scope: str | None = None,
     ) -> MemoryRecord | None:
-        """Keep one fact; None where the memory is read-only. A refusal is the content of the answer."""
+        """Store one fact; return None if the memory is read-only, or the error as the record's content."""
         if self.read_only:
             return None
         tags = [*(categories or ()), *(["scope:" + scope] if scope else [])]
@@ -56,12 +55,12 @@ class MemorywireMemory(Memory):
         return MemoryRecord(id=receipt.id, content=content, scope=scope or "/", categories=categories or [])
 
     def remember_many(self, contents: list[str], *args: Any, **options: Any) -> list[MemoryRecord]:
-        """Keep each of them."""
+        """Store each of them."""
         records = [self.remember(content, *args, **options) for content in contents]
         return [record for record in records if record is not None]
 
     def extract_memories(self, content: str) -> list[str]:
-        """The facts in the result of a task, by the model of `llm=`; none without one."""
+        """Return the facts in the result of a task, extracted by the model of `llm=`; none without one."""
         extracted: list[str] = super().extract_memories(content) if "llm" in self.model_fields_set else []
         return extracted
 
@@ -75,7 +74,7 @@ class MemorywireMemory(Memory):
         source: str | None = None,
         include_private: bool = False,
     ) -> list[MemoryMatch]:
-        """What bears on the query, then what matches it best."""
+        """Return the memories relevant to the query, then its best matches."""
         matches: dict[str, MemoryMatch] = {}
         if self.budget > 0:
             for line in self._own.context(query, budget=self.budget).lines:
@@ -92,22 +91,22 @@ class MemorywireMemory(Memory):
         metadata_filter: dict[str, Any] | None = None,
         record_ids: list[str] | None = None,
     ) -> int:
-        """Forget by id; the number that was forgotten."""
+        """Forget by id; return the number of forgotten memories."""
         if not record_ids:
             raise CapabilityUnsupported("a crew forgets by id only", field="record_ids")
         return len(self._own.forget(record_ids).forgotten_ids)
 
     def reset(self, scope: str | None = None) -> None:
-        """Refuse: a crew cannot clear its memory."""
+        """Raise CapabilityUnsupported: a crew cannot clear its memory."""
         raise CapabilityUnsupported("a crew cannot clear its memory", fix="memorywire forget --help")
 
     def reset_all(self) -> None:
-        """Refuse, as `reset`."""
+        """Raise, like `reset`."""
         self.reset()
 
 
 class _Refusing:
-    """CrewAI's storage, which is never reached: the class above answers."""
+    """A placeholder for CrewAI's storage, which the class above does not use."""
 
     def __getattr__(self, name: str) -> Any:
         raise CapabilityUnsupported(f"a crew's memory in memorywire has no {name}")

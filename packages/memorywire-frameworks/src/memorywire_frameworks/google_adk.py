@@ -1,6 +1,6 @@
 """Memory of Google ADK: `Runner(..., memory_service=MemorywireMemoryService(memory))`.
 
-`memory_callback(memory)` is a `before_model_callback` that adds what bears on the prompt to the instructions.
+`memory_callback(memory)` is a `before_model_callback` that adds relevant memories to the instructions.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ _ROLES = {"user": "user", "model": "assistant"}
 class MemorywireMemoryService(BaseMemoryService):
     """The memories of each user of an app, in the memory of one agent.
 
-    A session that is added becomes turns of the conversation, each once however often it is added. The tools
-    `load_memory` and `preload_memory` of ADK search them.
+    An added session becomes turns of a conversation; adding it again adds no turn twice. ADK's tools
+    `load_memory` and `preload_memory` search them.
     """
 
     def __init__(self, memory: AnyMemory, *, most: int = 10) -> None:
@@ -37,7 +37,7 @@ class MemorywireMemoryService(BaseMemoryService):
         self._most = most
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Keep the turns of the session."""
+        """Store the turns of the session."""
         await self._add(session.events, session.user_id, session.id)
 
     async def add_events_to_memory(
@@ -49,7 +49,7 @@ class MemorywireMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep these turns."""
+        """Store these turns."""
         await self._add(events, user_id, session_id)
 
     async def add_memory(
@@ -67,7 +67,7 @@ class MemorywireMemoryService(BaseMemoryService):
             await self._caller.run(self._caller.memory.remember(text, user_id=user_id, metadata=metadata))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What answers the query, best first; nothing where memory does not know."""
+        """Return the memories that answer the query, best first."""
         recalled = await self._caller.run(self._caller.memory.recall(query, user_id=user_id, k=self._most))
         entries = [
             MemoryEntry(
@@ -80,7 +80,7 @@ class MemorywireMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Forget one memory; raises NotFound where the user has none of this id."""
+        """Forget one memory. Raises NotFound if the user has no memory with this id."""
         receipt = await self._caller.run(self._caller.memory.forget(memory_id or "", user_id=user_id))
         if receipt.missing_ids:
             raise NotFound("there is no such memory", field="memory_id")
@@ -101,7 +101,7 @@ class MemorywireMemoryService(BaseMemoryService):
 
 
 def memory_callback(memory: AnyMemory, *, budget: int = CONTEXT_TOKENS) -> Callback:
-    """A `before_model_callback`: the memories that a good answer depends on, in the instructions."""
+    """Return a `before_model_callback` that adds the relevant memories to the instructions."""
     caller = Caller(memory)
 
     async def show_context(callback_context: CallbackContext, llm_request: LlmRequest) -> None:

@@ -1,4 +1,4 @@
-"""Memory before a model of LangChain or LangGraph: `memory_prompt(memory)`."""
+"""Adds memories to the prompt of a LangChain or LangGraph model: `memory_prompt(memory)`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -26,10 +26,10 @@ _ROLES = {"human": "user", "ai": "assistant"}
 def memory_prompt(
     memory: AnyMemory, *, system: str = "", budget: int = CONTEXT_TOKENS
 ) -> Runnable[Talk, list[BaseMessage]]:
-    """A step before a model: the messages with the memories that a good answer depends on before them.
+    """Return a step before a model that puts the memories relevant to a good answer before the messages.
 
-    It takes a text, messages, or the state of a graph with `messages`, so it is the `prompt` of a LangGraph
-    agent and the first step of a chain: `memory_prompt(memory) | model`. `invoke` needs a
+    It takes a text, messages, or the state of a graph with `messages`, so it can be the `prompt` of a
+    LangGraph agent or the first step of a chain: `memory_prompt(memory) | model`. `invoke` needs a
     `memorywire.sync.Memory`; `ainvoke` takes either memory.
     """
 
@@ -48,7 +48,7 @@ def memory_prompt(
 
     if not isinstance(memory, BlockingMemory):
         return RunnableLambda(show_context)
-    inner = Caller(asynchronous(memory))  # runs where the memory lives, so it must not wait for that place
+    inner = Caller(asynchronous(memory))  # runs on the memory's event loop, so it must not block on that loop
     return RunnableLambda(lambda talk: Caller(memory).wait(add_context(talk, inner)), show_context)
 
 

@@ -1,6 +1,6 @@
 """A LangGraph store over memorywire's keys and values: `MemorywireStore(memory)`.
 
-Items are entries of the agent's keys, so each put is judged, stands in the ledger and can be taken back.
+Items are entries of the agent's keys, so each put is judged, recorded in the ledger and can be undone.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ _COMPARISONS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$l
 class MemorywireStore(BaseStore):
     """The items of one agent.
 
-    `index` names the fields that items are found by, as LangGraph's own stores take it; None stands for the
-    whole item, False for no index. `put(index=...)` overrides it for one item. What is not indexed is found
-    by `get`, by filters and by listing, and never by a query. `ttl` is in minutes and is counted from the
-    last read or write, unless `refresh_ttl` or `refresh_on_read` says that reads do not count.
+    `index` names the fields to index, as in LangGraph's own stores: None means the whole item, False no
+    index. `put(index=...)` overrides it for one item. Items that are not indexed are found by `get`, by
+    filters and by listing, never by a query. `ttl` is in minutes, counted from the last read or write, or
+    from the last write only if `refresh_ttl` or `refresh_on_read` is false.
 
-    A put that a rule holds for a person is not there until they agreed. A put that holds a secret is refused;
-    with `redact` the secret is replaced by a marker instead.
+    A put that a rule holds takes effect when a person approves it. A put with a secret is refused; with
+    `redact` a marker replaces the secret instead.
     """
 
     supports_ttl = True
@@ -75,7 +75,7 @@ class MemorywireStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Answer what is asked, then put, as stores of LangGraph do; the last of several puts wins."""
+        """Answer the reads, then put, as stores of LangGraph do; the last of several puts to a key wins."""
         operations = list(ops)
         answers = [None if isinstance(op, PutOp) else self._answer(op) for op in operations]
         puts = {(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
@@ -108,14 +108,14 @@ class MemorywireStore(BaseStore):
             return
         before = keys.get(address) if op.ttl is None else None
         if before is not None and before.expires_at is not None:
-            keys.delete(address)  # an entry keeps its end, an item that is put without one has none
+            keys.delete(address)  # a set would keep the expiry, but an item put without ttl must not expire
         options = self._indexing(op)
         options["redact"] = self._redact
         options["ttl"] = None if op.ttl is None else op.ttl * _MINUTE
         keys.set(address, _lists(op.value), **options)
 
     def _indexing(self, op: PutOp) -> SetOptions:
-        """How the item is found: by the fields that the put names, or else the store."""
+        """Return the index options: the fields of the put, or else those of the store."""
         fields = self._fields if op.index is None else op.index
         if fields is None:
             return {"embed": True}
@@ -130,7 +130,7 @@ class MemorywireStore(BaseStore):
         if op.query and op.query.strip():
             query = op.query[:_QUERY_CHARS_MAX]
             prefix = self._prefix(op.namespace_prefix)
-            most = self._limits.top_k  # if some will be left out, else as many as wanted
+            most = self._limits.top_k  # a filter drops some hits; without one, only as many as needed
             most = most if op.filter else max(1, min(most, op.offset + op.limit))
             matches = self._keys.search(query, prefix=prefix, top_k=most).matches
             scores = {match.entry.key: match.score for match in matches}
@@ -144,12 +144,12 @@ class MemorywireStore(BaseStore):
         return [SearchItem(**self._item(entry), score=scores.get(entry.key)) for entry in fresh]
 
     def _refresh(self, entry: Entry, refresh: bool) -> Entry:
-        """The entry, with its time to live counted from this read if it has one and reads count."""
+        """Return the entry; restart its time to live if it has one and reads count."""
         if not refresh or entry.expires_at is None:
             return entry
         try:
             return self._keys.touch(entry.key) or entry
-        except (Conflict, CapabilityUnsupported):  # written meanwhile by another client, or kept by a server
+        except (Conflict, CapabilityUnsupported):  # changed by another client, or not supported by a server
             return entry
 
     def _entries(self, prefix: str) -> Iterator[Entry]:
@@ -168,7 +168,7 @@ class MemorywireStore(BaseStore):
         return keys.area(self._root, self._limits)
 
     def _prefix(self, namespace: tuple[str, ...]) -> str:
-        """What the keys of a namespace and of those below it begin with: every label ends with a slash."""
+        """Return the key prefix of a namespace and those below it; each label ends with a slash."""
         return self._root + "".join(f"{_escape(label)}/" for label in namespace)
 
     def _address(self, namespace: tuple[str, ...], key: str) -> str:
@@ -190,7 +190,7 @@ class MemorywireStore(BaseStore):
 
 
 def _read_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Literal[False] | None:
-    """The fields that items are indexed by; None stands for the whole item."""
+    """Return the fields to index; None means the whole item. Raises InvalidRequest for other options."""
     if index is None or index is False:
         return index
     for name in ("embed", "dims"):
@@ -205,7 +205,7 @@ def _read_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Lite
 
 
 def _escape(label: str) -> str:
-    """The label without what structures a key, and without what a key cannot hold, such as a newline."""
+    """Escape the characters that structure a key, and those that a key cannot hold, such as a newline."""
     return "".join(
         quote(one, safe="", encoding=_UTF8[0], errors=_UTF8[1])
         if one in _SPECIAL or not one.isprintable()
@@ -215,7 +215,7 @@ def _escape(label: str) -> str:
 
 
 def _lists(value: Json) -> Json:
-    """The value with lists for tuples, as every store that writes JSON keeps it."""
+    """Return the value with tuples as lists, as JSON stores them."""
     if isinstance(value, Mapping):
         return {name: _lists(inner) for name, inner in value.items()}
     return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value

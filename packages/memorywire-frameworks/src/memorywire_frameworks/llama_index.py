@@ -14,10 +14,10 @@ _ROLES = ("user", "assistant")
 
 
 class MemorywireBlock(BaseMemoryBlock[str]):
-    """The memories that a good answer to the messages depends on, within `budget` tokens.
+    """The memories relevant to a good answer to the messages, within `budget` tokens.
 
-    Messages that leave LlamaIndex's short-term memory are kept as turns of the conversation; with
-    `accept_short_term_memory=False` they are not.
+    Messages that leave LlamaIndex's short-term memory are stored as turns of the conversation, unless
+    `accept_short_term_memory` is False.
     """
 
     name: str = "memorywire"
@@ -40,7 +40,7 @@ class MemorywireBlock(BaseMemoryBlock[str]):
 
 
 def memory_tools(memory: AnyMemory) -> list[FunctionTool]:
-    """The tools remember, recall and forget for an agent."""
+    """Return the tools remember, recall and forget for an agent."""
     return [FunctionTool.from_defaults(async_fn=tool) for tool in MemoryTools(memory).all]
 
 

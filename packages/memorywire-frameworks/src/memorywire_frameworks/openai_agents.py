@@ -1,9 +1,9 @@
-"""A session of the OpenAI Agents SDK, kept by memorywire: `MemorywireSession(memory, "a session")`.
+"""A session of the OpenAI Agents SDK, stored in memorywire: `MemorywireSession(memory, "a session")`.
 
-`memory_filter(memory)` puts the memories that bear on the prompt into the instructions of the model.
+`memory_filter(memory)` adds the memories relevant to the prompt to the model's instructions.
 
-Each item is an entry of the agent's keys. Its key begins with the moment it was added, so that writers need
-not agree on a number: however many add at once, in however many processes, every item is kept.
+Each item is an entry of the agent's keys. Its key starts with the time it was added, so writers need not
+coordinate numbers: all items are stored, however many processes add at the same time.
 """
 
 import secrets
@@ -40,7 +40,7 @@ from memorywire_frameworks.calling import (
 )
 
 SESSION_LIMITS = replace(ADAPTER_LIMITS, quota_bytes=256 * 1024 * 1024)
-"""For one session: sessions do not share a quota."""
+"""Limits of one session: sessions do not share a quota."""
 
 _CHARS_MAX = 160
 _MOMENT_DIGITS, _PLACE_DIGITS = 19, 6
@@ -50,9 +50,9 @@ _INTEGER_BOUND = 2**63
 class MemorywireSession(SessionABC):
     """The history of one conversation.
 
-    A secret in an item is replaced by a marker before it is kept. An item of any size up to `limits` is kept
-    whole; one above 64 KiB is found by no recall. The memory may be async or blocking; a session of a
-    blocking memory works on every event loop.
+    A marker replaces a secret in an item before it is stored. Items up to `limits` are stored whole; items
+    above 64 KiB are not indexed. The memory may be async or blocking; a session of a blocking memory works on
+    every event loop.
     """
 
     def __init__(
@@ -78,28 +78,28 @@ class MemorywireSession(SessionABC):
         self._last: int | None = None
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """All items, or the last ones, oldest first."""
+        """Return all items, or the last ones, oldest first."""
         most = self.session_settings.limit if limit is None else limit
         entries = await self._caller.run(self._entries())
         recent = entries if most is None else entries[max(0, len(entries) - most) :]
         return [entry.value for entry in recent]
 
     async def add_items(self, items: Sequence[Mapping[str, Json]]) -> None:
-        """Append all of them, or none if one cannot be kept."""
+        """Append all items, or none if one cannot be stored."""
         if items:
             await self._caller.run(self._add(items))
 
     async def pop_item(self) -> Any | None:
-        """Take the newest item away and give it; None when there is none, or a person has to agree first."""
+        """Remove and return the newest item; None if there is none, or if a person has to approve first."""
         return await self._caller.run(self._pop())
 
     async def clear_session(self) -> None:
-        """Take all items away; raises ApprovalPending when a person has to agree first."""
+        """Remove all items. Raises ApprovalPending if a person has to approve first."""
         await self._caller.run(self._clear())
 
     async def _add(self, items: Sequence[Mapping[str, Json]]) -> None:
         if self._last is None:
-            await self._entries()  # the clock of an earlier writer may have been ahead of ours
+            await self._entries()  # an earlier writer's clock may have been ahead
         self._last = max(self._clock_ns(), (self._last or 0) + 1)
         batch = f"{self._prefix}{self._last:0{_MOMENT_DIGITS}}-{secrets.token_hex(4)}"
         settings = [_setting(f"{batch}-{at:0{_PLACE_DIGITS}}", item) for at, item in enumerate(items)]
@@ -124,7 +124,7 @@ class MemorywireSession(SessionABC):
             receipt = await self._keys.delete(entries[-1].key)
             if receipt.proposal_id is not None:
                 return None
-            if receipt.existed:  # else another caller has popped it
+            if receipt.existed:  # otherwise another caller popped it
                 return entries[-1].value
         return None
 
@@ -140,7 +140,7 @@ class MemorywireSession(SessionABC):
 
     async def _entries(self) -> list[Entry]:
         entries = await entries_of(self._keys, self._prefix)
-        # When the newest was added; sessions of earlier releases numbered their items from 0.
+        # The time of the newest item; earlier releases numbered items from 0.
         newest = int(entries[-1].key.rpartition("/")[2].partition("-")[0]) if entries else 0
         self._last = max(self._last or 0, newest)
         return entries
@@ -151,7 +151,7 @@ class MemorywireSession(SessionABC):
 
 
 def memory_filter(memory: AnyMemory, *, budget: int = CONTEXT_TOKENS) -> CallModelInputFilter:
-    """A `call_model_input_filter`: memories that a good answer depends on, at the end of the instructions."""
+    """Return a `call_model_input_filter` that appends the relevant memories to the instructions."""
     caller = Caller(memory)
 
     async def show_context(data: CallModelData[Any]) -> ModelInputData:
@@ -170,7 +170,7 @@ def _setting(key: str, item: Mapping[str, Json]) -> Setting:
 
 
 def _storable(value: Json) -> Json:
-    """The value as JSON that every store can keep: a run must not end because of a NUL in an output."""
+    """Return the value as storable JSON, so that a NUL in an output does not end a run."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, Mapping):

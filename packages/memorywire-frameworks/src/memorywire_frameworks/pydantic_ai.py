@@ -20,10 +20,10 @@ from memorywire_frameworks.calling import (
 def memory_toolset(
     memory: AnyMemory, *, id: str = "memorywire", budget: int = CONTEXT_TOKENS
 ) -> FunctionToolset[Any]:
-    """The tools remember, recall and forget on this memory, with instructions when to use them.
+    """Return the tools remember, recall and forget on this memory, with instructions when to use them.
 
-    The instructions also have the memories that a good answer to the prompt depends on, within `budget`
-    tokens; with 0 they do not.
+    The instructions also contain the memories relevant to a good answer to the prompt, within `budget`
+    tokens; none with a budget of 0.
     """
     tools, caller = MemoryTools(memory), Caller(memory)
 
@@ -34,7 +34,7 @@ def memory_toolset(
 
 
 def _read_messages(run: RunContext[Any]) -> list[dict[str, str]]:
-    """What the user and the model said so far, the prompt last."""
+    """Return the messages of the user and the model, the prompt last."""
     messages: list[dict[str, str]] = []
     for message in run.messages:
         for part in message.parts:

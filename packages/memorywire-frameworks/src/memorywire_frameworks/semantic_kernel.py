@@ -1,4 +1,4 @@
-"""Memory of a Semantic Kernel agent: a plugin with tools, and a thread that begins with what bears on it.
+"""Memory of a Semantic Kernel agent: a plugin with tools, and a thread that starts with relevant memories.
 
 agent = ChatCompletionAgent(service=service, plugins=[MemoryPlugin(memory)])
 await agent.get_response(messages="...", thread=MemoryThread(memory))
@@ -16,7 +16,7 @@ from memorywire_frameworks.calling import CONTEXT_TOKENS, AnyMemory, Caller, Mem
 
 
 class MemoryPlugin:
-    """The functions remember, recall and forget. A problem is an answer, so it does not end the run."""
+    """The functions remember, recall and forget. They return errors as answers, so the run continues."""
 
     def __init__(self, memory: AnyMemory, *, user_id: str | None = None) -> None:
         """With a `user_id`, the memories are that user's."""
@@ -49,7 +49,7 @@ class MemoryPlugin:
 
 
 class MemoryThread(ChatHistoryAgentThread):
-    """A thread that shows the agent the memories that a good answer depends on, before its messages.
+    """A thread that shows the agent the memories relevant to a good answer before its messages.
 
     They are not part of the thread's history.
     """
@@ -69,7 +69,7 @@ class MemoryThread(ChatHistoryAgentThread):
         self._user_id = user_id
 
     async def get_messages(self) -> AsyncIterable[ChatMessageContent]:
-        """The messages of the thread, after a system message where memory has something to say."""
+        """Yield the messages of the thread, after a system message with the memories, if any."""
         messages = [message async for message in super().get_messages()]
         talk = [
             {"role": one.role.value, "content": one.content}

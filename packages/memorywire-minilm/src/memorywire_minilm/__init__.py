@@ -1,4 +1,4 @@
-"""The sentence embedder all-MiniLM-L6-v2 in 8 bits, offline and without a framework."""
+"""The sentence embedder all-MiniLM-L6-v2 in 8 bits; works offline and needs no framework."""
 
 from memorywire_minilm.layout import TOKEN, TOKEN_STEPS
 from memorywire_minilm.model import (

@@ -1,7 +1,7 @@
 """The characters that BERT's uncased tokenizer drops, strips as accents, or splits off.
 
-The ranges are hexadecimal code points of the Unicode version the model was trained with, so that a
-text has the same tokens under every Python.
+The ranges are hexadecimal code points of the Unicode version the model was trained with, so a text has
+the same tokens under every Python version.
 """
 
 DROPPED = """

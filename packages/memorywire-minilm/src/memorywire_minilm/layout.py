@@ -1,4 +1,4 @@
-"""Where each array lies in the weights file."""
+"""The offsets of the arrays in the weights file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ POSITIONS = 256
 HIDDEN = 384
 INNER = 1_536
 LAYERS = 6
-TASK_LAYER = 4  # the first layer that differs when a text is read as a task
+TASK_LAYER = 4  # the first layer that differs in the task encoder
 HEADS = 12
-TOKEN = 64  # bytes that keep the direction of a token
+TOKEN = 64  # bytes per token direction
 TOKEN_STEPS = 127
 
 # A kernel reads 16 output channels of 4 inputs each as one 64-byte line.
@@ -43,7 +43,7 @@ class Encoding(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One array of the file: little-endian, row by row, starting at `offset`."""
+    """One array of the file: little-endian, row-major, starting at `offset`."""
 
     name: str
     type: str
@@ -52,12 +52,12 @@ class Section(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of bytes the array takes."""
+        """The size of the array in bytes."""
         return prod(self.shape) * int(self.type[-1])
 
 
 def sections() -> list[Section]:
-    """Every array of the file in order."""
+    """Return all arrays of the file, in order."""
     found: list[Section] = []
     offset = len(HEADER)
     for name, kind, shape in _arrays():
@@ -68,18 +68,18 @@ def sections() -> list[Section]:
 
 
 def file_size() -> int:
-    """The number of bytes of a whole weights file."""
+    """Return the size of a complete weights file in bytes."""
     last = sections()[-1]
     return _aligned(last.offset + last.size)
 
 
 def layers_offset() -> int:
-    """Where the layers begin; the vectors of the tokens lie before them."""
+    """Return the offset of the layers; the token embeddings are before it."""
     return next(section.offset for section in sections() if section.name == "0.qkv")
 
 
 def task_offset() -> int:
-    """Where the layers begin that differ when a text is read as a task; they end with the file."""
+    """Return the offset of the layers that differ in the task encoder; they extend to the end of the file."""
     return next(section.offset for section in sections() if section.name == f"{TASK_LAYER}.qkv")
 
 

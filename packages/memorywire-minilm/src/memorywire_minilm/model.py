@@ -1,4 +1,4 @@
-"""Loads the model and embeds texts with the fastest kernel this machine can run."""
+"""Loads the model and embeds texts with the fastest kernel that this machine can run."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ DIGESTS = {
 
 
 class ModelDamaged(Exception):
-    """A file of the model is missing or is not the one that was published."""
+    """A model file is missing or differs from the published one."""
 
 
 class KernelUnavailable(Exception):
-    """The kernel asked for is unknown, or this machine cannot run it."""
+    """The requested kernel is unknown, or this machine cannot run it."""
 
 
 class Kernel(Protocol):
@@ -51,13 +51,13 @@ class Kernel(Protocol):
 
     @property
     def name(self) -> str:
-        """What the kernel is called in `kernels`."""
+        """The name of the kernel in `kernels`."""
 
     def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
-        """The vector of each row, and the directions of its tokens."""
+        """Return the vector of each row, and the directions of its tokens."""
 
     def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
-        """What gives these encodings when it is called, once; they may be made meanwhile."""
+        """Start embedding; return a function that returns the result of `embed`, to be called once."""
 
 
 class Reading(bytes):
@@ -78,12 +78,12 @@ class Reading(bytes):
 
     @property
     def words(self) -> list[str]:
-        """The word that each token is of, folded to lower case."""
+        """The word of each token, in lower case."""
         return load_tokenizer().words(self.text)[: len(self.tokens) // TOKEN]
 
 
 class Model:
-    """Turns texts into vectors; safe to share between threads."""
+    """Embeds texts; safe to share between threads."""
 
     def __init__(self, tokenizer: Tokenizer, kernel: Kernel) -> None:
         self._tokenizer = tokenizer
@@ -95,20 +95,20 @@ class Model:
         return self._kernel.name
 
     def embed(self, texts: Sequence[str]) -> list[Reading]:
-        """A vector for each text: 384 float32 of length one, little-endian.
+        """Return a vector for each text: 384 float32 of length one, little-endian.
 
-        A vector depends on its text alone, of which the first 256 tokens count, and is the same
-        to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
-        another script, has no direction: its vector is zero, and so is its cosine with anything.
+        A vector depends only on the first 256 tokens of its text, and is bit-identical with every kernel.
+        A text that the model mostly cannot read, such as emoji or another script, gets a zero vector, whose
+        cosine with any vector is zero.
         """
         rows = [self._tokenizer.encode(text) for text in texts]
         readable = [*map(self._tokenizer.is_readable, rows)]
         return _read(texts, readable, self._kernel.embed([*compress(rows, readable)]))
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[Reading]]:
-        """What gives the vectors of `embed` when it is called, once.
+        """Start embedding; return a function that returns the result of `embed`, to be called once.
 
-        Those of a text or two are made meanwhile, where the machine has a second processor.
+        One or two texts are embedded in the background if the machine has a second processor.
         """
         rows = [self._tokenizer.encode(text) for text in texts]
         readable = [*map(self._tokenizer.is_readable, rows)]
@@ -117,7 +117,7 @@ class Model:
 
 
 def _read(texts: Sequence[str], readable: Sequence[bool], encodings: Iterable[Encoding]) -> list[Reading]:
-    """The readings of the readable texts, with zero vectors for the others in between."""
+    """Return a Reading for each text, with a zero vector for unreadable ones."""
     remaining, unread = iter(encodings), Encoding(bytes(4 * DIMENSION), b"")
     return [
         Reading.of(text, *(next(remaining) if is_readable else unread))
@@ -128,16 +128,15 @@ def _read(texts: Sequence[str], readable: Sequence[bool], encodings: Iterable[En
 def load(
     kernel: str | None = None, *, threads: int | None = None, tasks: bool = False, tokens: bool = True
 ) -> Model:
-    """The model, ready to embed; `kernel` names one of `kernels()` instead of the best.
+    """Load the model; `kernel` names one of `kernels()` instead of the fastest.
 
-    With `tasks` it reads a text as a task: its vector lies near the vectors that the plain model gives to
-    what helps with the task. Texts to be found are always embedded by the plain model. Tasks are compared as
-    a whole: they have no tokens, nor has anything without `tokens`.
+    With `tasks` it embeds texts as tasks: the vector of a task is close to the plain model's vectors of texts
+    that help with it. Embed the texts to be found with the plain model. Tasks have no tokens, and neither
+    have other texts without `tokens`.
 
-    When few texts are embedded by a compiled kernel, and a processor is free, a second thread takes part;
-    with `threads` 1 it never does.
+    A compiled kernel uses a second thread for a few texts if a processor is free; never with `threads` 1.
 
-    Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
+    Raises `ModelDamaged` if the weights file has the wrong size or header.
     """
     name, has_tokens = kernel or kernels()[0], tokens and not tasks
     return Model(load_tokenizer(), open_kernel(name, threads, tasks=tasks, tokens=has_tokens))
@@ -145,12 +144,12 @@ def load(
 
 @cache
 def load_tokenizer() -> Tokenizer:
-    """The tokenizer of all models; raises as `load_vocabulary`."""
+    """Return the tokenizer, shared by all models. Raises like `load_vocabulary`."""
     return Tokenizer(load_vocabulary(), POSITIONS)
 
 
 def kernels() -> tuple[str, ...]:
-    """The kernels this machine can run, the fastest first."""
+    """Return the kernels that this machine can run, fastest first."""
     runnable = {"numpy", *levels(find_library())}
     if find_spec("onnxruntime") is not None:
         runnable.add("onnx")
@@ -158,7 +157,7 @@ def kernels() -> tuple[str, ...]:
 
 
 def verify() -> None:
-    """Raises `ModelDamaged` unless every byte of the model is as published."""
+    """Raise `ModelDamaged` unless every file of the model has its published digest."""
     for path, expected in DIGESTS.items():
         try:
             with path.open("rb") as file:
@@ -170,7 +169,7 @@ def verify() -> None:
 
 
 def load_vocabulary() -> Vocabulary:
-    """The word pieces; raises `ModelDamaged` when their files cannot be read or do not belong together."""
+    """Load the word pieces. Raises `ModelDamaged` if their files cannot be read or do not match."""
     try:
         return Vocabulary(VOCABULARY.read_bytes(), TABLE.read_bytes())
     except (OSError, ValueError) as error:
@@ -178,7 +177,7 @@ def load_vocabulary() -> Vocabulary:
 
 
 def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False, tokens: bool = True) -> Kernel:
-    """The kernel of this name, with the weights mapped into memory."""
+    """Open the kernel with this name; its weights are mapped into memory."""
     weights = map_task_weights() if tasks else map_weights()
     head = read_head() if tokens else None
     library = find_library()
@@ -198,7 +197,7 @@ def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False, t
 
 
 def read_head() -> bytes:
-    """The matrix that reduces the state of a token to its direction: float32, a line for each input."""
+    """Return the float32 matrix that maps the state of a token to its direction, a row for each input."""
     try:
         head = HEAD.read_bytes()
     except OSError as error:
@@ -209,7 +208,7 @@ def read_head() -> bytes:
 
 
 def map_weights() -> mmap:
-    """The weights file in memory, shared with other processes until written to."""
+    """Map the weights file into memory, shared with other processes until written to."""
     try:
         with WEIGHTS.open("rb") as file:
             weights = mmap(file.fileno(), 0, access=ACCESS_COPY)
@@ -221,7 +220,7 @@ def map_weights() -> mmap:
 
 
 def map_task_weights() -> mmap:
-    """As `map_weights`, with the last layers of the encoder of tasks; the other pages stay shared."""
+    """Like `map_weights`, with the last layers of the task encoder; the other pages stay shared."""
     weights, start = map_weights(), task_offset()
     try:
         layers = TASKS.read_bytes()

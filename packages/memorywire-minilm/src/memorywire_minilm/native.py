@@ -1,4 +1,4 @@
-"""The encoder in C, when this installation has it."""
+"""The encoder in C, if this installation includes it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from memorywire_minilm.layout import HEADER, HIDDEN, TOKEN, Encoding, layers_offset
 
-# So many rows share a walk through the weights; a single such batch is a query that a caller waits for, so a
-# second thread may help. Longer lists are split by the caller.
+# Rows per pass over the weights. Such a small batch is usually a query that a caller waits for, so a second
+# thread may help. `embed` splits longer lists.
 TOGETHER = 2
 
 VECTOR = 4 * HIDDEN  # bytes
@@ -25,11 +25,11 @@ LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class NativeKernel:
-    """Embeds rows of token ids in C, leaving other threads of Python free to run."""
+    """Embeds rows of token ids in C, without holding the GIL."""
 
     def __init__(self, library: CDLL, name: str, weights: mmap, head: bytes | None, threads: int) -> None:
-        """`weights` is a whole weights file, mapped so that it may be written to. Without a `head` texts
-        have no tokens.
+        """`weights` is a complete weights file, mapped writable. Without a `head`, texts have no
+        tokens.
         """
         self.name = name
         self._level = levels(library).index(name)
@@ -45,11 +45,11 @@ class NativeKernel:
         self._finish.argtypes, self._finish.restype = (c_void_p,) * 4, None
 
     def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
-        """The vector of each row, and the directions of its tokens."""
+        """Return the vector of each row, and the directions of its tokens."""
         return [encoding for part in self._parts(rows) for encoding in part.encodings()]
 
     def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
-        """What is to come: of few rows a second thread makes what it can until they are asked for."""
+        """Start embedding a few rows in a second thread; return a function that returns the result."""
         if not 0 < len(rows) <= TOGETHER or self._threads < 2:
             return partial(self.embed, rows)
         output = _Output(rows, self._head)
@@ -71,7 +71,7 @@ class NativeKernel:
 
 
 class _Output:
-    """The rows of one call, and the memory for what it makes of them; without a `head` only vectors."""
+    """The input and output buffers of one call; without a `head` only vectors are returned."""
 
     def __init__(self, rows: Sequence[Sequence[int]], head: array[float] | None) -> None:
         self.count = len(rows)
@@ -92,7 +92,7 @@ class _Output:
         return vectors, _address(self._head), _address(self._tokens)
 
     def encodings(self) -> list[Encoding]:
-        """Without the marks that open and close each text."""
+        """Return the encodings, without the tokens [CLS] and [SEP]."""
         vectors, tokens, starts = self._vectors.tobytes(), self._tokens.tobytes(), self._starts
         return [
             Encoding(
@@ -104,15 +104,15 @@ class _Output:
 
 
 class _Begun:
-    """Rows that a second thread is at work on; it must be finished, even if no caller waits."""
+    """Rows that a second thread is embedding; the job must be finished even if no caller waits for it."""
 
     def __init__(self, finish: Callable[..., None], job: int, output: _Output) -> None:
         self._finish = finish
         self._job: int | None = job
-        self._output = output  # its rows are read while it is at work
+        self._output = output  # keeps the buffers alive while the thread uses them
 
     def __call__(self) -> list[Encoding]:
-        """The vectors and tokens; to be called once."""
+        """Wait for the job and return the encodings; to be called once."""
         job, self._job = self._job, None
         vectors, head, tokens = self._output.targets
         self._finish(job, vectors, head, tokens)
@@ -124,7 +124,7 @@ class _Begun:
 
 
 def _in_a_row(rows: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
-    """All ids, one row after the other, and where each row starts and the last one ends."""
+    """Return the concatenated ids, and the offsets of the rows with the end of the last one."""
     ids, places = array("i"), array("i", [0])
     for row in rows:
         ids.extend(row)
@@ -137,7 +137,7 @@ def _address(numbers: array[int] | array[float]) -> int:
 
 
 def find_library() -> CDLL | None:
-    """The compiled kernel, or None when it was not built or cannot run here."""
+    """Load the compiled kernel; None if it was not built or cannot run here."""
     if sys.byteorder != "little":
         return None
     folder = Path(__file__).parent
@@ -158,15 +158,14 @@ def levels(library: CDLL | None) -> tuple[str, ...]:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def in_large_pages(weights: mmap) -> c_char | None:
-    """The layers copied to where the processor finds them with few entries of its page table.
+    """Copy the layers to huge pages, which need few TLB entries; None if the system has no huge pages.
 
-    A walk through all of them takes a quarter less time when they are not in its cache. None where
-    the system has no such pages.
+    A pass over all layers takes a quarter less time when they are not in the processor's cache.
     """
     if sys.platform != "linux" or not LARGE_PAGES.exists() or "[never]" in LARGE_PAGES.read_text():
         return None
@@ -178,7 +177,7 @@ def in_large_pages(weights: mmap) -> c_char | None:
     skipped = -addressof(c_char.from_buffer(memory)) % LARGE_PAGE
     with memoryview(weights) as whole:
         memory[skipped : skipped + end - start] = whole[start:end]
-    # The pages they were read from can be read again.
+    # Release the original pages; they can be read from the file again.
     unused = -(-start // PAGESIZE) * PAGESIZE
     weights.madvise(MADV_DONTNEED, unused, end - unused)
     return c_char.from_buffer(memory, skipped)

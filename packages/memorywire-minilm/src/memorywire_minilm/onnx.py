@@ -1,7 +1,7 @@
-"""Matrix products by onnxruntime, for machines without the C kernel; all else is `portable`.
+"""Matrix products with onnxruntime, for machines without the C kernel; all else is in `portable`.
 
-The graph of a product is one node, `MatMulInteger`, written here as the bytes of its protocol buffer. Both
-sides are unsigned: products of signed bytes saturate on processors without dot products.
+The graph of a product is one node, `MatMulInteger`, encoded here as a protocol buffer. Both operands are
+unsigned, because products of signed bytes saturate on processors without dot product instructions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UINT8, INT32 = 2, 6
 
 
 def open_product(weights: Floats) -> Product:
-    """What multiplies rows of whole numbers from -127 to 127 by these weights, exactly."""
+    """Return a function that multiplies rows of integers from -127 to 127 by these weights, exactly."""
     import onnxruntime
 
     options: Any = onnxruntime.SessionOptions()
@@ -36,7 +36,7 @@ def open_product(weights: Floats) -> Product:
 
 
 def build_model(weights: np.ndarray[Any, np.dtype[np.uint8]]) -> bytes:
-    """An ONNX model that multiplies `rows` by the weights, both with the zero point 128."""
+    """Return an ONNX model that multiplies `rows` by the weights, both with the zero point 128."""
     inputs, outputs = weights.shape
     node = b"".join(_field(1, name) for name in (b"rows", b"weights", b"zero", b"zero"))
     node += _field(2, b"sums") + _field(4, b"MatMulInteger")
@@ -54,7 +54,7 @@ def _tensor(name: bytes, shape: tuple[int, ...], data: bytes) -> bytes:
 
 
 def _value(name: bytes, kind: int, width: int) -> bytes:
-    """Any number of rows of this width."""
+    """Encode the type of a matrix with any number of rows of this width."""
     shape = _field(1, _field(2, b"count")) + _field(1, _field(1, width))
     return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, shape)))
 

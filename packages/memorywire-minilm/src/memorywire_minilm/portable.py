@@ -1,4 +1,4 @@
-"""The encoder in numpy: bit for bit what the C kernel computes, for any machine."""
+"""The encoder in numpy: bit-identical to the C kernel, for any machine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ WIDTH: Final = np.float32(HIDDEN)
 LANES: Final = 8
 HEAD: Final = HIDDEN // HEADS
 
-# Whole numbers: rows before a matrix, and inside attention (kernel.c says why these).
+# Quantization steps: of rows before a matrix, and inside attention (kernel.c gives the reasons).
 ROW_STEPS: Final = np.float32(127)
 KEY_STEPS: Final = np.float32(700)
 VALUE_STEPS: Final = np.float32(1000)
 COUNT_STEPS: Final = np.float32(65_535)
 WEIGHT_STEPS: Final = np.float32(16_383)
 
-# 127 * 127 * 768 is below 2 ** 24: a float32 holds every sum of so many products.
+# 127 * 127 * 768 is below 2 ** 24, so a float32 holds any sum of that many products exactly.
 EXACT_INPUTS: Final = 768
 
 POWER: Final = (9.66636852e-3, 5.59219758e-2, 2.4022349e-1, 6.93121045e-1, 1.0)
@@ -45,7 +45,7 @@ GAUSS: Final = (
 class Matrix:
     """A linear map with 8-bit weights, applied to rows quantised to 8 bits.
 
-    Each row is quantised between its own least and greatest number.
+    Each row is quantised between its minimum and maximum.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class PortableKernel:
         name: str = "numpy",
         open_product: Callable[[Floats], Product] = open_float_product,
     ) -> None:
-        """`weights` is a whole weights file, as `layout` describes it. Without a `head` texts have no
+        """`weights` is a complete weights file, as in `layout`. Without a `head`, texts have no
         tokens.
         """
         self.name = name
@@ -140,18 +140,18 @@ class PortableKernel:
         self._layers = [Layer(arrays, index, open_product) for index in range(LAYERS)]
 
     def embed(self, rows: Sequence[Sequence[int]]) -> list[Encoding]:
-        """The vector of each row, and the directions of its tokens."""
+        """Return the vector of each row, and the directions of its tokens."""
         encoded, head = map(self.encode, rows), self._head
         return [
             Encoding(pool(states), b"" if head is None else project(states[1:-1], head)) for states in encoded
         ]
 
     def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[Encoding]]:
-        """What embeds these rows when it is called: not earlier, because nothing else initialises it."""
+        """Return a function that embeds these rows when called: numpy has no background thread."""
         return lambda: self.embed(rows)
 
     def encode(self, ids: Sequence[int]) -> Floats:
-        """The state of each token after the last layer."""
+        """Return the state of each token after the last layer."""
         chosen = np.asarray(ids, np.intp)
         words = self._words[chosen] * self._scale[chosen, None]
         rows = self._norm(words + self._positions[: len(chosen)])
@@ -161,7 +161,7 @@ class PortableKernel:
 
 
 def pool(rows: Floats) -> bytes:
-    """The direction of the sum of a text's rows."""
+    """Return the sum of a text's rows, scaled to length one."""
     pooled = rows.sum(axis=0, keepdims=True)
     unit: Floats = pooled * (ONE / np.sqrt(total(pooled * pooled)))
     return unit.astype("<f4").tobytes()
@@ -178,28 +178,28 @@ def project(rows: Floats, head: Floats) -> bytes:
 
 
 def total(rows: Floats) -> Floats:
-    """The sum of each row, added up in the order of the C kernel: 8 lanes, then across."""
+    """Return the sum of each row, added in the order of the C kernel: 8 lanes, then across."""
     lanes = rows.reshape(len(rows), rows.shape[1] // LANES, LANES).sum(axis=1)
     across: Floats = np.add.accumulate(lanes, axis=1)[:, -1:]
     return across
 
 
 def in_steps(values: Floats, steps: np.float32, reach: Floats) -> tuple[Floats, Floats]:
-    """`values` as whole numbers, `steps` for the size `reach`, and the size of a step."""
+    """Return `values` as integers, with `steps` for the magnitude `reach`, and the size of a step."""
     rate = np.divide(steps, reach, out=np.zeros_like(reach), where=reach > 0)
     return np.rint(values * rate), reach / steps
 
 
 def peak(values: Floats, axis: int | tuple[int, ...]) -> Floats:
-    """The greatest size of a number along `axis`."""
+    """Return the largest absolute value along `axis`."""
     greatest: Floats = np.abs(values).max(axis=axis, keepdims=True)
     return greatest
 
 
 def attend(qkv: Floats) -> Floats:
-    """What each token attends to; the queries come scaled for powers of two.
+    """Return the attention output of each token; queries are scaled for powers of two.
 
-    Products are of whole numbers so small that float32 sums of them are exact in any order.
+    The integers are so small that float32 sums of their products are exact in any order.
     """
     heads = qkv.reshape(len(qkv), 3, HEADS, HEAD).transpose(1, 2, 0, 3)
     queries, query_size = in_steps(heads[0], KEY_STEPS, peak(heads[0], axis=2))
@@ -211,7 +211,7 @@ def attend(qkv: Floats) -> Floats:
 
 
 def soften(scores: Floats) -> Floats:
-    """Whole weights of each row that sum up to about `WEIGHT_STEPS`."""
+    """Return integer weights for each row that add up to about `WEIGHT_STEPS`."""
     powers = power_of_two(scores - scores.max(axis=2, keepdims=True))
     counts = np.rint(powers * COUNT_STEPS)
     weights: Floats = np.rint(counts * (WEIGHT_STEPS / counts.sum(axis=2, keepdims=True)))
@@ -219,7 +219,7 @@ def soften(scores: Floats) -> Floats:
 
 
 def power_of_two(values: Floats) -> Floats:
-    """Two to the power of numbers that are not positive, right to 18 bits."""
+    """Return two to the power of numbers that are not positive, accurate to 18 bits."""
     bounded = np.maximum(values, np.float32(-126))
     whole = np.rint(bounded)
     share = polynomial(bounded - whole, POWER)
@@ -228,13 +228,13 @@ def power_of_two(values: Floats) -> Floats:
 
 
 def gelu(values: Floats) -> Floats:
-    """The Gaussian error linear unit, right to 0.0002: a hundredth of an 8-bit step."""
+    """Return the Gaussian error linear unit, accurate to 0.0002: a hundredth of an 8-bit step."""
     near = np.clip(values, -4, 4)
     return values * (polynomial(near * near, GAUSS) * near + HALF)
 
 
 def polynomial(values: Floats, factors: Sequence[float]) -> Floats:
-    """The polynomial with these factors, the highest power first."""
+    """Evaluate the polynomial with these factors, the highest power first."""
     result = values * np.float32(factors[0])
     for factor in factors[1:-1]:
         result += np.float32(factor)

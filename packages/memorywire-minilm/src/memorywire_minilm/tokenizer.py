@@ -1,4 +1,4 @@
-"""Turns a text into the WordPiece token ids that BERT's uncased models were trained on."""
+"""Converts a text to the WordPiece token ids that BERT's uncased models were trained on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ranges:
 
 
 class Table(dict[int, str]):
-    """A table for `str.translate` that is filled in by a rule as characters are met."""
+    """A table for `str.translate` that computes the entry of a character on its first use."""
 
     def __init__(self, rule: Callable[[int], str]) -> None:
         self._rule = rule
@@ -52,7 +52,7 @@ class Normaliser:
         self._folded = Table(self._fold)
 
     def words(self, text: str) -> list[str]:
-        """The words of `text`, in order."""
+        """Return the words of `text`, in order."""
         if not text.isascii():
             text = normalize("NFD", text.translate(self._cleaned))
         return text.translate(self._folded).split()
@@ -79,7 +79,7 @@ class Tokenizer:
     """Encodes texts with a fixed vocabulary; safe to share between threads."""
 
     def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
-        """`limit` is the most ids a text may have."""
+        """`limit` is the maximum number of ids of a text."""
         self._vocabulary = vocabulary
         self._limit = limit
         self._words = Normaliser().words
@@ -89,14 +89,14 @@ class Tokenizer:
         self._unknown = (vocabulary["[UNK]"],)
 
     def is_readable(self, ids: Sequence[int]) -> bool:
-        """Whether at least half of the pieces of an encoded text mean something to the model."""
+        """Return whether the model understands at least half of the pieces of an encoded text."""
         if self._unreadable.isdisjoint(ids):  # the usual case
             return True
         pieces = ids[1:-1]
         return 2 * sum(index in self._unreadable for index in pieces) <= len(pieces)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, opened by [CLS], closed by [SEP], cut to the limit."""
+        """Return the ids of `text`, starting with [CLS] and ending with [SEP], cut to the limit."""
         ids = [self._first]
         for index, part in enumerate(SPECIAL.split(text) if "[" in text else (text,)):
             if index % 2:
@@ -108,7 +108,7 @@ class Tokenizer:
         return ids
 
     def words(self, text: str) -> list[str]:
-        """The word that each id of `text` belongs to, in order, without those that open and close it."""
+        """Return the word of each id of `text`, in order, without [CLS] and [SEP]."""
         words: list[str] = []
         for index, part in enumerate(SPECIAL.split(text) if "[" in text else (text,)):
             split = (part,) if index % 2 else self._words(part)
@@ -124,7 +124,7 @@ class Tokenizer:
                 return
 
     def _split(self, word: str) -> tuple[int, ...]:
-        """The longest pieces of `word` from left to right, or [UNK] when one is missing."""
+        """Return the longest pieces of `word` from left to right, or [UNK] if one is missing."""
         if len(word) > LONGEST_WORD:
             return self._unknown
         pieces: list[int] = []

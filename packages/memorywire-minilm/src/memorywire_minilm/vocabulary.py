@@ -1,6 +1,6 @@
-"""The word pieces of the model and their ids, in a hash table that is ready in the file.
+"""The word pieces of the model and their ids, in a hash table stored ready to use.
 
-Building a dict of the 30,522 pieces took 7.6 ms of every start, most of what a short command waited for. So
+Building a dict of the 30,522 pieces took 7.6 ms of every start, most of the time of a short command. So
 `tools/pack_vocabulary.py` builds an open-addressing hash table once: `vocab.bin` has the slots, and the
 offset of each piece in `vocab.txt`. A lookup is slower than in a dict, but a word is looked up only once: the
 tokenizer caches the pieces of words.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from struct import Struct
 from zlib import crc32
 
-SLOTS = 1 << 16  # twice as many as pieces, so that a probe mostly ends at the first slot
+SLOTS = 1 << 16  # twice the number of pieces, so most probes end at the first slot
 _HEADER = Struct("<8s3I")
 _MAGIC = b"MWVOCAB1"
 
@@ -22,7 +22,7 @@ _MAGIC = b"MWVOCAB1"
 class Vocabulary:
     """Looks up word pieces. `text` is the content of vocab.txt, `table` that of vocab.bin.
 
-    Raises ValueError when the two do not belong together.
+    Raises ValueError if the two do not match.
     """
 
     def __init__(self, text: bytes, table: bytes) -> None:
@@ -36,11 +36,11 @@ class Vocabulary:
         self._starts, start = _read("I", table, start, pieces + 1)
         ids, start = _read("H", table, start, unreadable)
         self.unreadable = frozenset(ids)
-        """The ids of [UNK] and of single letters of scripts that the English vocabulary only spells."""
+        """The ids of [UNK] and of single letters of scripts whose words the vocabulary lacks."""
         self.longest = table[start]  # in characters
 
     def get(self, piece: str) -> int | None:
-        """The id of a piece, or None."""
+        """Return the id of a piece, or None."""
         key = piece.encode("utf-8", "surrogatepass")
         slot = crc32(key) % SLOTS
         while found := self._slots[slot]:
@@ -57,7 +57,7 @@ class Vocabulary:
 
 
 def build_table(text: bytes) -> bytes:
-    """The table of a vocabulary: one piece to a line, in the order of their ids."""
+    """Build the table of a vocabulary with one piece per line, in the order of their ids."""
     pieces = text.decode().splitlines()
     slots, starts = array("H", bytes(2 * SLOTS)), array("I", [0])
     for index, piece in enumerate(pieces):

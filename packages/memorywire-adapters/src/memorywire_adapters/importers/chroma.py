@@ -41,7 +41,7 @@ def _find_database(path: Path) -> Path:
 
 
 def _list_memories(path: Path) -> Iterator[ImportedMemory]:
-    """One memory for each entry: its rows, one per metadata field, follow each other."""
+    """Yield one memory per entry. Its rows, one per metadata field, are adjacent."""
     entry: tuple[str, str, Json] | None = None
     metadata: dict[str, Json] = {}
     for row in read_rows(path, _DOCUMENTS):

@@ -35,7 +35,7 @@ def _read(origin: Origin) -> Source:
 
 
 def _list_items(rows: Iterable[Mapping[str, Json]]) -> Iterator[ImportedMemory]:
-    """The items in rows of the table `store`."""
+    """Yield the items in rows of the table `store`."""
     for row in rows:
         value = as_object(row["value"])
         text = next((value[name] for name in _TEXT_FIELDS if isinstance(value.get(name), str)), None)

@@ -75,7 +75,7 @@ def _list_agent_file(path: Path) -> Iterator[ImportedMemory]:
 def _list_database(
     tables: Set[str], query: Callable[[str], Iterable[Mapping[str, Json]]], at: int
 ) -> Iterator[ImportedMemory]:
-    """The blocks and passages in the tables of a server."""
+    """Yield the blocks and passages in the tables of a server."""
     for row in query("SELECT * FROM block ORDER BY id"):
         if not row.get("is_template") and not row.get("is_deleted"):
             yield from _build_block(row, at)
@@ -86,7 +86,7 @@ def _list_database(
 
 
 def _build_block(block: Mapping[str, Json], at: int, *, agent: str | None = None) -> Iterator[ImportedMemory]:
-    """The memory of a block, unless it is empty; `at` is its time if the block names none."""
+    """Yield the memory of a block unless it is empty; `at` is used if the block has no time."""
     text, label = str(block.get("value") or "").strip(), str(block.get("label") or "block")
     if text:
         yield ImportedMemory(
@@ -141,7 +141,7 @@ def _read_api(service: Service) -> Source:
     site = Site(url=service.url, headers=headers)
 
     def list_memories() -> Iterator[ImportedMemory]:
-        """Each block and passage once, as that of the first agent that has it."""
+        """Yield each block and passage once, for the first agent that has it."""
         keys: set[str] = set()
         for memory in _list_api(site):
             if memory.key not in keys:
@@ -182,7 +182,7 @@ class _Owner(Struct, frozen=True, kw_only=True):
 
 
 def _list_archive(site: Site, archive: str) -> Iterator[Mapping[str, Json]]:
-    """The passages of an archive, oldest first. The API searches them by date and does not list them."""
+    """Yield the passages of an archive, oldest first. The API can only search them by date, not list them."""
     since, last = _EPOCH, ""
     while since != last:
         body = {"archive_id": archive, "start_date": since, "limit": _PAGE}
@@ -190,7 +190,7 @@ def _list_archive(site: Site, archive: str) -> Iterator[Mapping[str, Json]]:
         yield from page
         if len(page) < _PAGE:
             return
-        # A page begins with the passages of the last date again; the caller drops keys it has.
+        # The next page starts with the passages of the last date again; the caller drops duplicates.
         last, since = since, max(str(passage["created_at"]) for passage in page)
 
 

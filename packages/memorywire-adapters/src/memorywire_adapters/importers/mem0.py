@@ -26,7 +26,7 @@ from memorywire_adapters.importers import postgres
 from memorywire_adapters.importers.web import Site
 
 _HOST = "api.mem0.ai"
-_MIGRATIONS = "mem0migrations"  # a collection of mem0's own bookkeeping
+_MIGRATIONS = "mem0migrations"  # mem0's internal collection
 _PEEK_BYTES = 65_536
 _FIELDS = frozenset(
     {"data", "hash", "created_at", "updated_at", "user_id", "agent_id", "run_id", "text_lemmatized"}
@@ -67,7 +67,7 @@ def _read(origin: Origin) -> Source:
 
 
 def _read_listing(path: Path) -> list[Mapping[str, Json]]:
-    """The memories of a file with an answer of mem0: a list of them, bare or under `results`."""
+    """Return the memories in a file with a response of mem0: a list, bare or under `results`."""
     if path.suffix != ".json" or not path.is_file() or not _mentions_memory(path):
         return []
     content = parse_if_json(path.read_bytes())
@@ -78,13 +78,13 @@ def _read_listing(path: Path) -> list[Mapping[str, Json]]:
 
 
 def _mentions_memory(path: Path) -> bool:
-    """Whether its beginning mentions a memory: a large file of another product is not read whole."""
+    """Return whether the start of the file has "memory", to avoid reading large files of other products."""
     with path.open("rb") as file:
         return b'"memory"' in file.read(_PEEK_BYTES)
 
 
 def _find_history(path: Path) -> Path:
-    """The history is in the folder of its Qdrant, or in the folder above it."""
+    """Return the path of the history: in the Qdrant folder, or in its parent folder."""
     if not path.is_dir():
         return path
     inside = path / "history.db"
@@ -92,7 +92,7 @@ def _find_history(path: Path) -> Path:
 
 
 def _find_collections(path: Path) -> list[Path]:
-    """The files with the points of each Qdrant collection."""
+    """Return the files with the points of each Qdrant collection."""
     if not path.is_dir():
         return []
     files = sorted(path.glob("**/collection/*/storage.sqlite"))
@@ -100,7 +100,7 @@ def _find_collections(path: Path) -> list[Path]:
 
 
 def _find_docstores(path: Path) -> list[Path]:
-    """The files with the texts of each Faiss index."""
+    """Return the files with the texts of each Faiss index."""
     files = [file.with_suffix(".json") for file in sorted(path.glob("**/*.faiss"))] if path.is_dir() else []
     return [file for file in files if file.is_file() and file.stem != _MIGRATIONS]
 
@@ -118,7 +118,7 @@ def _list_points(path: Path) -> Iterator[ImportedMemory]:
 
 
 def _read_versions(path: Path) -> dict[str, list[tuple[str, int]]]:
-    """The texts of each memory by the history, oldest first, each with the time from which it was valid."""
+    """Return the texts of each memory in the history, oldest first, each with the time it became valid."""
     versions: dict[str, list[tuple[str, int]]] = {}
     for row in read_rows(path, _VERSIONS) if "history" in list_tables(path) else ():
         at = parse_time(row["updated_at"], parse_time(row["created_at"], 0))
@@ -129,7 +129,7 @@ def _read_versions(path: Path) -> dict[str, list[tuple[str, int]]]:
 def _build_from_point(
     id: str, payload: Mapping[str, Json], versions: Sequence[tuple[str, int]] = ()
 ) -> Iterator[ImportedMemory]:
-    """The memory of a point, unless it is empty, with earlier texts if the history ends in this one."""
+    """Yield the memory of a point unless empty, with earlier texts if the history ends with this text."""
     if not payload.get("data"):
         return
     at = parse_time(payload.get("created_at"), 0)
@@ -163,14 +163,14 @@ def _list_history(path: Path) -> Iterator[ImportedMemory]:
 
 
 class _Point:
-    """Replaces Qdrant's classes: it only takes the stored fields."""
+    """Stands in for Qdrant's classes when unpickling; it only stores the fields."""
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state["__dict__"])
 
 
 class _PointUnpickler(pickle.Unpickler):
-    """Reads points, and refuses every other class: a pickle could run code otherwise."""
+    """Unpickles points and refuses all other classes, because a pickle can run code."""
 
     def find_class(self, module: str, name: str) -> type[_Point]:
         if module.startswith("qdrant_client.") and name in ("PointStruct", "SparseVector"):
@@ -187,7 +187,7 @@ def _refusal(what: str) -> InvalidRequest:
     )
 
 
-# Over its API: the platform lists every entity, a self-hosted server one user at a time.
+# The API of the platform lists all entities; a self-hosted server lists one user at a time.
 
 _PAGE = 100
 _ALL = 1_000_000
@@ -217,7 +217,7 @@ def _read_api(service: Service) -> Source:
 
 
 def _list_api(service: Service) -> Iterator[ImportedMemory]:
-    """Each memory once."""
+    """Yield each memory once."""
     key = service.key
     platform = Site(url=service.url, headers={"authorization": f"Token {key}"})
     server = Site(url=service.url, headers={"x-api-key": key} if key else {})
@@ -254,7 +254,7 @@ def _list_server(site: Site, scope: Scope) -> Iterator[Mapping[str, Json]]:
 
 
 def _build_from_api(id: str, memory: Mapping[str, Json]) -> ImportedMemory:
-    """A memory as the API and `get_all()` show it."""
+    """Return the memory for an item of the API or of `get_all()`."""
     at = parse_time(memory.get("created_at"), 0)
     return ImportedMemory(
         key=id,

@@ -20,13 +20,13 @@ WHERE table_schema = ANY(current_schemas(false)) GROUP BY table_name
 
 
 def list_columns(url: str) -> dict[str, frozenset[str]]:
-    """The columns of each table in the search path of the URL, by table."""
+    """Return the columns of each table in the search path of the URL, by table name."""
     with _open(url) as db:
         return {str(name): frozenset(columns) for name, columns in db.execute(_TABLES)}
 
 
 def read_rows(url: str, query: str, *tables: str) -> Iterator[dict[str, Json]]:
-    """The rows of a query, each by column name; `{}` in the query stands for a table."""
+    """Yield the rows of a query as dicts by column name; `{}` in the query stands for a table name."""
     with _open(url) as db, db.cursor(name="rows") as cursor:
         from psycopg import sql
 

@@ -1,4 +1,4 @@
-"""Asks the APIs of other products: JSON over HTTP, without redirects."""
+"""Calls the APIs of other products: JSON over HTTP, without redirects."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _JSON = {"accept": "application/json", "content-type": "application/json"}
 
 
 class Site(Confidential, frozen=True, kw_only=True):
-    """The address of a service, and the headers of every request. Its methods block."""
+    """The address of a service and the headers sent with each request. Its methods block."""
 
     HIDDEN: ClassVar = frozenset({"headers"})
 
@@ -36,11 +36,11 @@ class Site(Confidential, frozen=True, kw_only=True):
         return self._request("POST", path, parameters, json.dumps(body).encode())
 
     def has(self, path: str) -> bool:
-        """Whether the service knows this path at all."""
+        """Return whether the service has this path: any status but 404."""
         return self._send("GET", path, {}, None)[0] != _MISSING
 
     def pages(self, path: str, **parameters: Json) -> Iterator[Mapping[str, Json]]:
-        """The items of a list, whose next page begins after the id of the last item."""
+        """Yield the items of a paginated list; each next page starts after the id of the last item."""
         after: dict[str, Json] = {}
         while page := self.get(path, limit=_PAGE, **parameters, **after):
             items = _check_list(page)

@@ -10,7 +10,7 @@ __all__ = ["MarkdownStore", "open_store"]
 
 
 async def open_store(url: str, *, space: Space) -> MarkdownStore:
-    """The store in this folder, made if it is not there yet."""
+    """Open the store in this folder, creating it if it does not exist."""
     root = locate(url).path
     if root is None:
         raise InvalidRequest("the URL does not name a folder", field="store", fix="write markdown:///folder")

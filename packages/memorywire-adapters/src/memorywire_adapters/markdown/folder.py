@@ -1,4 +1,4 @@
-"""The files of a Markdown store: where a memory lies, what has changed, and writing all of it or nothing."""
+"""The files of a Markdown store: their paths, which of them changed, and staged writes."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ from memorywire.search.text import terms
 from memorywire_adapters.sidecar import spelled
 
 Stamp: TypeAlias = tuple[int, int, int, int]
-"""What changes when a file does: inode, size, and the times of its content and of itself."""
+"""Changes when a file does: inode, size, modification time and status change time."""
 
 _OWN = ".memorywire"
 _NO_SESSION = "no-session"
 _MEMORIES = "memories"
 _DEPTH = 3
-"""The folders above every file: `memories`, the tenant and the agent."""
+"""The number of folders above each file: `memories`, the tenant and the agent."""
 
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST = 100
@@ -34,7 +34,7 @@ def fingerprint(content: bytes) -> str:
 
 
 class Folder:
-    """The files `memories/TENANT/AGENT/SESSION/ID.md` below a root; `.memorywire/` is ours, not for git."""
+    """Files `memories/TENANT/AGENT/SESSION/ID.md` below a root; `.memorywire/` is internal, not for git."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Folder:
         self._staged = self.own / "staged"
 
     def prepare(self) -> None:
-        # A folder that is made here is private, as a database is; one that people have stays as it is.
+        # A folder created here is private, as a database is; an existing one keeps its mode.
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._staged.mkdir(mode=0o700, parents=True, exist_ok=True)
         gitignore = self.own / ".gitignore"
@@ -50,25 +50,25 @@ class Folder:
             gitignore.write_text("*\n", encoding="utf-8")
 
     def build_path(self, record: Record) -> str:
-        """Where this memory is to lie, from the root."""
+        """Return the path for this memory, relative to the root."""
         session = _spell(record.session_id or "") or _NO_SESSION
         return f"{self._find_agent(record.scope)}/{session}/{_spell(record.id)}.md"
 
     def _find_agent(self, scope: Scope) -> str:
-        """The folder of the agent; one of an earlier release keeps its name."""
+        """Return the folder of the agent; a folder made by an earlier release keeps its name."""
         earlier = f"{_MEMORIES}/{spelled(scope.tenant)}/{spelled(scope.agent)}"
         if (self._root / earlier).exists():
             return earlier
         return f"{_MEMORIES}/{_spell(scope.tenant)}/{_spell(scope.agent)}"
 
     def list_strays(self, limit: int = 20) -> list[str]:
-        """Files that belong to no agent, because they lie outside of the layout; the first of them."""
+        """Return the first files that belong to no agent because they are outside the layout."""
         paths = (path.relative_to(self._root) for path in _walk_markdown(self._root))
         strays = (path for path in paths if path.parts[0] != _MEMORIES or len(path.parts) <= _DEPTH)
         return [path.as_posix() for path in islice(strays, limit)]
 
     def list_files(self, scope: Scope) -> dict[str, Stamp]:
-        """Every file of the agent, from the root, as it is now."""
+        """Return the stamps of all files of the agent, by path relative to the root."""
         stamps = {}
         for path in sorted(_walk_markdown(self._root / self._find_agent(scope))):
             with suppress(FileNotFoundError):  # gone since it was listed
@@ -82,14 +82,14 @@ class Folder:
             return None
 
     def read(self, place: str) -> bytes:
-        """The content of the file; empty when it is gone."""
+        """Return the content of the file; empty if it does not exist."""
         try:
             return (self._root / place).read_bytes()
         except FileNotFoundError:
             return b""
 
     def stage(self, content: bytes) -> str:
-        """Put the content on the disk, not yet in its place; gives the name to settle it by."""
+        """Write the content to a staging file, flushed to disk; return the name to publish it by."""
         name = fingerprint(content)
         with (self._staged / name).open("wb") as file:
             file.write(content)
@@ -98,11 +98,11 @@ class Folder:
         return name
 
     def read_staged(self) -> dict[str, bytes]:
-        """The files that an interrupted writer left staged: their content by name."""
+        """Return the content of the files that an interrupted writer left staged, by name."""
         return {path.name: path.read_bytes() for path in sorted(self._staged.iterdir())}
 
     def publish(self, places: Mapping[str, str]) -> None:
-        """Move what was staged under these names to these places."""
+        """Move the files staged under these names to these paths."""
         for name, place in places.items():
             target = self._root / place
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ class Folder:
 
 
 def _spell(name: str) -> str:
-    """The name as that of a file: readable where it is plain, always unambiguous, never too long."""
+    """Encode a name as a file name: plain names stay readable, no two are equal, and length is limited."""
     plain = _STRANGE.sub(lambda sign: "".join(f"%{byte:02x}" for byte in sign.group().encode()), name)
     if len(plain) <= _LONGEST:
         return plain
@@ -147,7 +147,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 class Index:
-    """The words of each file, by its fingerprint, so that only what changed is taken apart again."""
+    """The terms of each file, by fingerprint, so that only changed files are tokenized again."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -162,7 +162,7 @@ class Index:
                 self._words.setdefault(name, Counter())[word] = count
 
     def get_words(self, fingerprint: str, text: str) -> Counter[str]:
-        """The words of the file with this fingerprint, whose memory reads `text`."""
+        """Return the terms of the file with this fingerprint, tokenizing `text` if they are not cached."""
         words = self._words.get(fingerprint)
         if words is None:
             words = self._words[fingerprint] = terms(text)
@@ -170,7 +170,7 @@ class Index:
         return words
 
     def retain(self, fingerprints: Iterable[str]) -> None:
-        """Forget every other file's words, on the disk too."""
+        """Drop the terms of all other files, also on disk."""
         names = frozenset(fingerprints)
         self._words = {name: words for name, words in self._words.items() if name in names}
         self._changed = True

@@ -38,7 +38,7 @@ _NO_LIMIT = 1_000_000_000
 
 
 class Page(Struct, frozen=True):
-    """A file as it was read: the record in it, or what is wrong with it."""
+    """A file as last read: the record in it, or the reason why it is broken."""
 
     stamp: Stamp
     fingerprint: str
@@ -49,7 +49,7 @@ class Page(Struct, frozen=True):
 
 
 class AgentFiles(Struct):
-    """The memories of an agent, as files and sidecar agree on them, and the files without a memory."""
+    """The memories of an agent, as in the files and the sidecar, and the files without a valid memory."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)
     memories: dict[str, Candidate] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class AgentFiles(Struct):
 
 
 class Reader:
-    """Reads what changed since it last looked, and updates the sidecar."""
+    """Reads the files that changed since the last read, and updates the sidecar."""
 
     def __init__(self, folder: Folder, sidecar: Sidecar, index: Index) -> None:
         self._folder = folder
@@ -68,7 +68,7 @@ class Reader:
         self._agents: dict[Scope, AgentFiles] = {}
 
     def read_agent(self, scope: Scope) -> AgentFiles:
-        """The agent's memories as its files are now."""
+        """Return the memories of the agent from its current files."""
         agent = replace(scope, user=None)
         listing = self._folder.list_files(agent)
         state = self._agents.get(agent)
@@ -77,11 +77,11 @@ class Reader:
         return state
 
     def invalidate(self, scope: Scope) -> None:
-        """Read everything again the next time."""
+        """Drop the cached state of the agent, so that the next read builds it again."""
         self._agents.pop(replace(scope, user=None), None)
 
     def fingerprints(self) -> set[str]:
-        """Of every file that has been read and is still there."""
+        """Return the fingerprints of all files that have been read and still exist."""
         return {page.fingerprint for pages in self._pages.values() for page in pages.values()}
 
     def _read_state(self, agent: Scope, listing: dict[str, Stamp]) -> AgentFiles:
@@ -117,7 +117,7 @@ class Reader:
             return Page(stamp, name, None, Counter(), broken="it is not UTF-8")
         except Broken as broken:
             return Page(stamp, name, None, Counter(), broken=broken.detail)
-        # A file that people wrote has none: it is found by its words.
+        # A file written by hand has no vector: only its words are searched.
         bits = self._sidecar.vector(name)
         vector = None if bits is None else floats(floats_of(bits))
         return Page(stamp, name, record, self._index.get_words(name, record.text), vector)
@@ -125,7 +125,7 @@ class Reader:
     def _claim_file(
         self, page: Page, place: str, lines: dict[str, Line], read_agent: AgentFiles
     ) -> Line | None:
-        """Add the memory of the file; returns the line that the sidecar lacks, if any."""
+        """Add the memory of the file to `read_agent`; return the row to write to the sidecar, if any."""
         record = page.record
         if record is None:
             return None
@@ -157,7 +157,7 @@ class Reader:
 
 
 def _find_owners(pages: dict[str, Page], read_agent: AgentFiles, lines: dict[str, Line]) -> dict[str, Page]:
-    """The file of each memory; where two files claim one id, the one known to the sidecar wins."""
+    """Return one file per memory; if two files have the same id, the one in the sidecar wins."""
     owners: dict[str, Page] = {}
     places: dict[str, str] = {}
     known_places = {line.key for line in lines.values()}
@@ -198,7 +198,7 @@ class MarkdownStore:
         self._reader = Reader(folder, sidecar, self._index)
 
     async def _run_locked(self, work: Callable[[], T]) -> T:
-        """Do the work in turn with other processes, after finishing what one of them left unfinished."""
+        """Do the work under the write lock, after completing what an interrupted process left unfinished."""
 
         def recover_and_run() -> T:
             for name, content in self._folder.read_staged().items():
@@ -219,16 +219,16 @@ class MarkdownStore:
                 ) from error
 
     def _find_committed(self, name: str, content: bytes) -> Line | None:
-        """The sidecar's line for a staged file, if it is the current version."""
+        """Return the sidecar's row for a staged file, if that file is the current version."""
         try:
             record = read(content.decode(), Defaults(scope=None, id="", written_at=0))
         except (Broken, UnicodeDecodeError):
-            return None  # the disk was full, or the power went
+            return None  # a partial write: the disk was full or the power failed
         line = self._sidecar.line(record.scope.tenant, record.id)
         return line if line is not None and line.live and line.handle == name else None
 
     def _sweep(self) -> None:
-        """Remove the files of what has ended, unless they were edited since."""
+        """Remove the files of ended memories, unless they were edited since."""
         litter = self._sidecar.list_garbage()
         if litter:
             refs = [ref for ref in litter if fingerprint(self._folder.read(ref.key)) == ref.handle]
@@ -248,7 +248,7 @@ class MarkdownStore:
         lines = []
         for line in plan.lines.values():
             put, previous = plan.puts.get(line.id), before.get(line.id)
-            if put is not None:  # its file stays where it is, or is a new one
+            if put is not None:  # an existing file keeps its path, a new one gets a path
                 place = None if previous is None or not previous.live else previous.key
                 line = replace(line, key=place or self._folder.build_path(put.record))
             lines.append(line)
@@ -268,7 +268,7 @@ class MarkdownStore:
         return sequence
 
     def _scrub(self, scope: Scope) -> None:
-        """Remove what is gone from all that was derived: the index, the vectors, the log of the sidecar."""
+        """Remove deleted data from all derived files: the index, the vectors and the sidecar's log."""
         for agent in {scope, *self._sidecar.agents()}:
             self._reader.read_agent(agent)
         fingerprints = self._reader.fingerprints()
@@ -287,7 +287,7 @@ class MarkdownStore:
         return replace(line, handle=self._folder.stage(content))
 
     def _vector(self, put: Put, before: Line | None) -> bytes | None:
-        """The vector in 16 bits: the put's own, or that of the live version it copies."""
+        """Return the vector in float16: that of the put, or that of the live version it copies."""
         if put.vector is not None:
             return half(fitting(put.vector, self._space))
         if put.like is None:
@@ -298,7 +298,7 @@ class MarkdownStore:
     def _refuse_to_overwrite(
         self, lines: list[Line], before: Mapping[str, Line], read_agent: AgentFiles
     ) -> None:
-        """Refuse if a file changed since it was read, or if another lies where a new one belongs."""
+        """Raise StoreCorrupt if a file changed since it was read, or if the path of a new one is taken."""
         stamps = {
             str(line.key): read_agent.listing.get(str(line.key)) for line in before.values() if line.live
         }
@@ -325,7 +325,7 @@ class MarkdownStore:
         return [_copy(record) for record in sorted(below, key=lambda record: record.id, reverse=True)[:limit]]
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        """Reads the files of every agent in the sidecar."""
+        """Read the files of every agent in the sidecar."""
 
         def count_agents() -> list[tuple[str, int]]:
             scopes = (scope for scope in self._sidecar.agents() if scope.tenant == tenant)
@@ -370,7 +370,7 @@ class MarkdownStore:
         return await self._run_locked(lambda: self._sidecar.recalls(records))
 
     async def health(self) -> Mapping[str, Json]:
-        """Reads the files of every agent in the sidecar; `broken` says what is wrong with which file."""
+        """Read the files of every agent in the sidecar; `broken` has each unreadable file and the reason."""
         agents = await self._run_locked(
             lambda: [self._reader.read_agent(agent) for agent in self._sidecar.agents()]
         )
@@ -390,7 +390,7 @@ class MarkdownStore:
 
 
 def _copy(record: Record) -> Record:
-    """A copy of the record that the caller may change without changing the cache."""
+    """Return a copy of the record, which the caller can change without changing the cache."""
     return replace(record, content=_deep_copy(record.content), metadata=_deep_copy(record.metadata))
 
 

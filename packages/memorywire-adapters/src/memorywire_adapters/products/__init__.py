@@ -1,4 +1,4 @@
-"""What the adapters to other products share: an adapter is a Product, and VendorStore makes it a store."""
+"""Shared code of the adapters to other products: VendorStore turns a Product into a store."""
 
 from memorywire_adapters.products.product import (
     PREVIEW,

@@ -1,7 +1,7 @@
-"""What a product must be able to do: keep texts under keys of ours, hand them back, and name the nearest.
+"""The interface of a product: it stores texts under our keys, returns them, and finds the nearest.
 
-Everything else a store promises (versions, conflicts, duplicates, filters, ranking, retries) is not the
-product's: `VendorStore` adds it. An entry is never changed in place: a new version has a key of its own.
+`VendorStore` adds everything else that a store promises: versions, conflicts, duplicates, filters, ranking,
+retries. Entries are immutable: a new version of a memory is a new entry with its own key.
 """
 
 import contextlib
@@ -30,17 +30,17 @@ _ROOM = uuid.UUID("6d656d6f-7279-5769-8265-000000000001")
 
 
 def agent_label(scope: Scope) -> str:
-    """A label for the agent of a tenant; no user has such a label."""
+    """Return a label for the agent of a tenant; never equal to a user's label."""
     return f"a-{spelled(scope.tenant)}__{spelled(scope.agent)}"
 
 
 def user_label(scope: Scope) -> str:
-    """A label for the user, or for there being none; no agent has such a label."""
+    """Return a label for the user, or for a missing user; never equal to an agent's label."""
     return NOBODY if scope.user is None else f"u-{spelled(scope.user)}"
 
 
 def key_of(record: Record) -> str:
-    """A UUID for this version of this memory of this tenant: always the same, and unique."""
+    """Return a UUID for this version of this memory of this tenant; deterministic and unique."""
     name = "\0".join((record.scope.tenant, record.id, str(record.version)))
     return str(uuid.uuid5(_ROOM, name))
 
@@ -49,14 +49,14 @@ T = TypeVar("T")
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What a product keeps as one JSON string with the text: the record, and its vector in 16 bits."""
+    """The payload stored as one JSON string with the text: the record and its vector in float16."""
 
     record: Record
     vector: bytes | None = None
 
     @staticmethod
     def read(text: object) -> "Kept":
-        """What `Entry.payload` wrote; StoreCorrupt when another program changed it."""
+        """Parse an `Entry.payload`. Raises StoreCorrupt if another program changed it."""
         try:
             entry = loads(Kept, str(text))
         except (ValueError, TypeError, KeyError) as error:
@@ -67,64 +67,64 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A version to keep: `vector` is float32, little endian, or missing."""
+    """A version of a memory to store; `vector` is float32, little endian, or None."""
 
     record: Record
     vector: bytes | None = None
 
     @property
     def key(self) -> str:
-        """A UUID of ours for exactly this version."""
+        """Our UUID for exactly this version."""
         return key_of(self.record)
 
     @property
     def text(self) -> str:
-        """What the product may index."""
+        """The text that the product may index."""
         return self.record.text
 
     @property
     def payload(self) -> str:
-        """What the product must give back, to the letter, as the payload of `Seen`."""
+        """The string that the product must return unchanged, as the payload of `Seen`."""
         return dumps(Kept(record=self.record, vector=None if self.vector is None else half(self.vector)))
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """An entry as the product gives it back."""
+    """An entry as the product returns it."""
 
     key: str
     payload: str
 
 
 class Product(Protocol):
-    """A vendor's product, wrapped to work with entries. Every call may be repeated."""
+    """A vendor's product, wrapped to work with entries. Every call must be repeatable."""
 
     name: str
-    """The scheme of its URL."""
+    """The URL scheme."""
     errors: tuple[type[Exception], ...]
-    """What its calls raise when it cannot answer; they become StoreUnavailable."""
+    """The exceptions of the product's calls; they become StoreUnavailable."""
 
     async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Keep these, and give the handle of each: the product's own id, or our key where it takes that."""
+        """Store these; return a handle for each: the product's id, or our key if the product accepts that."""
         ...
 
     async def drop(self, refs: Sequence[Ref]) -> None:
-        """Remove these for good, words and all; one that is not there is fine."""
+        """Delete these permanently, text included; ignore those that do not exist."""
         ...
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
-        """Those of these that are there, in any order."""
+        """Return those that exist, in any order."""
         ...
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        """The nearest `limit` entries to `query.vector`, which is there, or to `query.text`.
+        """Return the `limit` entries nearest to `query.vector`, or to `query.text` for products that embed.
 
-        They are sought inside `query.where.scope`: of its agent, and of its user if it names one. Anything
-        else in `where` may be left to us.
+        Only entries in `query.where.scope` count: of its agent, and of its user if it names one. The caller
+        applies all other conditions of `where`.
         """
         ...
 
     async def health(self) -> Mapping[str, Json]:
-        """What the product says about itself, `ok` among it."""
+        """Return the status of the product, with the key `ok`."""
         ...
 
     async def close(self) -> None: ...
@@ -132,18 +132,18 @@ class Product(Protocol):
 
 @runtime_checkable
 class Scrubber(Protocol):
-    """A product whose files still hold what was dropped, until it is asked to clean them."""
+    """A product whose files keep deleted data until `scrub` is called."""
 
     async def scrub(self) -> None:
-        """Leave no word of anything dropped in the files. Asked when a memory is to be erased."""
+        """Remove all deleted text from the files. Called when a memory is erased."""
         ...
 
 
 class Extractor(Product, Protocol):
-    """A product that also reads conversations."""
+    """A product that can also extract facts from conversations."""
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """What it would remember of these messages, in its words; it keeps none of it."""
+        """Return the facts the product would remember from these messages, without storing them."""
         ...
 
 
@@ -152,7 +152,7 @@ def _unreadable() -> StoreCorrupt:
 
 
 async def answered(product: Product, call: Awaitable[T]) -> T:
-    """The product's answer. It is foreign code: its errors are mapped to ours."""
+    """Await a call of the product and map the product's errors to ours."""
     try:
         return await call
     except MemorywireError:
@@ -165,7 +165,7 @@ async def answered(product: Product, call: Awaitable[T]) -> T:
 
 
 def direction(vector: bytes | None, dimension: int) -> list[float]:
-    """A float32 vector as a list for products that insist on one; the first axis when there is none."""
+    """Return a float32 vector as a list of floats; without one, the unit vector of the first axis."""
     if vector is None:
         return [1.0, *[0.0] * (dimension - 1)]
     floats_of: list[float] = np.frombuffer(vector, "<f4").astype(float).tolist()
@@ -173,10 +173,10 @@ def direction(vector: bytes | None, dimension: int) -> list[float]:
 
 
 def need(module: str, *, store: str, extra: str, silence: Mapping[str, str] | None = None) -> ModuleType:
-    """The product's module, or the problem that names the extra to install.
+    """Import the product's module. Raises StoreUnavailable, naming the extra to install.
 
-    `silence` holds the environment variables that switch its telemetry off: products read them as they are
-    imported, so they are set first, and they win over what the environment says.
+    `silence` holds the environment variables that disable the product's telemetry. Products read them on
+    import, so they are set before it, and they override the environment.
     """
     os.environ.update(silence or {})
     try:
@@ -190,10 +190,10 @@ def need(module: str, *, store: str, extra: str, silence: Mapping[str, str] | No
 
 
 def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, str]) -> ModuleType:
-    """As `need`, for a product that configures the root logger as it is imported.
+    """Like `need`, for a product that configures the root logger on import.
 
-    Otherwise it would write to standard output, which may carry a protocol, and copy all logs, memories
-    included, into a file of its own. Both are for the process to decide.
+    Such a product would write to standard output, which may carry a protocol, and copy all logs, memories
+    included, into a log file. Both are decisions of the process, so the previous handlers are restored.
     """
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -205,11 +205,11 @@ def need_quietly(module: str, *, store: str, extra: str, silence: Mapping[str, s
 
 
 PREVIEW = "preview"
-"""The option of the URL that says so."""
+"""The URL option by which the user accepts a preview."""
 
 
 def refuse_unless_asked_for(place: Place, store: str) -> None:
-    """Refuse to use an unproven adapter until the user has agreed, by `preview=1`."""
+    """Raise CapabilityUnsupported unless the URL has `preview=1`: the adapter is untested."""
     if place.options.get(PREVIEW) != "1":
         raise CapabilityUnsupported(
             f"the store {store} is a preview: it was written from the published interface of the service, "

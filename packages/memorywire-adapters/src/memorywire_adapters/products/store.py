@@ -1,4 +1,4 @@
-"""A store over a product, which keeps the texts, and a sidecar database, which keeps versions and ids."""
+"""A store over a product, which holds the texts, and a sidecar, which holds versions and ids."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -39,7 +39,7 @@ from memorywire_adapters.sidecar import (
 T = TypeVar("T")
 
 POOL = 500
-"""How many of the nearest are looked at; in a scope with no more than that the ranking is exact."""
+"""The number of nearest entries to rank; in a scope with at most that many the ranking is exact."""
 
 _PAGE = 200
 
@@ -47,10 +47,10 @@ _PAGE = 200
 class VendorStore:
     """Satisfies Store, Tracker, RecallCounter and SupportsListing.
 
-    There is no history: what has ended leaves the product.
+    It keeps no history: ended versions are removed from the product.
 
     A change is committed by one transaction of the sidecar, after its new entries are in the product and
-    before its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
+    before its old ones leave it. Readers never see what a crash leaves behind; the next writer removes it.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class VendorStore:
     async def opened(
         cls, product: Product, space: Space, *, books: Path | None, lacks: frozenset[Feature] = frozenset()
     ) -> Self:
-        """The open product with its sidecar in the file `books`; without one, it ends with the process.
+        """Return the store over an open product, with its sidecar in the file `books`, or in memory if None.
 
-        `lacks` names what every product here is taken to do and this one does not.
+        `lacks` names features of FEATURES that this product does not have.
         """
         thread = OneThread(f"{product.name}-books")
         try:
             sidecar = await thread.do(lambda: Sidecar(books, space))
         except MemorywireError:
             thread.end()
-            await product.close()  # it may hold its folder to itself
+            await product.close()  # the product may have locked its folder
             raise
         write_lock = WriteLock(None if books is None else books.with_name(f"{books.name}-turn"))
         store = cls(product, sidecar, write_lock, thread, space)
@@ -97,7 +97,7 @@ class VendorStore:
             return sequence
 
     async def _remove_ended(self, for_good: bool) -> None:
-        """Remove ended entries from the product, later if it fails; `for_good` insists, files and all."""
+        """Remove ended entries, or leave them for later if that fails; `for_good` also scrubs, and raises."""
         try:
             await self._sweep(for_good=for_good)
             if for_good and isinstance(self._product, Scrubber):
@@ -124,7 +124,7 @@ class VendorStore:
         try:
             handles = await self._ask(self._product.keep(entries))
         except MemorywireError:
-            with contextlib.suppress(StoreUnavailable):  # the next writer tries again
+            with contextlib.suppress(StoreUnavailable):  # the next writer retries
                 await self._sweep()
             raise
         pairs = zip(entries, handles, strict=True)
@@ -135,7 +135,7 @@ class VendorStore:
         return [_ref(line) for line in lines.values() if line.key is not None]
 
     async def _sweep(self, *, for_good: bool = False) -> None:
-        """Remove entries that the sidecar does not list; `for_good` checks that they are gone."""
+        """Remove entries marked for deletion; `for_good` checks that the product no longer has them."""
         litter = await self._thread.do(self._sidecar.list_garbage)
         if litter:
             await self._ask(self._product.drop(litter))
@@ -186,7 +186,7 @@ class VendorStore:
         return rank([_candidate(entry) for entry in candidates], vector, query, limit)
 
     async def _candidates(self, query: Query, limit: int) -> list[Kept]:
-        """The product's nearest entries, or everything in the scope when those are too few."""
+        """Return the product's nearest entries, or all in the scope if these are too few."""
         where = query.where
         size = await self._thread.do(lambda: self._sidecar.size(where.scope))
         if query.vector is not None and size:
@@ -199,7 +199,7 @@ class VendorStore:
         return [entry async for entry in self._matching(where)]
 
     async def _find_current(self, tenant: str, entries: Sequence[Seen]) -> list[Kept]:
-        """The entries that are current versions of their memories, each once."""
+        """Return the entries that are current versions of their memories, each once."""
         by_key = {one.key: Kept.read(one.payload) for one in entries}
         ids = [entry.record.id for entry in by_key.values()]
         lines = await self._thread.do(lambda: self._sidecar.lines(tenant, ids))
@@ -218,10 +218,10 @@ class VendorStore:
             after = lines[-1].id
 
     async def _read_entries(self, lines: Sequence[Line]) -> list[Kept]:
-        """What the product keeps for these live lines, in their order; one it has lost is left out."""
+        """Return the product's entries for these live rows, in order, without those that the product lost."""
         by_id = await self._fetch(lines)
         missing = [line for line in lines if line.id not in by_id]
-        if missing:  # by a change that was committed meanwhile, as a rule
+        if missing:  # usually a change was committed in the meantime
             fresh = await self._thread.do(
                 lambda: self._sidecar.lines(missing[0].scope.tenant, [line.id for line in missing])
             )
@@ -266,7 +266,7 @@ class VendorStore:
 
 
 class ExtractingStore(VendorStore):
-    """Satisfies Ingester as well: its product is an Extractor."""
+    """A store whose product is an Extractor; also satisfies Ingester."""
 
     _product: Extractor
 
@@ -289,7 +289,7 @@ def _ref(line: Line) -> Ref:
 
 
 def _with_recalled_at(entry: Kept, line: Line) -> Kept:
-    """The entry with what only the sidecar has: when it was last recalled."""
+    """Return the entry with the time of its last recall, which only the sidecar has."""
     return replace(entry, record=replace(entry.record, recalled_at=line.recalled_at))
 
 

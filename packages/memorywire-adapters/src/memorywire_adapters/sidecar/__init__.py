@@ -1,4 +1,4 @@
-"""A store over anything that keeps texts: a small SQLite file beside it has the ids, versions and vectors."""
+"""Stores with a sidecar: a small SQLite file with the ids, versions and vectors of texts kept elsewhere."""
 
 from memorywire_adapters.sidecar.base import (
     FEATURES,

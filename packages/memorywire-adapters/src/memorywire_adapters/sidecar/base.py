@@ -1,4 +1,4 @@
-"""What stores that keep a sidecar share: their URLs, safe names, vectors, and what they cannot do."""
+"""Shared code of stores with a sidecar: their URLs, safe names, vectors, and missing features."""
 
 import hashlib
 import re
@@ -15,28 +15,28 @@ from memorywire.model.secrets import path_of
 from memorywire.model.space import Space
 
 FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, Feature.RECALL_TRACKING})
-"""The features that the sidecar and our own ranking give to any store."""
+"""The features that the sidecar and memorywire's ranking add to any store."""
 
 _LONGEST = 120
 _STRANGE = re.compile(r"[^A-Za-z0-9-]")
 
 
 def spelled(name: str) -> str:
-    """The name in safe characters: readable where it is plain, always unambiguous, never too long."""
+    """Encode a name in safe characters: plain names stay readable, no two are equal, length is limited."""
     plain = _STRANGE.sub(_escape, name)
     if len(plain) <= _LONGEST:
         return plain
-    # Three underscores: nothing spelled out has even two.
+    # Three underscores, because an encoded name never contains even two in a row.
     return f"{plain[:40]}___{hashlib.blake2b(name.encode(), digest_size=16).hexdigest()}"
 
 
 def _escape(match: re.Match[str]) -> str:
-    # Every sign in as many bytes as UTF-8 has for it; a lone surrogate never comes this far.
+    # Escape each UTF-8 byte of the character; lone surrogates are rejected earlier.
     return "".join(f"_{byte:02x}" for byte in match.group().encode())
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """`scheme://HOST/PATH?OPTIONS`; without a path nothing outlives the process."""
+    """A parsed URL `scheme://HOST/PATH?OPTIONS`; without a path nothing is kept after the process ends."""
 
     host: str = ""
     path: Path | None = None
@@ -44,7 +44,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
-    """Read a URL; an unknown option is an error. `/./` and `/~/` begin a relative and a home path."""
+    """Parse a store URL. `/./` and `/~/` start a relative and a home path; an unknown option raises."""
     parts = urlsplit(url)
     if parts.fragment:
         raise InvalidRequest("a store URL has no fragment", field="store", fix="write # as %23")
@@ -71,12 +71,12 @@ def _options(query: str, names: frozenset[str]) -> dict[str, str]:
 
 
 def half(vector: bytes) -> bytes:
-    """A float32 vector in 16 bits, as every store keeps them."""
+    """Return a float32 vector as float16, the form that every store keeps."""
     return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
 def floats_of(bits: bytes) -> bytes:
-    """The float32 vector that `half` made smaller."""
+    """Return the float32 vector of one made by `half`."""
     return np.frombuffer(bits, "<f2").astype("<f4").tobytes()
 
 
@@ -85,7 +85,7 @@ def no_history() -> CapabilityUnsupported:
 
 
 def fitting(vector: bytes, space: Space) -> bytes:
-    """The vector, if it has the size of the space's."""
+    """Return the vector. Raises InvalidRequest if its size is not that of the space."""
     if len(vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
     return vector

@@ -1,6 +1,6 @@
-"""Tries a change on what is known of the memories: it is refused, or gives what they become.
+"""Applies a change to the sidecar's rows in memory: raises Conflict, or returns the resulting rows.
 
-The same rules as stores/memory.py has for chains, for stores that know only the last version of each memory.
+The rules are those of stores/memory.py, for stores that have only the last version of each memory.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,9 +23,9 @@ class State(StrEnum):
 
 
 class Ref(Struct, frozen=True, kw_only=True):
-    """An entry by our key, and by the product's own handle if `keep` gave one.
+    """A reference to an entry: our key, and the product's handle if `keep` returned one.
 
-    Without a handle the product looks for the key itself, or finds nothing.
+    Without a handle the product searches for the key, or finds nothing.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Ref(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """The sidecar's row of one memory: its scope, its last version, and whether that is live."""
+    """The sidecar's row for a memory: its scope, last version and state."""
 
     id: str
     scope: Scope
@@ -55,24 +55,24 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class DraftSource(Protocol):
-    """The sidecar, as a draft reads it."""
+    """The methods of the sidecar that `draft` needs."""
 
     def line(self, tenant: str, id: str) -> Line | None: ...
 
     def saying(self, scope: Scope, digest: str) -> Iterable[Line]:
-        """The live memories of exactly this scope with this digest."""
+        """Return the live memories of exactly this scope with this digest."""
         ...
 
 
 class Draft(Struct, frozen=True):
-    """What a change makes of the memories it touches: their lines, and the puts that are current after it."""
+    """The result of a change: the rows of the memories it touches, and the puts that are current after it."""
 
     lines: Mapping[str, Line]
     puts: Mapping[str, Put] = field(default_factory=dict)
 
 
 def draft(change: Change, source: DraftSource) -> Draft:
-    """Ends first, so that a put may say again what its own change retires; then puts, then erasures."""
+    """Apply ends first, so that a put may repeat content its own change ends; then puts, then erasures."""
     page = _DraftBuilder(change, source)
     for end in change.end:
         page.end(end)
@@ -84,7 +84,7 @@ def draft(change: Change, source: DraftSource) -> Draft:
 
 
 def version_like(version: int, line: Line | None) -> Line | None:
-    """The live line whose vector a put may copy; None when that version has ended, and its vector with it."""
+    """Return the live row whose vector a put may copy; None if that version ended. Raises Conflict."""
     if line is None or not 1 <= version <= line.version:
         raise Conflict(f"there is no version {version} to take the vector from", field="if_version")
     return line if line.live and line.version == version else None

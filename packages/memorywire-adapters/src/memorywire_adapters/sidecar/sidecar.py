@@ -1,7 +1,7 @@
-"""The sidecar: a small SQLite file with what a product does not keep for us.
+"""The sidecar: a small SQLite file with the data that a product does not store for us.
 
-It holds who has which id, which change did what, and the product's own ids; but no content. Also what is
-still to be removed from the product. A transaction here is the moment at which a change is committed.
+It holds the owner of each id, the committed changes, the product's ids, and a list of entries to delete from
+the product; but no content. A change is committed by a transaction of the sidecar.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Sidecar:
-    """One connection, for one thread at a time."""
+    """One connection; only one thread may use it at a time."""
 
     def __init__(self, path: Path | None, space: Space) -> None:
         self._location = Location(path=path)
@@ -95,12 +95,12 @@ class Sidecar:
         return [_line(row) for row in self._ask("saying", digest=digest, **_bind_scope(scope))]
 
     def page(self, scope: Scope, after: str | None, limit: int, *, backwards: bool = False) -> list[Line]:
-        """The live memories the scope covers, by id, or with the greatest first."""
+        """Return the live memories that the scope covers, ordered by id, descending if `backwards`."""
         query = "page_backwards" if backwards else "page"
         return [_line(row) for row in self._ask(query, after=after, limit=limit, **_bind_scope(scope))]
 
     def owners(self, tenant: str) -> list[tuple[str, int]]:
-        """The agents of a tenant that have live memories, by name, and how many."""
+        """Return the agents of a tenant that have live memories, by name, with the counts."""
         return [(agent, int(count)) for agent, count in self._ask("owners", tenant=tenant)]
 
     def size(self, scope: Scope) -> int:
@@ -113,12 +113,12 @@ class Sidecar:
         }
 
     def reserve(self, refs: Iterable[Ref]) -> None:
-        """Note entries before they are kept: unless a commit follows, they are litter to be removed."""
+        """Mark entries for deletion before they are stored; `commit` unmarks them."""
         with writing(self._db, self._retry_policy):
             self._add_garbage(refs)
 
     def commit(self, change: Change, lines: Iterable[Line], old_refs: Iterable[Ref]) -> int:
-        """Write the change and these lines; what they retire becomes litter."""
+        """Write the change and these rows; mark the entries that they replace for deletion."""
         scope = change.scope
         with writing(self._db, self._retry_policy):
             for line in lines:
@@ -132,17 +132,17 @@ class Sidecar:
             return int(sequence.get)
 
     def amend(self, lines: Iterable[Line]) -> None:
-        """Write these lines without a change: they record an edit by hand."""
+        """Write these rows without a change: they record an edit by hand."""
         with writing(self._db, self._retry_policy):
             for line in lines:
                 self._ask("keep", **_row(line))
 
     def agents(self) -> list[Scope]:
-        """All agents in the sidecar."""
+        """Return all agents in the sidecar."""
         return [Scope(tenant=tenant, agent=agent) for tenant, agent in self._ask("agents")]
 
     def edition(self) -> int:
-        """A number that changes when another connection writes."""
+        """Return a number that changes when another connection writes."""
         return int(self._db.pragma("data_version"))
 
     def _add_garbage(self, refs: Iterable[Ref]) -> None:
@@ -169,7 +169,7 @@ class Sidecar:
         ]
 
     def keep_vectors(self, vectors: Iterable[tuple[str | None, bytes | None]]) -> None:
-        """Keep vectors of entries that hold none themselves, by the fingerprint of a version."""
+        """Store the vectors of entries that hold none themselves, by fingerprint."""
         with writing(self._db, self._retry_policy):
             for fingerprint, half in vectors:
                 if fingerprint is not None and half is not None:
@@ -184,7 +184,7 @@ class Sidecar:
             self._ask("drop_vectors", kept=json.dumps(sorted(fingerprints)))
 
     def scrub(self) -> None:
-        """Truncate the log of the file, which still holds what was deleted."""
+        """Truncate the log of the file, which still contains deleted data."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
@@ -229,11 +229,11 @@ _BUDGET = 30.0
 
 
 class WriteLock:
-    """A lock across tasks and processes (`async with turn:`); a process that dies gives it back."""
+    """A lock across tasks and processes (`async with lock:`), released when its process dies."""
 
     def __init__(self, path: Path | None) -> None:
         self._here = asyncio.Lock()
-        # An empty database: its exclusive lock ends with the process, on every system.
+        # An empty database, whose exclusive lock ends with the process on every system.
         self._file = None if path is None else apsw.Connection(os.fspath(path))
 
     async def __aenter__(self) -> None:
@@ -272,7 +272,7 @@ class WriteLock:
 
 
 class OneThread:
-    """Runs what it is handed on a thread of its own, in the order it came."""
+    """Runs functions on one dedicated thread, in the order of the calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -285,5 +285,5 @@ class OneThread:
             raise StoreUnavailable(f"the store {self._name} is closed") from error
 
     def end(self) -> None:
-        """End the thread once everything that waits is done; blocks until then."""
+        """End the thread after all queued work is done; blocks until then."""
         self._threads.dismiss()
